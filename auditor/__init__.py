@@ -1,0 +1,49 @@
+"""The auditor: what a Kubernetes API server makes of every object in a dump, without a server.
+
+These names are the public API; everything else may move. Importing this package loads none of the heavy libraries.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from auditor.crds.catalog import CrdCatalog
+    from auditor.errors import AuditorError
+    from auditor.model import AuditedObject, Finding, Unreadable
+    from auditor.program.request import audit_object
+    from auditor.selectors.query import open_index
+
+__version__ = "0.1.0"
+KUBERNETES_RELEASE = "v1.37.2"
+"""The release whose behaviour is reproduced."""
+
+__all__ = [
+    "KUBERNETES_RELEASE",
+    "AuditedObject",
+    "AuditorError",
+    "CrdCatalog",
+    "Finding",
+    "Unreadable",
+    "__version__",
+    "audit_object",
+    "open_index",
+]
+
+_HOME = {
+    "AuditedObject": "auditor.model",
+    "AuditorError": "auditor.errors",
+    "CrdCatalog": "auditor.crds.catalog",
+    "Finding": "auditor.model",
+    "Unreadable": "auditor.model",
+    "audit_object": "auditor.program.request",
+    "open_index": "auditor.selectors.query",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - the public names have many types
+    if name not in _HOME:
+        raise AttributeError(f"module 'auditor' has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415 - keeps start-up light
+
+    return getattr(import_module(_HOME[name]), name)

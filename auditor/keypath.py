@@ -1,0 +1,95 @@
+"""KeyPath: where in an object, with the two spellings that the server uses.
+
+Dotted (OpenAPI errors, pruned paths): ``spec.m.k.x[3].u``, a key of additionalProperties looks like a property.
+Structured (metadata, embedded resources, list types, rules): ``spec.m[k.x][3].u``. Nothing is quoted or escaped in either.
+
+A path is a chain from leaf to root, so that extending it costs one small object; text is made only for a finding.
+Source: kube-openapi pkg/validation/validate (dotted); apimachinery pkg/util/validation/field/path.go (structured).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["ROOT", "KeyPath"]
+
+_PROPERTY, _KEY, _INDEX = 0, 1, 2
+
+
+class KeyPath:
+    """One step below a parent path; ROOT has no parent."""
+
+    __slots__ = ("_kind", "_parent", "_step")
+
+    def __init__(self, parent: KeyPath | None = None, step: str | int = "", kind: int = _PROPERTY) -> None:
+        self._parent = parent
+        self._step = step
+        self._kind = kind
+
+    def property(self, name: str) -> KeyPath:
+        """Return the path of a declared property below this one."""
+        return KeyPath(self, name, _PROPERTY)
+
+    def key(self, key: str) -> KeyPath:
+        """Return the path of a key of additionalProperties below this one."""
+        return KeyPath(self, key, _KEY)
+
+    def index(self, index: int) -> KeyPath:
+        """Return the path of a list item below this one."""
+        return KeyPath(self, index, _INDEX)
+
+    @property
+    def is_root(self) -> bool:
+        """Whether this is the object itself."""
+        return self._parent is None
+
+    def steps(self) -> list[tuple[int, str | int]]:
+        """Return (kind, step) from the root down; kind is 0 property, 1 map key, 2 list index."""
+        out: list[tuple[int, str | int]] = []
+        node = self
+        while node._parent is not None:
+            out.append((node._kind, node._step))
+            node = node._parent
+        out.reverse()
+        return out
+
+    def dotted(self) -> str:
+        """Print as OpenAPI errors and pruned paths do; the root is the empty string.
+
+        A first step that is a map key keeps its dot (``.key``), as the server's texts do.
+        """
+        text = ""
+        for kind, step in self.steps():
+            if kind == _INDEX:
+                text += f"[{step}]"
+            elif text or kind == _KEY:
+                text += f".{step}"
+            else:
+                text = str(step)
+        return text
+
+    def structured(self) -> str:
+        """Print as metadata, embedded, list type and rule errors do; the root is ``<nil>``."""
+        text = ""
+        for kind, step in self.steps():
+            if kind == _PROPERTY:
+                text += f".{step}" if text else str(step)
+            else:
+                text += f"[{step}]"
+        return text or "<nil>"
+
+    def __str__(self) -> str:
+        return self.structured()
+
+    def __repr__(self) -> str:
+        return f"KeyPath({self.structured()!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, KeyPath) and self.steps() == other.steps()
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.steps()))
+
+
+ROOT: Final = KeyPath()
+"""The object itself."""

@@ -1,0 +1,93 @@
+"""The tree of a CRD version: one frozen node a schema position.
+
+One record holds what upstream keeps in three (Structural, ValueValidation, NestedValueValidation): the keyword walk needs
+all of it at every node, also below anyOf and allOf, and one recursion is simpler than two. `parse.py` makes the tree
+from JSONSchemaProps without judging it, and says separately whether it is structural.
+
+Source: apiextensions-apiserver pkg/apiserver/schema/structural.go; pkg/apis/apiextensions/types_jsonschema.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final
+
+__all__ = ["ABSENT", "Absent", "ListType", "Rule", "StructuralSchema"]
+
+
+class Absent(Enum):
+    """Type of ABSENT, so that None can be a value."""
+
+    ABSENT = "absent"
+
+
+ABSENT: Final = Absent.ABSENT
+"""No default given (a default of null counts as none)."""
+
+
+class ListType(Enum):
+    """x-kubernetes-list-type."""
+
+    ATOMIC = "atomic"
+    SET = "set"
+    MAP = "map"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One entry of x-kubernetes-validations."""
+
+    rule: str
+    message: str = ""
+    message_expression: str = ""
+    reason: str = ""
+    field_path: str = ""
+    optional_old_self: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StructuralSchema:
+    """One node. Absent keywords are None, empty tuples, "" or ABSENT; compared and hashed by identity.
+
+    `properties` keeps the order of the definition. `additional_properties` is None (absent), a bool, or a node.
+    Bounds are Python ints or floats as JSON gave them: `maximum`, `minimum`, `multiple_of` are float in the server.
+    `enum` is None when absent; its values are decoded JSON.
+    """
+
+    type: str = ""
+    format: str = ""
+    nullable: bool = False
+    default: Any = ABSENT
+
+    properties: dict[str, StructuralSchema] = field(default_factory=dict)
+    additional_properties: StructuralSchema | bool | None = None
+    items: StructuralSchema | None = None
+
+    preserve_unknown_fields: bool = False
+    embedded_resource: bool = False
+    int_or_string: bool = False
+    list_type: ListType | None = None
+    list_map_keys: tuple[str, ...] = ()
+    map_type: str = ""
+    rules: tuple[Rule, ...] = ()
+
+    enum: tuple[Any, ...] | None = None
+    maximum: float | None = None
+    exclusive_maximum: bool = False
+    minimum: float | None = None
+    exclusive_minimum: bool = False
+    multiple_of: float | None = None
+    max_length: int | None = None
+    min_length: int | None = None
+    pattern: str = ""
+    max_items: int | None = None
+    min_items: int | None = None
+    unique_items: bool = False
+    max_properties: int | None = None
+    min_properties: int | None = None
+    required: tuple[str, ...] = ()
+    all_of: tuple[StructuralSchema, ...] = ()
+    any_of: tuple[StructuralSchema, ...] = ()
+    one_of: tuple[StructuralSchema, ...] = ()
+    not_: StructuralSchema | None = None
