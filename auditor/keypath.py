@@ -26,7 +26,7 @@ class KeyPath:
         self._step = step
         self._kind = kind
 
-    def property(self, name: str) -> KeyPath:
+    def field(self, name: str) -> KeyPath:
         """Return the path of a declared property below this one."""
         return KeyPath(self, name, _PROPERTY)
 

@@ -8,12 +8,12 @@ from auditor.keypath import ROOT
 
 CASES = [
     (ROOT, "", "<nil>"),
-    (ROOT.property("spec"), "spec", "spec"),
-    (ROOT.property("spec").property("m").key("k.x").property("u"), "spec.m.k.x.u", "spec.m[k.x].u"),
-    (ROOT.property("l").index(3).property("x"), "l[3].x", "l[3].x"),
+    (ROOT.field("spec"), "spec", "spec"),
+    (ROOT.field("spec").field("m").key("k.x").field("u"), "spec.m.k.x.u", "spec.m[k.x].u"),
+    (ROOT.field("l").index(3).field("x"), "l[3].x", "l[3].x"),
     (ROOT.key("a"), ".a", "[a]"),
-    (ROOT.property("m").key(""), "m.", "m[]"),
-    (ROOT.property("m").key("k.x").index(1), "m.k.x[1]", "m[k.x][1]"),
+    (ROOT.field("m").key(""), "m.", "m[]"),
+    (ROOT.field("m").key("k.x").index(1), "m.k.x[1]", "m[k.x][1]"),
 ]
 
 
@@ -25,8 +25,8 @@ def test_prints_both_ways(path, dotted, structured):
 
 
 def test_equal_paths_are_equal_and_survive_pickling():
-    path = ROOT.property("a").index(0)
-    assert path == ROOT.property("a").index(0)
-    assert hash(path) == hash(ROOT.property("a").index(0))
+    path = ROOT.field("a").index(0)
+    assert path == ROOT.field("a").index(0)
+    assert hash(path) == hash(ROOT.field("a").index(0))
     assert path != ROOT.key("a").index(0)
     assert pickle.loads(pickle.dumps(path)) == path
