@@ -1,0 +1,173 @@
+"""The types of CEL: what the checker computes with and what overloads declare.
+
+One frozen class for all of them; equality is structural. Object types carry their name only, their fields stand in the
+environment (`ObjectType`), so that a type can hold itself.
+
+Source: cel-go common/types/types.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+__all__ = [
+    "ANY",
+    "BOOL",
+    "BYTES",
+    "DOUBLE",
+    "DURATION",
+    "DYN",
+    "ERROR",
+    "INT",
+    "NULL",
+    "STRING",
+    "TIMESTAMP",
+    "TYPE",
+    "UINT",
+    "Kind",
+    "ObjectType",
+    "Type",
+    "list_of",
+    "map_of",
+    "object_type",
+    "opaque",
+    "optional_of",
+    "type_of",
+    "type_param",
+    "wrapper_of",
+]
+
+
+class Kind(Enum):
+    """What sort of type a type is."""
+
+    BOOL = "bool"
+    INT = "int"
+    UINT = "uint"
+    DOUBLE = "double"
+    STRING = "string"
+    BYTES = "bytes"
+    NULL = "null_type"
+    DURATION = "google.protobuf.Duration"
+    TIMESTAMP = "google.protobuf.Timestamp"
+    LIST = "list"
+    MAP = "map"
+    TYPE = "type"
+    DYN = "dyn"
+    ANY = "google.protobuf.Any"
+    ERROR = "error"
+    OPAQUE = "opaque"
+    OBJECT = "object"
+    PARAM = "param"
+    WRAPPER = "wrapper"
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """One type.
+
+    Attributes:
+        kind: Its sort.
+        name: The name at run time: ``int``, ``list``, ``kubernetes.Quantity``; of a type parameter its letter; of a
+            wrapper the message name.
+        parameters: Element of a list; key and value of a map; parameters of an opaque type (optional: one); the
+            wrapped type of a wrapper; the type a type value stands for.
+    """
+
+    kind: Kind
+    name: str
+    parameters: tuple[Type, ...] = ()
+
+    def __str__(self) -> str:
+        """Return the type as the checker's complaints print it."""
+        match self.kind:
+            case Kind.NULL:
+                return "null"
+            case Kind.DURATION | Kind.TIMESTAMP | Kind.ANY:
+                return {"Duration": "duration", "Timestamp": "timestamp", "Any": "any"}[self.name.rpartition(".")[2]]
+            case Kind.WRAPPER:
+                return f"wrapper({self.parameters[0]})"
+        if self.parameters:
+            return f"{self.name}({', '.join(map(str, self.parameters))})"
+        return self.name
+
+    @property
+    def is_optional(self) -> bool:
+        """Whether this is ``optional_type(T)``."""
+        return self.kind is Kind.OPAQUE and self.name == "optional_type"
+
+
+BOOL = Type(Kind.BOOL, "bool")
+INT = Type(Kind.INT, "int")
+UINT = Type(Kind.UINT, "uint")
+DOUBLE = Type(Kind.DOUBLE, "double")
+STRING = Type(Kind.STRING, "string")
+BYTES = Type(Kind.BYTES, "bytes")
+NULL = Type(Kind.NULL, "null_type")
+DURATION = Type(Kind.DURATION, "google.protobuf.Duration")
+TIMESTAMP = Type(Kind.TIMESTAMP, "google.protobuf.Timestamp")
+DYN = Type(Kind.DYN, "dyn")
+ANY = Type(Kind.ANY, "google.protobuf.Any")
+ERROR = Type(Kind.ERROR, "error")
+TYPE = Type(Kind.TYPE, "type")
+
+
+def list_of(element: Type) -> Type:
+    """Return ``list(element)``."""
+    return Type(Kind.LIST, "list", (element,))
+
+
+def map_of(key: Type, value: Type) -> Type:
+    """Return ``map(key, value)``."""
+    return Type(Kind.MAP, "map", (key, value))
+
+
+def optional_of(value: Type) -> Type:
+    """Return ``optional_type(value)``."""
+    return Type(Kind.OPAQUE, "optional_type", (value,))
+
+
+def opaque(name: str, *parameters: Type) -> Type:
+    """Return the opaque type of a library, e.g. ``kubernetes.Quantity``."""
+    return Type(Kind.OPAQUE, name, parameters)
+
+
+def object_type(name: str) -> Type:
+    """Return the reference to a declared object type."""
+    return Type(Kind.OBJECT, name)
+
+
+def type_param(name: str) -> Type:
+    """Return a type parameter of an overload; parameters are bound anew for every call."""
+    return Type(Kind.PARAM, name)
+
+
+def type_of(parameter: Type) -> Type:
+    """Return the type of a type value: ``type(int)``."""
+    return Type(Kind.TYPE, "type", (parameter,))
+
+
+def wrapper_of(wrapped: Type) -> Type:
+    """Return the wrapper (nullable form) of a scalar type."""
+    names = {"bool": "Bool", "int": "Int64", "uint": "UInt64", "double": "Double", "string": "String", "bytes": "Bytes"}
+    return Type(Kind.WRAPPER, f"google.protobuf.{names[wrapped.name]}Value", (wrapped,))
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectType:
+    """A declared object type: what ``self`` of a schema with properties is.
+
+    Attributes:
+        name: Its name, unique in the environment.
+        fields: Escaped field name to type.
+    """
+
+    name: str
+    fields: Mapping[str, Type] = field(default_factory=dict)
+
+    @property
+    def type(self) -> Type:
+        """The reference to this type."""
+        return object_type(self.name)
