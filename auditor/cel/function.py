@@ -22,8 +22,10 @@ class Overload:
         call: Takes the arguments by position, returns the value or raises `CelError`. Arguments have the declared
             types: the interpreter picks the overload by the values (elements of lists and maps are looked at as cel-go
             does: the first one only).
-        cost: Takes the arguments (a sequence) and the result and returns what the call costs at run time; None costs 1.
-            Both may hold a `CelError`: the call is paid for whether it succeeds or not.
+        cost: Takes the arguments (a sequence) and the result and returns what the call costs at run time. Asked only
+            where the checker settled on exactly this overload (an argument of type dyn may leave several open). Both may
+            hold a `CelError`: a call is paid for whether it succeeds or not; a `CelError` has size 1. None where the
+            server's estimator goes by the function's name alone: those costs stand in `cost.py`, for all functions.
     """
 
     id: str
