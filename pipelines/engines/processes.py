@@ -1,0 +1,162 @@
+"""Worker processes with one pipe each, waited on together with their sentinels.
+
+A Pool hangs when a worker is killed; here the end of a process is an event like an answer. A shard whose worker died
+is tried once more in a new process, then given to `on_lost`. The parent sends one shard at a time, so a slow shard
+keeps nobody else from working. Workers are started by a fork server, which is safe in a process that has threads.
+"""
+
+from __future__ import annotations
+
+import signal
+import traceback
+from multiprocessing.connection import wait
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import multiprocess
+
+from auditor.errors import WorkerLost
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+__all__ = ["run_processes"]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_STOP = None
+_GRACE_SECONDS = 5.0
+
+
+def _serve(connection: Any, setup: Callable[[], Callable[[Any], Any]]) -> None:
+    """Answer every item that comes through the pipe, until told to stop or the parent is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
+    try:
+        work = setup()
+        while (item := connection.recv()) is not _STOP:
+            connection.send((True, work(item)))
+    except EOFError:
+        return
+    except Exception:  # noqa: BLE001 - the parent raises it again, with this trace
+        connection.send((False, traceback.format_exc()))
+
+
+class _Worker(Generic[Item]):
+    """One process and the item that it works on."""
+
+    def __init__(self, context: Any, setup: Callable[[], Callable[[Any], Any]]) -> None:
+        self.connection, child = context.Pipe()
+        self.process = context.Process(target=_serve, args=(child, setup), daemon=True)
+        self.process.start()
+        child.close()
+        self.item: Item | None = None
+
+    def give(self, item: Item) -> bool:
+        """Send an item; False where the process is gone already."""
+        self.item = item
+        try:
+            self.connection.send(item)
+        except (BrokenPipeError, ConnectionResetError, OSError):
+            return False
+        return True
+
+    def stop(self) -> None:
+        try:
+            self.connection.send(_STOP)
+        except (BrokenPipeError, ConnectionResetError, OSError):
+            pass
+        self.connection.close()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.join()
+        self.connection.close()
+
+
+def run_processes(
+    setup: Callable[[], Callable[[Item], Result]],
+    items: Iterable[Item],
+    *,
+    jobs: int,
+    on_lost: Callable[[Item, WorkerLost], Result],
+    preload: tuple[str, ...] = (),
+) -> Iterator[Result]:
+    """Yield the result of each item as it comes.
+
+    Args:
+        setup: Picklable; runs once in each worker and gives the function that answers items.
+        items: Picklable; asked for only as workers become free.
+        jobs: Number of processes.
+        on_lost: Gives the result of an item whose worker died twice.
+        preload: Modules that the fork server imports once for all workers.
+    Raises:
+        EngineError: A worker failed with an exception; its trace is in the text.
+    """
+    context = multiprocess.get_context("forkserver")
+    context.set_forkserver_preload(list(preload))
+    source = iter(items)
+    again: list[Item] = []
+    tried: list[Item] = []
+    workers: list[_Worker[Item]] = []
+
+    def next_item() -> Item | None:
+        return again.pop() if again else next(source, None)
+
+    def start(item: Item) -> None:
+        worker: _Worker[Item] = _Worker(context, setup)
+        workers.append(worker)
+        worker.give(item)
+
+    finished = False
+    try:
+        for _ in range(jobs):
+            if (item := next_item()) is not None:
+                start(item)
+        while workers:
+            ready = wait([w.connection for w in workers] + [w.process.sentinel for w in workers])
+            for worker in list(workers):
+                if worker.connection not in ready and worker.process.sentinel not in ready:
+                    continue
+                answer = _receive(worker)
+                if answer is None:
+                    workers.remove(worker)
+                    lost = worker.item
+                    worker.kill()
+                    code = worker.process.exitcode
+                    if lost is not None and lost in tried:
+                        yield on_lost(lost, WorkerLost(str(lost), f"its worker ended twice, last with exit code {code}"))
+                        lost = None
+                    elif lost is not None:
+                        tried.append(lost)
+                    item = lost if lost is not None else next_item()
+                    if item is not None:
+                        start(item)
+                    continue
+                yield answer
+                if (item := next_item()) is None:
+                    workers.remove(worker)
+                    worker.stop()
+                    worker.process.join(_GRACE_SECONDS)
+                else:
+                    worker.give(item)
+        finished = True
+    finally:
+        if not finished:
+            for worker in workers:
+                worker.kill()
+
+
+def _receive(worker: _Worker[Any]) -> Any:
+    """Return what a worker answered, or None where its process is gone; raise where it failed."""
+    from auditor.errors import EngineError  # noqa: PLC0415 - only on failure
+
+    try:
+        if not worker.connection.poll():  # its sentinel woke us, and no answer was left behind
+            return None
+        good, answer = worker.connection.recv()
+    except (EOFError, ConnectionResetError, OSError):
+        return None
+    if not good:
+        worker.kill()
+        raise EngineError("worker", f"failed:\n{answer}")
+    return answer

@@ -1,0 +1,96 @@
+"""Engines give the result of every item, whatever happens to their workers."""
+
+import os
+import signal
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from auditor.errors import EngineError
+from pipelines.engines import run_inline, run_processes
+
+
+def make_square():
+    return lambda number: number * number
+
+
+def dying_setup(folder, times):
+    """Item 3 kills its worker the first `times` times."""
+
+    def work(number):
+        if number == 3:
+            marks = list(Path(folder).iterdir())
+            if len(marks) < times:
+                (Path(folder) / str(len(marks))).touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+        return number * number
+
+    return work
+
+
+def failing_setup():
+    def work(number):
+        raise ValueError(f"no {number}")
+
+    return work
+
+
+def slow_setup():
+    def work(number):
+        time.sleep(0.5 if number == 0 else 0)
+        return (number, os.getpid())
+
+    return work
+
+
+SQUARES = [number * number for number in range(10)]
+
+
+def test_inline_keeps_order():
+    assert list(run_inline(make_square, range(10))) == SQUARES
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 5])
+def test_processes_answer_every_item_once(jobs):
+    answers = run_processes(make_square, range(10), jobs=jobs, on_lost=lambda item, error: -1)
+    assert sorted(answers) == SQUARES
+
+
+def test_killed_worker_is_noticed_and_its_item_tried_again(tmp_path):
+    setup = partial(dying_setup, str(tmp_path), 1)
+    assert sorted(run_processes(setup, range(10), jobs=2, on_lost=lambda item, error: -1)) == SQUARES
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_item_that_kills_twice_is_given_up_and_the_rest_goes_on(tmp_path):
+    setup = partial(dying_setup, str(tmp_path), 99)
+    lost = []
+
+    def on_lost(item, error):
+        lost.append((item, error.found))
+        return -1
+
+    assert sorted(run_processes(setup, range(10), jobs=2, on_lost=on_lost)) == sorted({-1, *SQUARES} - {9})
+    assert lost == [(3, "its worker ended twice, last with exit code -9")]
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_exception_in_a_worker_is_raised_with_its_trace():
+    with pytest.raises(EngineError, match="no 0"):
+        list(run_processes(failing_setup, [0], jobs=1, on_lost=lambda item, error: -1))
+
+
+def test_slow_item_keeps_nobody_else_from_working():
+    answers = list(run_processes(slow_setup, range(6), jobs=2, on_lost=lambda item, error: -1))
+    slow = next(pid for number, pid in answers if number == 0)
+    assert all(pid != slow for number, pid in answers if number in {1, 2, 3})
+
+
+def test_leaving_early_leaves_no_process():
+    answers = run_processes(slow_setup, range(100), jobs=2, on_lost=lambda item, error: -1)
+    _, pid = next(answers)
+    answers.close()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
