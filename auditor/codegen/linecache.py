@@ -1,0 +1,40 @@
+"""Compiling generated source so that it stays readable: file names in the line cache."""
+
+from __future__ import annotations
+
+import linecache
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["compile_function", "forget_source"]
+
+_numbers = count(1)
+
+
+def compile_function(source: str, name: str, title: str, namespace: dict[str, Any]) -> Callable[..., Any]:
+    """Run the source of one function and return the function.
+
+    Args:
+        source: A module with a `def` of `name`.
+        name: The function wanted.
+        title: What the source is about; part of the file name that tracebacks show.
+        namespace: Its globals. The function is also left there under its name.
+
+    Returns:
+        The function. Its file name is unique, and `linecache` knows its lines as long as the process lives, or
+        until `forget_source`.
+    """
+    filename = f"<auditor {title} {next(_numbers)}>"
+    code = compile(source, filename, "exec")
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    exec(code, namespace)  # noqa: S102 - the source holds only names of ours, reprs of scalars and slots
+    function: Callable[..., Any] = namespace[name]
+    return function
+
+
+def forget_source(function: Callable[..., Any]) -> None:
+    """Drop the lines of a generated function from the line cache."""
+    linecache.cache.pop(function.__code__.co_filename, None)

@@ -1,0 +1,162 @@
+"""Writer: lines of one function. Module: the functions of one program, their constants, compiled when first called.
+
+A program for a large schema has hundreds of functions of which an object meets a few, and compiling costs far more
+than running. So a function is first written down as a stand-in that knows how to write its lines; the first call
+writes, compiles, and puts the real function in its place in the globals that all functions of the module share.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from auditor.codegen.linecache import compile_function
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["Module", "Writer"]
+
+
+class Writer:
+    """Collects the lines of one function; `block` indents, by one space a level, as nesting goes deep."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self.depth = 0
+        self._variables = 0
+
+    def line(self, text: str) -> None:
+        """Add one line at the present depth."""
+        self._lines.append(" " * self.depth + text)
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """Add a line that opens a block; what is written inside is indented, and `pass` is added if nothing is.
+
+        Args:
+            head: The line with its colon.
+        """
+        self.line(head)
+        before = len(self._lines)
+        self.depth += 1
+        try:
+            yield
+            if len(self._lines) == before:
+                self.line("pass")
+        finally:
+            self.depth -= 1
+
+    def variable(self) -> str:
+        """Return the name of a local variable not used before in this function."""
+        self._variables += 1
+        return f"v{self._variables}"
+
+    @property
+    def source(self) -> str:
+        """The lines as text."""
+        return "\n".join(self._lines) + "\n"
+
+    def __len__(self) -> int:
+        """Count the lines."""
+        return len(self._lines)
+
+
+class Module:
+    """The functions of one program and the globals they share.
+
+    Args:
+        title: What the program is for; shown in the file names of tracebacks.
+        names: Globals that the lines may refer to by name.
+    """
+
+    def __init__(self, title: str, names: dict[str, Any] | None = None) -> None:
+        self.title = title
+        self.namespace: dict[str, Any] = dict(names or {})
+        self._slots: dict[int, tuple[str, Any]] = {}
+        self._writers: dict[str, Callable[[str], str]] = {}
+        self._sources: dict[str, str] = {}
+        self.compiled = 0
+
+    def slot(self, value: object, prefix: str = "k") -> str:
+        """Bind a value to a global and return its name; the same object gets the same name.
+
+        Args:
+            value: Anything; kept alive by the module.
+            prefix: One letter or so that says what it is.
+        """
+        known = self._slots.get(id(value))
+        if known is not None:
+            return known[0]
+        name = f"_{prefix}{len(self._slots)}"
+        self._slots[id(value)] = (name, value)
+        self.namespace[name] = value
+        return name
+
+    def literal(self, value: object) -> str:
+        """Return an expression for a constant: the `repr` of a plain scalar, a slot for everything else."""
+        if value is None or type(value) in (str, int, bool):
+            return repr(value)
+        if type(value) is float and math.isfinite(value):
+            return repr(value)
+        return self.slot(value)
+
+    def function(self, write: Callable[[str], str]) -> str:
+        """Announce a function and return its name; it is written and compiled at its first call.
+
+        Args:
+            write: Is given the name and returns the source, one `def` of that name. Called once.
+        """
+        name = f"_f{len(self._writers)}"
+        self._writers[name] = write
+        self.namespace[name] = _StandIn(self, name)
+        return name
+
+    def compile(self, name: str) -> Callable[..., Any]:
+        """Return a function of the module, compiled now if it was not."""
+        present: Callable[..., Any] = self.namespace[name]
+        if isinstance(present, _StandIn):
+            source = self._source(name)
+            self.compiled += 1
+            return compile_function(source, name, f"{self.title} {name}", self.namespace)
+        return present
+
+    def _source(self, name: str) -> str:
+        source = self._sources.get(name)
+        if source is None:
+            source = self._sources[name] = self._writers[name](name)
+        return source
+
+    @property
+    def source(self) -> str:
+        """The source of every function, with the slots that are plain data listed first.
+
+        Writes (but does not compile) functions that were never called; they may announce further ones.
+        """
+        texts = []
+        done = 0
+        while done < len(self._writers):
+            texts.append(self._source(f"_f{done}"))
+            done += 1
+        slots = [f"# {name} = {_describe(value)}" for name, value in self._slots.values()]
+        return "\n\n".join(["\n".join(slots), *texts]) if slots else "\n\n".join(texts)
+
+
+class _StandIn:
+    """What a function is before its first call."""
+
+    __slots__ = ("_module", "_name")
+
+    def __init__(self, module: Module, name: str) -> None:
+        self._module = module
+        self._name = name
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._module.compile(self._name)(*arguments)
+
+
+def _describe(value: object) -> str:
+    """One line about a slot's value for readers of the source."""
+    text = ascii(sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value)
+    return text if len(text) <= 120 else text[:117] + "..."
