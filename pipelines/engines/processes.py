@@ -124,7 +124,9 @@ def run_processes(
                     worker.kill()
                     code = worker.process.exitcode
                     if lost is not None and lost in tried:
-                        yield on_lost(lost, WorkerLost(str(lost), f"its worker ended twice, last with exit code {code}"))
+                        yield on_lost(
+                            lost, WorkerLost(str(lost), f"its worker ended twice, last with exit code {code}")
+                        )
                         lost = None
                     elif lost is not None:
                         tried.append(lost)

@@ -1,0 +1,67 @@
+"""What one key does to a live server, as far as its read and its create verdict tell.
+
+What a refused update means (blocks-..., tolerated-...) needs an update verdict; where objects are invalid and none was
+asked, the worst impact is unknown and said to be (None), never guessed.
+
+Source: measured on a running server, v1.37.2; see README, "What it means".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from auditor.model import IMPACTS
+
+if TYPE_CHECKING:
+    from auditor.model import AuditedObject
+
+__all__ = ["CRASH_REASON", "WEBHOOK_REASON", "impacts_of", "worst"]
+
+CRASH_REASON = "no metadata"
+"""Text in the reason of an unreadable whose read ends the server process."""
+
+WEBHOOK_REASON = "conversion webhook needed"
+"""Start of the reason of an unreadable that only a webhook could convert."""
+
+_RANK = {impact: rank for rank, impact in enumerate(IMPACTS)}
+
+
+def impacts_of(
+    audited: AuditedObject, *, namespaced: bool, needs_webhook: bool = False, metadata_changed: bool = False
+) -> tuple[str, ...]:
+    """Return every impact that is known to apply, worst first; empty where the object is simply fine.
+
+    Args:
+        audited: The object as audited.
+        namespaced: Whether its kind is namespaced.
+        needs_webhook: Whether some requested version could only be had from a conversion webhook.
+        metadata_changed: Whether the read dropped or rewrote parts of the metadata.
+    """
+    out: list[str] = []
+    if audited.unreadable is not None:
+        reason = audited.unreadable.reason
+        if reason.startswith(WEBHOOK_REASON):
+            out.append("needs-webhook")
+        elif CRASH_REASON in reason:
+            out += ["crashes-server", "breaks-list"]
+        else:
+            out.append("breaks-list")
+        return tuple(out)
+    metadata = (audited.object or {}).get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    if not metadata.get("name") or (namespaced and not metadata.get("namespace")):
+        out.append("breaks-list")
+    if needs_webhook:
+        out.append("needs-webhook")
+    if audited.pruned or metadata_changed:
+        out.append("loses-data")
+    if audited.defaulted:
+        out.append("drifts")
+    return tuple(sorted(out, key=_RANK.__getitem__))
+
+
+def worst(impacts: tuple[str, ...], *, invalid: bool) -> str | None:
+    """Return the worst impact; None where an invalid object's update verdict is unknown and nothing worse applies."""
+    if impacts and (not invalid or _RANK[impacts[0]] <= _RANK["needs-webhook"]):
+        return impacts[0]
+    return None if invalid else "none"

@@ -1,0 +1,5 @@
+"""`python -m pipelines` is the command `auditor`."""
+
+from pipelines.cli import main
+
+main()

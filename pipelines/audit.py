@@ -1,0 +1,496 @@
+"""Stage 2 and 3: a Shard in, part files and counts out. Runs in a worker, knows nothing of other workers.
+
+The one broad `except` of the house is here: an object that breaks the auditor becomes an unreadable row that names it.
+"""
+
+from __future__ import annotations
+
+import base64
+import gc
+import hashlib
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from auditor.program.audit_program import AuditProgram
+from auditor.sources.registry_key import classify, printable_key, split_key
+
+import auditor
+from auditor import tables
+from auditor.crds import parse_definition
+from auditor.golang import jsontext
+from auditor.model import AuditedObject, Origin, Unreadable
+from auditor.program.impact import WEBHOOK_REASON, impacts_of, worst
+from auditor.selectors.grammar import parse_field_selector, parse_label_selector
+from pipelines.columns import Rows, write_parquet
+from pipelines.index import IndexBuilder
+from pipelines.plan import DefinitionEntry, Plan, SourceShard, open_live, open_values
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from auditor.crds.definition import CustomResourceDefinition
+    from auditor.model import JsonObject
+
+__all__ = ["ShardAuditor", "ShardResult", "lost_shard", "setup"]
+
+Kind = tuple[str, str]
+
+
+@dataclass(slots=True)
+class ShardResult:
+    """What one shard came to; small, whatever the shard's size. Kinds are (group, kind)."""
+
+    number: int
+    rows: int = 0
+    bytes: int = 0
+    statuses: Counter[tuple[Kind, str]] = field(default_factory=Counter)
+    impacts: Counter[tuple[Kind, str]] = field(default_factory=Counter)
+    breaking: dict[Kind, tuple[str, str, str]] = field(default_factory=dict)
+    findings: Counter[tuple[Kind, str, str, str]] = field(default_factory=Counter)
+    stored: Counter[tuple[str, str]] = field(default_factory=Counter)
+    unevaluated: Counter[tuple[str, str]] = field(default_factory=Counter)
+    proven: Counter[tuple[str, str, bool]] = field(default_factory=Counter)
+    out_of_scope: int = 0
+    lost: str = ""
+
+
+class _Scope:
+    """The scope of a run, with its selectors parsed."""
+
+    def __init__(self, plan: Plan) -> None:
+        scope = plan.options.scope
+        self.namespace = scope.namespace
+        self.labels = parse_label_selector(scope.labels)
+        self.fields = parse_field_selector(scope.fields)
+        self.include = {name.lower() for name in scope.include}
+        self.exclude = {name.lower() for name in scope.exclude}
+
+    def has_kind(self, group: str, kind: str, plural: str) -> bool:
+        names = {name.lower() for part in (kind, plural) if part for name in (part, f"{part}.{group}")}
+        return not (names & self.exclude) and (not self.include or bool(names & self.include))
+
+    def has_object(self, audited: AuditedObject) -> bool:
+        if not self.labels and not self.fields:
+            return True
+        labels = ((audited.object or {}).get("metadata") or {}).get("labels") or {}
+        return all(r.matches(labels) for r in self.labels) and all(r.matches(audited.selectable) for r in self.fields)
+
+
+def _plain_path(path: str) -> str:
+    return re.sub(r"\[\d+\]", "[*]", path)
+
+
+class ShardAuditor:
+    """Audits shards, one after another; builds programs on first use and keeps them."""
+
+    def __init__(self, plan: Plan, parts: str) -> None:
+        self.plan = plan
+        self.parts = Path(parts)
+        self.scope = _Scope(plan)
+        self.entries = {(entry.group, entry.plural): entry for entry in plan.entries}
+        self.by_kind = {(entry.group, entry.kind): entry for entry in plan.entries}
+        self.scopes = {key: entry.namespaced for key, entry in self.entries.items()}
+        self.definitions: dict[str, CustomResourceDefinition | str] = {}
+        self.programs: dict[tuple[str, str], AuditProgram] = {}
+        self.sources: dict[int, tuple[Any, Any]] = {}
+        self.since_collect = 0
+
+    # ---- definitions and programs
+
+    def definition(self, entry: DefinitionEntry) -> CustomResourceDefinition | str:
+        """Return the parsed definition, or why no server could use it."""
+        found = self.definitions.get(entry.name)
+        if found is None:
+            with Path(self.plan.definitions).open("rb") as stream:
+                stream.seek(entry.offset)
+                document = jsontext.decode(stream.read(entry.length))
+            try:
+                found = parse_definition(document, use_status=entry.name not in self.plan.from_files)
+            except auditor.AuditorError as error:
+                found = str(error)
+            self.definitions[entry.name] = found
+        return found
+
+    def program(self, definition: CustomResourceDefinition, version: str) -> AuditProgram:
+        """Return the program of a definition at a version, built on first use."""
+        key = (definition.name, version)
+        found = self.programs.get(key)
+        if found is None:
+            found = self.programs[key] = AuditProgram(definition, definition.versions[version])
+        return found
+
+    # ---- judging one value
+
+    def judge(self, definition: CustomResourceDefinition, data: bytes) -> list[tuple[AuditedObject, bool]]:
+        """Return (audited, needs_webhook) for each version that was asked for."""
+        at = self.plan.options.at
+        storage = definition.storage_version
+        fallback = storage.name if storage is not None else next(iter(definition.versions))
+        if at == "served":
+            versions = [version.name for version in definition.served_versions] or [fallback]
+            return [self.at_version(definition, name, data) for name in versions]
+        if at == "stored":
+            own = _own_version(definition, data)
+            return [self.at_version(definition, own or fallback, data)]
+        if at != "storage":
+            return [self.at_version(definition, at if at in definition.versions else fallback, data)]
+        audited, webhook = self.at_version(definition, fallback, data)
+        own = audited.stored_version
+        if audited.unreadable is not None and own in definition.versions and own != fallback:
+            second, _ = self.at_version(definition, own, data)
+            if second.unreadable is None:
+                return [(second, webhook)]
+        return [(audited, webhook)]
+
+    def at_version(self, definition: CustomResourceDefinition, version: str, data: bytes) -> tuple[AuditedObject, bool]:
+        audited = self.program(definition, version).audit(data)
+        webhook = audited.unreadable is not None and audited.unreadable.reason.startswith(WEBHOOK_REASON)
+        return audited, webhook
+
+    # ---- what an exported object is
+
+    def classify_export(self, data: bytes) -> tuple[str, DefinitionEntry | None, tuple[Any, ...], str | None]:
+        """Tell what an exported object is from its own header."""
+        try:
+            document = jsontext.decode_object(data)
+        except jsontext.GoJsonError as error:
+            return "unreadable", None, (None, None, None, None), str(error)
+        api, kind = document.get("apiVersion"), document.get("kind")
+        metadata = document.get("metadata")
+        metadata = metadata if isinstance(metadata, dict) else {}
+        namespace, name = metadata.get("namespace"), metadata.get("name")
+        head_names = (namespace if isinstance(namespace, str) else None, name if isinstance(name, str) else None)
+        if not isinstance(api, str) or not isinstance(kind, str):
+            return "unreadable", None, (None, None, *head_names), "apiVersion or kind is missing"
+        group = api.partition("/")[0] if "/" in api else ""
+        head = (group, kind, *head_names)
+        if group == "apiextensions.k8s.io" and kind == "CustomResourceDefinition":
+            return "definition", None, head, None
+        entry = self.by_kind.get((group, kind))
+        if entry is not None:
+            return "custom", entry, head, None
+        place = classify((group, kind.lower() + "s", *(part for part in head_names if part)), {})
+        if not group or place.status == "builtin":
+            return "builtin", None, head, None
+        return "orphaned", None, head, f"no definition for {kind}.{group}"
+
+    # ---- a shard
+
+    def __call__(self, item: SourceShard) -> ShardResult:
+        table, values = self.source(item.source)
+        shard = item.shard
+        source = self.plan.sources[item.source]
+        rows = table.slice(shard.start, shard.stop - shard.start)
+        writer = _ShardWriter(self, source.name, shard.number, is_export=source.is_export)
+        writer.result.bytes = item.bytes
+        keys = rows["key"].to_pylist()
+        columns = [rows[name].to_pylist() for name in ("create_revision", "mod_revision", "key_version")]
+        spans = zip(rows["offset"].to_pylist(), rows["length"].to_pylist(), rows["encoding"].to_pylist(), strict=True)
+        for key, revisions, (offset, length, encoding) in zip(keys, zip(*columns, strict=True), spans, strict=True):
+            data = values[offset : offset + length]
+            if encoding == 1:
+                data = base64.b64decode(data)
+            try:
+                writer.add(key, revisions, data, offset, length)
+            except Exception as error:  # noqa: BLE001 - the audit goes on; the row names the object
+                writer.broken(key, revisions, data, offset, length, error)
+        self.since_collect += len(keys)
+        if self.since_collect > 100_000:
+            self.since_collect = 0
+            gc.collect()
+        return writer.finish()
+
+    def source(self, number: int) -> tuple[Any, Any]:
+        found = self.sources.get(number)
+        if found is None:
+            plan = self.plan.sources[number]
+            found = self.sources[number] = (open_live(plan), open_values(plan))
+        return found
+
+
+def _own_version(definition: CustomResourceDefinition, data: bytes) -> str | None:
+    try:
+        document = jsontext.decode(data)
+    except jsontext.GoJsonError:
+        return None
+    api = document.get("apiVersion") if isinstance(document, dict) else None
+    if not isinstance(api, str):
+        return None
+    group, _, version = api.partition("/")
+    return version if group == definition.group and version in definition.versions else None
+
+
+class _ShardWriter:
+    """Rows of one shard, and its counts."""
+
+    def __init__(self, owner: ShardAuditor, source: str, number: int, *, is_export: bool) -> None:
+        self.owner = owner
+        self.is_export = is_export
+        self.cluster = owner.plan.options.cluster or None
+        self.source = source
+        meta = {
+            "tool": auditor.__version__,
+            "release": auditor.KUBERNETES_RELEASE,
+            "crds": owner.plan.crds_sha256,
+        }
+        self.objects = Rows(tables.with_metadata(tables.OBJECTS, **meta))
+        self.found = Rows(tables.with_metadata(tables.FINDINGS, **meta))
+        self.index = IndexBuilder(owner, self.cluster, source, meta)
+        self.result = ShardResult(number)
+
+    def add(self, key: bytes | None, revisions: tuple[Any, ...], data: bytes, offset: int, length: int) -> None:
+        """Classify one live key and write its rows."""
+        owner = self.owner
+        row = _RowHead(key, revisions, data, offset, length)
+        entry: DefinitionEntry | None
+        if key is None:
+            status, entry, head, reason = owner.classify_export(data)
+            row.group, row.kind, row.namespace, row.name = head
+            row.plural = entry.plural if entry else None
+        else:
+            segments = split_key(key, owner.plan.options.etcd_prefix)
+            place = classify(segments, owner.scopes)
+            status, reason = place.status, place.reason
+            row.group, row.plural, row.namespace, row.name = place.group, place.plural, place.namespace, place.name
+            entry = owner.entries.get((place.group, place.plural)) if status == "custom" else None
+            if entry is not None:
+                row.kind = entry.kind
+        if not owner.scope.has_kind(row.group or "", row.kind or "", row.plural or ""):
+            self.result.out_of_scope += 1
+            return
+        if owner.scope.namespace and row.namespace != owner.scope.namespace:
+            self.result.out_of_scope += 1
+            return
+        if entry is None or status != "custom":
+            self.simple(row, status, reason)
+            return
+        definition = owner.definition(entry)
+        if isinstance(definition, str):
+            self.simple(row, "unserved", definition)
+            return
+        if not definition.established:
+            self.simple(row, "unserved", f"{definition.name} is not established: the server answers 404")
+            return
+        self.custom(row, definition)
+
+    def simple(self, row: _RowHead, status: str, reason: str | None) -> None:
+        """Write the row of a key that is not judged."""
+        impacts = ("breaks-list",) if status == "unreadable" else ()
+        self.object_row(row, AuditedObject(), status, reason, impacts, None if impacts else "none", deleting=None)
+
+    def custom(self, row: _RowHead, definition: CustomResourceDefinition) -> None:
+        """Judge a custom resource and write all its rows."""
+        owner = self.owner
+        judged = owner.judge(definition, row.data)
+        if not owner.scope.has_object(judged[0][0]):
+            self.result.out_of_scope += 1
+            return
+        kind = (definition.group, definition.kind)
+        for audited, webhook in judged:
+            if audited.unreadable is not None:
+                status = "needs-conversion" if webhook else "unreadable"
+                reason: str | None = audited.unreadable.reason
+            else:
+                status, reason = ("invalid" if audited.findings else "valid"), None
+            impacts = impacts_of(audited, namespaced=definition.namespaced, needs_webhook=webhook)
+            impact = worst(impacts, invalid=bool(audited.findings))
+            metadata = (audited.object or {}).get("metadata")
+            metadata = metadata if isinstance(metadata, dict) else {}
+            row.uid = metadata.get("uid")
+            if row.key is None:
+                row.namespace, row.name = metadata.get("namespace", row.namespace), metadata.get("name", row.name)
+            deleting = None if audited.unreadable is not None else "deletionTimestamp" in metadata
+            self.object_row(row, audited, status, reason, impacts, impact, deleting=deleting, definition=definition)
+            for finding in audited.findings:
+                self.finding_row(row, audited, finding, deleting)
+                self.result.findings[(kind, finding.check, _plain_path(finding.field), finding.type)] += 1
+            if audited.unevaluated_rules:
+                self.result.unevaluated[(definition.name, audited.audited_version or "")] += 1
+        stored = judged[0][0].stored_version
+        if stored is not None and not self.is_export:
+            self.result.stored[(definition.name, stored)] += 1
+        self.index.add(definition, row, judged)
+
+    def object_row(
+        self,
+        row: _RowHead,
+        audited: AuditedObject,
+        status: str,
+        reason: str | None,
+        impacts: tuple[str, ...],
+        impact: str | None,
+        *,
+        deleting: bool | None,
+        definition: CustomResourceDefinition | None = None,
+    ) -> None:
+        result = self.result
+        result.rows += 1
+        kind = (row.group or "", row.kind or row.plural or "")
+        result.statuses[(kind, status)] += 1
+        if impact is not None:
+            result.impacts[(kind, impact)] += 1
+        for each in impacts:
+            if each != impact:
+                result.impacts[(kind, each)] += 1
+        if impacts and impacts[0] in {"crashes-server", "breaks-list"} and kind not in result.breaking:
+            result.breaking[kind] = (row.text_key or f"{row.namespace or ''}/{row.name}", reason or "", impacts[0])
+        stored = None if self.is_export else audited.stored_version
+        is_storage = None
+        if definition is not None and stored is not None:
+            storage = definition.storage_version
+            is_storage = storage is not None and storage.name == stored
+        self.objects.append(
+            (
+                self.cluster,
+                self.source,
+                row.text_key,
+                *row.revisions,
+                row.group,
+                row.plural,
+                row.kind,
+                stored,
+                audited.audited_version,
+                row.namespace,
+                row.name,
+                row.uid if isinstance(row.uid, str) else None,
+                status,
+                reason,
+                impact,
+                impacts,
+                is_storage,
+                deleting,
+                len(audited.findings),
+                audited.pruned,
+                audited.defaulted,
+                None,
+                None,
+                None,
+                len(row.data),
+                row.offset,
+                row.length,
+                hashlib.sha256(row.data).hexdigest(),
+            )
+        )
+
+    def finding_row(self, row: _RowHead, audited: AuditedObject, finding: Any, deleting: bool | None) -> None:
+        self.found.append(
+            (
+                self.cluster,
+                self.source,
+                row.text_key,
+                row.revisions[1],
+                row.group,
+                row.kind,
+                None if self.is_export else audited.stored_version,
+                audited.audited_version,
+                row.namespace,
+                row.name,
+                deleting,
+                "create",
+                finding.check,
+                finding.field,
+                finding.type,
+                _json_text(finding.bad_value),
+                finding.detail,
+                finding.message,
+                None,
+                None,
+                finding.rule,
+                None,
+                None,
+            )
+        )
+
+    def broken(
+        self, key: bytes | None, revisions: tuple[Any, ...], data: bytes, offset: int, length: int, error: Exception
+    ) -> None:
+        """Write the row of a value that broke the auditor itself."""
+        row = _RowHead(key, revisions, data, offset, length)
+        if key is not None:
+            place = classify(split_key(key, self.owner.plan.options.etcd_prefix), self.owner.scopes)
+            row.group, row.plural, row.namespace, row.name = place.group, place.plural, place.namespace, place.name
+            entry = self.owner.entries.get((place.group, place.plural))
+            row.kind = entry.kind if entry else None
+        reason = f"the auditor failed on this value ({type(error).__name__}: {error}); please report it"
+        audited = AuditedObject(unreadable=Unreadable(reason, Origin(self.source, offset, length)))
+        self.object_row(row, audited, "unreadable", reason, (), None, deleting=None)
+        self.result.lost = self.result.lost or f"{row.text_key or offset}: {reason}"
+
+    def finish(self) -> ShardResult:
+        name = f"part-{self.result.number:05d}.parquet"
+        write_parquet(self.objects.table(), self.owner.parts / "objects" / name)
+        if len(self.found):
+            write_parquet(self.found.table(), self.owner.parts / "findings" / name)
+        self.index.write(self.owner.parts / "index", name)
+        return self.result
+
+
+class _RowHead:
+    """Identity of one row while it is being made."""
+
+    __slots__ = ("data", "group", "key", "kind", "length", "name", "namespace", "offset", "plural", "revisions",
+                 "text_key", "uid")  # fmt: skip
+
+    def __init__(self, key: bytes | None, revisions: tuple[Any, ...], data: bytes, offset: int, length: int) -> None:
+        self.key = key
+        self.text_key = printable_key(key) if key is not None else None
+        self.revisions = revisions
+        self.data = data
+        self.offset = offset
+        self.length = length
+        self.group: str | None = None
+        self.plural: str | None = None
+        self.kind: str | None = None
+        self.namespace: str | None = None
+        self.name: str | None = None
+        self.uid: Any = None
+
+
+def _json_text(value: Any) -> str:
+    try:
+        return orjson.dumps(value).decode()
+    except (orjson.JSONEncodeError, UnicodeEncodeError):
+        return jsontext.encode(value)
+
+
+def setup(plan: Plan, parts: str) -> Callable[[SourceShard], ShardResult]:
+    """Make a worker ready: no garbage collection (JSON trees hold no cycles), definitions and dumps opened on demand."""
+    gc.disable()
+    return ShardAuditor(plan, parts)
+
+
+def lost_shard(item: SourceShard, error: Exception, *, plan: Plan, parts: str) -> ShardResult:
+    """Write the rows of a shard whose worker died twice: every key is there, unreadable, with the reason."""
+    owner = ShardAuditor(plan, parts)
+    table, _ = owner.source(item.source)
+    rows = table.slice(item.shard.start, item.shard.stop - item.shard.start)
+    source = plan.sources[item.source]
+    writer = _ShardWriter(owner, source.name, item.shard.number, is_export=source.is_export)
+    reason = f"not audited: worker lost ({error})"
+    for row in rows.to_pylist():
+        head = _RowHead(
+            row["key"],
+            (row["create_revision"], row["mod_revision"], row["key_version"]),
+            b"",
+            row["offset"],
+            row["length"],
+        )
+        if row["key"] is not None:
+            place = classify(split_key(row["key"], plan.options.etcd_prefix), owner.scopes)
+            head.group, head.plural, head.namespace, head.name = place.group, place.plural, place.namespace, place.name
+        writer.object_row(head, AuditedObject(), "unreadable", reason, (), None, deleting=None)
+    writer.result.lost = f"shard {item.shard.number}: {reason}"
+    writer.result.bytes = item.bytes
+    return writer.finish()
+
+
+def definition_document(plan: Plan, entry: DefinitionEntry) -> JsonObject:
+    """Return the document of one definition of a plan."""
+    with Path(plan.definitions).open("rb") as stream:
+        stream.seek(entry.offset)
+        document: JsonObject = jsontext.decode(stream.read(entry.length))
+        return document

@@ -1,0 +1,265 @@
+"""The command line: arguments, progress, exit codes; no logic.
+
+Only click is imported here, so that help is instant; each command imports what it needs when it runs. Every option can
+come from the environment (AUDITOR_AUDIT_JOBS=2) or from auditor.yaml (flag > environment > file).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+__all__ = ["main"]
+
+FAIL_ON = ("never", "unreadable", "blocked", "data-loss", "invalid")
+CONTEXT = {"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "AUDITOR", "max_content_width": 120}
+
+
+def _load_config(context: click.Context, _: click.Parameter, path: str | None) -> None:
+    """Take defaults from a YAML file: a mapping of command to options; dashes in names may be underscores."""
+    chosen = path or ("auditor.yaml" if Path("auditor.yaml").exists() else None)
+    if chosen is None:
+        return
+    from auditor.errors import AuditorError  # noqa: PLC0415
+    from auditor.sources.yaml import yaml_to_json  # noqa: PLC0415
+
+    try:
+        content = yaml_to_json(Path(chosen).read_bytes())
+    except (OSError, ValueError, AuditorError) as error:
+        raise click.UsageError(f"{chosen}: {error}") from error
+    if not isinstance(content, dict):
+        raise click.UsageError(f"{chosen}: expected a mapping of command to options")
+    context.default_map = {
+        command: {name.replace("-", "_"): value for name, value in options.items()}
+        for command, options in content.items()
+        if isinstance(options, dict)
+    }
+
+
+@click.group(context_settings=CONTEXT)
+@click.version_option(message="%(version)s", package_name="kubernetes-dump-auditor")
+@click.option(
+    "--config",
+    metavar="FILE",
+    is_eager=True,
+    expose_value=False,
+    callback=_load_config,
+    help="Defaults for the options, per command  [default: auditor.yaml where there is one]",
+)
+def cli() -> None:
+    """Tell, for every key of an etcd snapshot or Kubernetes export, what the API server would make of it today.
+
+    \b
+    Examples:
+      auditor audit snapshot.db --report out/
+      auditor query out/ widgets -A --field-selector spec.color=blue
+      auditor validate --crds crds/ manifest.yaml
+    """
+
+
+def _scope_options(command: Any) -> Any:
+    for option in (
+        click.option("-n", "--namespace", default="", help="Only objects of this namespace."),
+        click.option("-l", "--selector", "labels", default="", help="Only objects with these labels."),
+        click.option("--field-selector", "fields", default="", help="Only objects with these field values."),
+    ):
+        command = option(command)
+    return command
+
+
+@cli.command(short_help="Judge every object of a dump and write a report.")
+@click.argument("dumps", nargs=-1, required=True, metavar="DUMP...")
+@click.option(
+    "--crds", multiple=True, metavar="PATH", help="File or folder of definitions; replace the dump's by name."
+)
+@click.option("--report", required=True, metavar="DIR", help="Folder to write the report to.")
+@click.option("--force", is_flag=True, help="Replace the report that is there.")
+@click.option("--at", default="storage", show_default=True, help="stored, storage, served, or a version.")
+@click.option("--jobs", type=click.IntRange(1), default=None, help="Worker processes  [default: one a processor]")
+@click.option(
+    "--fail-on", type=click.Choice(FAIL_ON), default="invalid", show_default=True, help="When to exit with 1."
+)
+@click.option("--etcd-prefix", default="/registry", show_default=True, help="What the API server's keys start with.")
+@click.option("--cluster-name", "cluster", default="", help="Name for the cluster column.")
+@click.option("--include", multiple=True, metavar="KIND[.GROUP]", help="Only these kinds.")
+@click.option("--exclude", multiple=True, metavar="KIND[.GROUP]", help="All but these kinds.")
+@click.option("--explain-program", metavar="KIND", help="Say how many objects of a kind the generated program proved.")
+@_scope_options
+def audit(
+    dumps: tuple[str, ...],
+    crds: tuple[str, ...],
+    report: str,
+    *,
+    force: bool,
+    at: str,
+    jobs: int | None,
+    fail_on: str,
+    etcd_prefix: str,
+    cluster: str,
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
+    explain_program: str | None,
+    namespace: str,
+    labels: str,
+    fields: str,
+) -> None:
+    """Read dumps as the API server would and judge every object as a create would.
+
+    DUMP is an etcd snapshot or member database, `etcdctl get -w json`, a kubectl export (JSON, YAML, List, NDJSON), a
+    folder of these, or `-`; each may be compressed (.gz, .zst). What it is, is told from its content.
+
+    \b
+    Exit codes: 0; 1 --fail-on reached; 2 usage; 3 part of a dump could not be read; 70 internal error; 130 Ctrl-C.
+
+    \b
+    Examples:
+      auditor audit snapshot.db --report out/
+      auditor audit backup.json.gz --crds crds/ --report out/ --fail-on unreadable
+      auditor audit snapshot.db --report out/ --include Certificate.cert-manager.io -n prod
+    """
+    from auditor.report.terminal import summary  # noqa: PLC0415
+    from auditor.selectors.grammar import parse_field_selector, parse_label_selector  # noqa: PLC0415
+    from pipelines.config import AuditOptions, Scope  # noqa: PLC0415
+    from pipelines.run import run_audit  # noqa: PLC0415
+
+    parse_label_selector(labels)
+    parse_field_selector(fields)
+    options = AuditOptions(
+        dumps=dumps,
+        crds=crds,
+        report=report,
+        at=at,
+        jobs=jobs or os.cpu_count() or 1,
+        force=force,
+        fail_on=fail_on,
+        etcd_prefix=etcd_prefix,
+        cluster=cluster,
+        scope=Scope(namespace, labels, fields, include, exclude),
+        progress=sys.stderr.isatty(),
+    )
+    code, manifest = run_audit(options)
+    click.echo(summary(manifest, report))
+    if explain_program:
+        click.echo("\n" + _explain(manifest, explain_program))
+    sys.exit(code)
+
+
+def _explain(manifest: dict[str, Any], kind: str) -> str:
+    wanted = kind.lower()
+    lines = []
+    for entry in manifest["programs"]:
+        name = f"{entry['kind']}.{entry['group']}".lower()
+        if wanted in (name, entry["kind"].lower(), entry["crd"].lower()):
+            total = entry["proven"] + entry["not_proven"]
+            lines.append(
+                f"{entry['crd']} {entry['version']}: the generated program proved {entry['proven']} of {total} objects "
+                f"({100 * entry['proven'] / total:.1f} %); {entry['valid']} are valid"
+            )
+    return "\n".join(lines) or f"no object of a kind {kind} was audited"
+
+
+@cli.command(short_help="Select objects by the index of a report.")
+@click.argument("report", metavar="REPORT")
+@click.argument("kind", metavar="KIND")
+@click.option("-A", "--all-namespaces", is_flag=True, help="All namespaces (the default; for kubectl's habit).")
+@click.option(
+    "-o", "--output", type=click.Choice(["table", "json", "yaml", "name"]), default="table", show_default=True
+)
+@_scope_options
+def query(
+    report: str, kind: str, *, all_namespaces: bool, output: str, namespace: str, labels: str, fields: str
+) -> None:
+    """Answer as `kubectl get` would have, from the index of a report.
+
+    KIND is a kind, plural, or plural.group, also KIND.VERSION.GROUP; without a version, the storage version.
+
+    \b
+    Examples:
+      auditor query out/ widgets
+      auditor query out/ widgets.v2.example.com -n prod -l app=web --field-selector spec.color=blue -o name
+    """
+    from pipelines.query import print_query  # noqa: PLC0415
+
+    print_query(report, kind, "" if all_namespaces else namespace, labels, fields, output)
+
+
+@cli.command(short_help="Show what a report says of one key.")
+@click.argument("report", metavar="REPORT")
+@click.argument("key", metavar="KEY")
+def show(report: str, key: str) -> None:
+    """Print the row and the findings of one key, as YAML.
+
+    KEY is the etcd key, or NAMESPACE/NAME where the dump was an export.
+    """
+    from pipelines.query import print_key  # noqa: PLC0415
+
+    print_key(report, key)
+
+
+@cli.command(short_help="Judge manifests, for a CI job.")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("--crds", multiple=True, metavar="PATH", help="File or folder of definitions.")
+@click.option("-o", "--output", type=click.Choice(["table", "json", "ndjson"]), default="table", show_default=True)
+def validate(files: tuple[str, ...], crds: tuple[str, ...], output: str) -> None:
+    """Run the checks of a create on the custom resources in manifests.
+
+    Definitions are taken from --crds and from the files themselves. Objects of kinds without a definition are said to
+    be skipped, never passed over silently. Exit code 1: something is invalid or unreadable.
+
+    \b
+    Examples:
+      auditor validate --crds crds/ deploy/*.yaml
+      kustomize build . | auditor validate --crds crds/ -o ndjson -
+    """
+    from pipelines.validate import run_validate  # noqa: PLC0415
+
+    sys.exit(run_validate(files, crds, output))
+
+
+@cli.command(short_help="Print versions.")
+def version() -> None:
+    """Print the version, and the Kubernetes release whose behaviour is reproduced."""
+    import auditor  # noqa: PLC0415
+
+    click.echo(f"auditor {auditor.__version__} (Kubernetes {auditor.KUBERNETES_RELEASE})")
+
+
+def main() -> None:
+    """Run the command line; the process ends with the exit codes of the contract."""
+    from auditor.errors import AuditorError  # noqa: PLC0415
+
+    try:
+        cli.main(standalone_mode=False, prog_name=os.environ.get("AUDITOR_PROG_NAME"))
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.Abort:
+        click.echo("interrupted; nothing was written", err=True)
+        sys.exit(130)
+    except KeyboardInterrupt:
+        click.echo("interrupted; nothing was written", err=True)
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except AuditorError as error:
+        from auditor.errors import EngineError  # noqa: PLC0415
+
+        click.echo(f"error: {error}", err=True)
+        sys.exit(70 if isinstance(error, EngineError) else 2)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except Exception as error:  # noqa: BLE001 - the last word is an exit code, not a trace without advice
+        import traceback  # noqa: PLC0415
+
+        traceback.print_exc()
+        click.echo(f"internal error ({type(error).__name__}); please report it with the lines above", err=True)
+        sys.exit(70)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""What was asked: the options of one audit, as one picklable record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["FAIL_ON", "AuditOptions", "Scope"]
+
+FAIL_ON = ("never", "unreadable", "blocked", "data-loss", "invalid")
+"""Levels of --fail-on; each includes those before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which objects count. Empty means everything; kinds are written KIND.group, KIND or plural.group."""
+
+    namespace: str = ""
+    labels: str = ""
+    fields: str = ""
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether nothing is left out."""
+        return not (self.namespace or self.labels or self.fields or self.include or self.exclude)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditOptions:
+    """One audit run.
+
+    Attributes:
+        dumps: Files or folders as the user named them; ``-`` is standard input.
+        crds: Files or folders with definitions that replace those of the dump by name.
+        report: Folder to write.
+        at: stored, storage, served, or the name of a version.
+        jobs: Worker processes; 1 runs everything in this process.
+        shard_bytes: Bytes of values in one shard; fixed, so that the cut does not depend on the number of workers.
+    """
+
+    dumps: tuple[str, ...]
+    crds: tuple[str, ...] = ()
+    report: str = ""
+    at: str = "storage"
+    jobs: int = 1
+    force: bool = False
+    fail_on: str = "invalid"
+    etcd_prefix: str = "/registry"
+    cluster: str = ""
+    scope: Scope = Scope()
+    shard_bytes: int = 8 << 20
+    shard_rows: int = 20_000
+    progress: bool = False

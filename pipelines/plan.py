@@ -1,0 +1,221 @@
+"""Stage 1: find the live keys and the definitions, cut Shards.
+
+The plan is a few small files: one live table a source (Arrow, mapped by workers) and the definitions as NDJSON. What a
+worker gets is a Plan (names of files) once and then Shards (ranges of rows).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from auditor.sources.crd_files import definitions_in, read_crd_documents
+
+from auditor.golang import jsontext
+from auditor.model import Shard
+from auditor.sources import SourcePlan, open_source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from auditor.model import JsonObject
+    from pipelines.config import AuditOptions
+
+__all__ = ["DefinitionEntry", "Plan", "SourceShard", "cut_shards", "make_plan", "open_live", "open_values"]
+
+_CRD_PATH = b"/apiextensions.k8s.io/customresourcedefinitions/"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceShard:
+    """A shard and the source (position in the plan) whose rows it means."""
+
+    source: int
+    shard: Shard
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionEntry:
+    """Where one definition stands in the definitions file, and how keys and objects find it; parsed on first use."""
+
+    name: str
+    group: str
+    plural: str
+    kind: str
+    namespaced: bool
+    offset: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What every worker needs to know; picklable.
+
+    Attributes:
+        sources: What was opened.
+        definitions: NDJSON file of definition documents: those of the dumps, replaced by name by those from files.
+        entries: One for each of its lines, sorted by name.
+        from_files: Names of the definitions that came from files; they count as established.
+        crds_sha256: Hash over that file.
+    """
+
+    sources: tuple[SourcePlan, ...]
+    definitions: str
+    entries: tuple[DefinitionEntry, ...]
+    from_files: frozenset[str]
+    crds_sha256: str
+    options: AuditOptions
+
+
+def open_live(plan: SourcePlan) -> pa.Table:
+    """Map the live table of a source; nothing is read until it is touched."""
+    with pa.memory_map(plan.live) as stream:
+        return pa.ipc.open_file(stream).read_all()
+
+
+def open_values(plan: SourcePlan) -> mmap.mmap | bytes:
+    """Map the file that values are cut from."""
+    if Path(plan.mapped).stat().st_size == 0:
+        return b""
+    with Path(plan.mapped).open("rb") as stream:
+        return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def _definitions_of(plan: SourcePlan, prefix: str) -> Iterator[JsonObject]:
+    """Yield the definition documents among the live values of a source; those that do not decode stay rows only."""
+    table = open_live(plan)
+    if not table.num_rows:
+        return
+    values = open_values(plan)
+    if plan.is_export:
+        rows = _rows_that_mention_definitions(table, values)
+    else:
+        mask = pc.starts_with(table["key"], prefix.rstrip("/").encode() + _CRD_PATH)
+        rows = [int(row) for row in np.flatnonzero(mask.to_numpy(zero_copy_only=False))]
+    for row in rows:
+        offset, length = table["offset"][row].as_py(), table["length"][row].as_py()
+        data = bytes(values[offset : offset + length])
+        if table["encoding"][row].as_py() == 1:
+            data = _decoded(data)
+        try:
+            document = jsontext.decode(data)
+        except jsontext.GoJsonError:
+            continue
+        yield from definitions_in(document)
+
+
+def _decoded(data: bytes) -> bytes:
+    import base64  # noqa: PLC0415 - only for etcdctl's JSON
+
+    return base64.b64decode(data)
+
+
+def _rows_that_mention_definitions(table: pa.Table, values: mmap.mmap | bytes) -> list[int]:
+    needle = b'"CustomResourceDefinition"'
+    offsets = table["offset"].to_numpy()
+    order = np.argsort(offsets, kind="stable")
+    rows: list[int] = []
+    at = values.find(needle)
+    while at >= 0:
+        position = int(np.searchsorted(offsets, at, side="right", sorter=order)) - 1
+        if position >= 0:
+            row = int(order[position])
+            end = int(offsets[row]) + table["length"][row].as_py()
+            if at < end:
+                rows.append(row)
+                at = values.find(needle, end)
+                continue
+        at = values.find(needle, at + 1)
+    return sorted(set(rows))
+
+
+def make_plan(options: AuditOptions, workdir: Path) -> Plan:
+    """Open every dump, find the definitions.
+
+    Raises:
+        SourceError: A dump cannot be read at all.
+    """
+    sources: list[SourcePlan] = []
+    for dump in options.dumps:
+        opened = open_source(dump, number=len(sources), workdir=workdir, etcd_prefix=options.etcd_prefix)
+        sources.extend(opened if isinstance(opened, list) else [opened])
+    by_name: dict[str, JsonObject] = {}
+    for source in sources:
+        for document in _definitions_of(source, options.etcd_prefix):
+            by_name[_name(document)] = document
+    from_files = {_name(document): document for document in read_crd_documents(options.crds)} if options.crds else {}
+    by_name.update(from_files)
+    path = workdir / "definitions.ndjson"
+    lines, entries = bytearray(), []
+    for name in sorted(by_name):
+        text = jsontext.encode(by_name[name]).encode()
+        entries.append(_entry(name, by_name[name], name in from_files, len(lines), len(text)))
+        lines += text + b"\n"
+    path.write_bytes(lines)
+    return Plan(
+        sources=tuple(sources),
+        definitions=str(path),
+        entries=tuple(entries),
+        from_files=frozenset(from_files),
+        crds_sha256=hashlib.sha256(lines).hexdigest(),
+        options=options,
+    )
+
+
+def _entry(name: str, document: JsonObject, from_file: bool, offset: int, length: int) -> DefinitionEntry:
+    """Read the few names that keys and objects are matched by; anything odd leaves them empty, so nothing matches."""
+
+    def mapping(parent: JsonObject, key: str) -> JsonObject:
+        value = parent.get(key)
+        return value if isinstance(value, dict) else {}
+
+    def text(parent: JsonObject, key: str) -> str:
+        value = parent.get(key)
+        return value if isinstance(value, str) else ""
+
+    spec = mapping(document, "spec")
+    names = mapping(spec, "names")
+    accepted = mapping(mapping(document, "status"), "acceptedNames")
+    if not from_file and text(accepted, "plural"):
+        names = accepted
+    return DefinitionEntry(
+        name=name,
+        group=text(spec, "group"),
+        plural=text(names, "plural"),
+        kind=text(names, "kind"),
+        namespaced=(text(spec, "scope") or "Namespaced") == "Namespaced",
+        offset=offset,
+        length=length,
+    )
+
+
+def _name(document: JsonObject) -> str:
+    metadata = document.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    return name if isinstance(name, str) else jsontext.encode(document.get("spec"))[:200]
+
+
+def cut_shards(plan: Plan) -> list[SourceShard]:
+    """Cut every source into ranges of about `shard_bytes` of values, in key order; the same for any number of workers."""
+    out: list[SourceShard] = []
+    options = plan.options
+    for number, source in enumerate(plan.sources):
+        table = open_live(source)
+        if not table.num_rows:
+            continue
+        ends = np.cumsum(table["length"].to_numpy(), dtype=np.int64)
+        start = 0
+        while start < table.num_rows:
+            before = int(ends[start - 1]) if start else 0
+            stop = int(np.searchsorted(ends, before + options.shard_bytes, side="left")) + 1
+            stop = min(stop, start + options.shard_rows, table.num_rows)
+            out.append(SourceShard(number, Shard(len(out), start, stop), int(ends[stop - 1]) - before))
+            start = stop
+    return out

@@ -1,0 +1,176 @@
+"""Stage 5: counts of all shards into versions.parquet and the manifest, which is written last."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import pyarrow as pa
+
+import auditor
+from auditor import tables
+from auditor.crds import parse_definition
+from auditor.model import IMPACTS
+from pipelines.audit import ShardResult, definition_document
+from pipelines.columns import write_parquet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from pipelines.plan import Plan
+
+__all__ = ["MANIFEST", "merge", "write_manifest", "write_versions"]
+
+MANIFEST = "manifest.json"
+
+
+def merge(results: Iterable[ShardResult]) -> ShardResult:
+    """Add up the counts of shards, in shard order."""
+    total = ShardResult(-1)
+    lost = []
+    for result in sorted(results, key=lambda one: one.number):
+        total.rows += result.rows
+        total.bytes += result.bytes
+        total.out_of_scope += result.out_of_scope
+        for name in ("statuses", "impacts", "findings", "stored", "unevaluated", "proven"):
+            getattr(total, name).update(getattr(result, name))
+        for kind, first in result.breaking.items():
+            known = total.breaking.get(kind)
+            if known is None or (known[2] != "crashes-server" and first[2] == "crashes-server"):
+                total.breaking[kind] = first
+        if result.lost:
+            lost.append(result.lost)
+    total.lost = "\n".join(lost)
+    return total
+
+
+def write_versions(plan: Plan, total: ShardResult, folder: Path) -> list[dict[str, Any]]:
+    """Write versions.parquet; stored_objects is unknown (null) where any dump is an export."""
+    known = not any(source.is_export for source in plan.sources)
+    rows = []
+    for entry in plan.entries:
+        try:
+            definition = parse_definition(
+                definition_document(plan, entry), use_status=entry.name not in plan.from_files
+            )
+        except auditor.AuditorError:
+            continue
+        stored = {version: count for (name, version), count in total.stored.items() if name == entry.name}
+        for name in [*definition.versions, *sorted(set(stored) - set(definition.versions))]:
+            version = definition.versions.get(name)
+            rows.append(
+                {
+                    "cluster": plan.options.cluster or None,
+                    "crd": entry.name,
+                    "group": definition.group,
+                    "plural": definition.plural,
+                    "kind": definition.kind,
+                    "version": name,
+                    "served": version is not None and version.served,
+                    "storage": version is not None and version.storage,
+                    "in_stored_versions": name in definition.stored_versions,
+                    "stored_objects": stored.get(name, 0) if known else None,
+                }
+            )
+    columns = {field.name: [row[field.name] for row in rows] for field in tables.VERSIONS}
+    arrays = [
+        pa.array(columns[field.name], pa.string()).dictionary_encode().cast(field.type)
+        if pa.types.is_dictionary(field.type)
+        else pa.array(columns[field.name], field.type)
+        for field in tables.VERSIONS
+    ]
+    schema = tables.with_metadata(
+        tables.VERSIONS, tool=auditor.__version__, release=auditor.KUBERNETES_RELEASE, crds=plan.crds_sha256
+    )
+    write_parquet(pa.Table.from_arrays(arrays, schema=schema), folder / "versions.parquet")
+    return rows
+
+
+def _by_kind(total: ShardResult) -> list[dict[str, Any]]:
+    kinds: dict[tuple[str, str], dict[str, Any]] = {}
+    for (kind, status), count in sorted(total.statuses.items()):
+        entry = kinds.setdefault(
+            kind, {"group": kind[0], "kind": kind[1], "objects": 0, "statuses": {}, "impacts": {}, "breaking": None}
+        )
+        entry["objects"] += count
+        entry["statuses"][status] = count
+    for (kind, impact), count in sorted(total.impacts.items(), key=lambda item: IMPACTS.index(item[0][1])):
+        kinds[kind]["impacts"][impact] = count
+    for kind, (key, reason, impact) in total.breaking.items():
+        kinds[kind]["breaking"] = {"key": key, "reason": reason, "impact": impact}
+    return list(kinds.values())
+
+
+def write_manifest(
+    plan: Plan, total: ShardResult, folder: Path, *, started: str, seconds: float, exit_code: int, versions: list[Any]
+) -> dict[str, Any]:
+    """Write manifest.json and return it; a folder without it is no report."""
+    statuses: Counter[str] = Counter()
+    for (_, status), count in total.statuses.items():
+        statuses[status] += count
+    options = plan.options
+    manifest: dict[str, Any] = {
+        "tool": {"name": "auditor", "version": auditor.__version__, "table_version": tables.TABLE_VERSION},
+        "kubernetes_release": auditor.KUBERNETES_RELEASE,
+        "inputs": [
+            {
+                "name": source.name,
+                "format": source.format,
+                "sha256": source.sha256,
+                "revision": source.revision,
+                "compacted_revision": source.compacted_revision,
+                "is_export": source.is_export,
+                "keys": source.rows,
+                "damage": [{"where": damage.where, "reason": damage.reason} for damage in source.damage],
+                "notes": list(source.notes),
+            }
+            for source in plan.sources
+        ],
+        "definitions": {
+            "sha256": plan.crds_sha256,
+            "count": len(plan.entries),
+            "from_files": sorted(plan.from_files),
+        },
+        "options": {
+            "at": options.at,
+            "etcd_prefix": options.etcd_prefix,
+            "fail_on": options.fail_on,
+            "cluster": options.cluster or None,
+            "scope": {
+                "namespace": options.scope.namespace,
+                "labels": options.scope.labels,
+                "fields": options.scope.fields,
+                "include": list(options.scope.include),
+                "exclude": list(options.scope.exclude),
+            },
+        },
+        "started": started,
+        "seconds": round(seconds, 3),
+        "exit_code": exit_code,
+        "counts": {
+            "keys": sum(source.rows for source in plan.sources),
+            "rows": total.rows,
+            "out_of_scope": total.out_of_scope,
+            "bytes": total.bytes,
+            "statuses": dict(sorted(statuses.items())),
+        },
+        "kinds": _by_kind(total),
+        "findings": [
+            {"group": kind[0], "kind": kind[1], "check": check, "field": path, "type": cause, "count": count}
+            for (kind, check, path, cause), count in sorted(total.findings.items(), key=lambda i: (-i[1], i[0]))[:100]
+        ],
+        "stored_versions": [
+            {"crd": row["crd"], "version": row["version"], "objects": row["stored_objects"], "storage": row["storage"]}
+            for row in versions
+            if row["stored_objects"]
+        ],
+        "not_evaluated": [
+            {"what": "x-kubernetes-validations", "crd": name, "version": version, "objects": count}
+            for (name, version), count in sorted(total.unevaluated.items())
+        ],
+        "lost": total.lost.splitlines(),
+    }
+    (folder / MANIFEST).write_bytes(orjson.dumps(manifest, option=orjson.OPT_INDENT_2) + b"\n")
+    return manifest

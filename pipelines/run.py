@@ -1,0 +1,122 @@
+"""Chains the stages of an audit; the stages never call each other."""
+
+from __future__ import annotations
+
+import datetime
+import shutil
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from auditor.errors import PlanError
+from pipelines.config import FAIL_ON
+from pipelines.report import MANIFEST
+
+if TYPE_CHECKING:
+    from pipelines.audit import ShardResult
+    from pipelines.config import AuditOptions
+    from pipelines.plan import SourceShard
+
+__all__ = ["run_audit"]
+
+_PRELOAD = ("pipelines.audit",)
+
+
+def run_audit(options: AuditOptions) -> tuple[int, dict[str, Any]]:
+    """Run one audit; write the report whole or not at all.
+
+    Returns:
+        (exit code, manifest): 0, 1 where --fail-on is reached, 3 where part of a container could not be read.
+    Raises:
+        AuditorError: A dump cannot be read as a whole, or the report cannot be written where it was asked for.
+    """
+    from pipelines.audit import lost_shard, setup  # noqa: PLC0415 - heavy imports only when work is done
+    from pipelines.engines import run_inline, run_processes  # noqa: PLC0415
+    from pipelines.plan import cut_shards, make_plan  # noqa: PLC0415
+    from pipelines.report import merge, write_manifest, write_versions  # noqa: PLC0415
+
+    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    clock = time.monotonic()
+    report = Path(options.report)
+    _check_target(report, force=options.force)
+    report.parent.mkdir(parents=True, exist_ok=True)
+    workdir = Path(tempfile.mkdtemp(prefix=f".{report.name}.", dir=report.parent))
+    try:
+        spool, parts = workdir / "spool", workdir / "report"
+        spool.mkdir()
+        (parts / "objects").mkdir(parents=True)
+        (parts / "findings").mkdir()
+        plan = make_plan(options, spool)
+        shards = cut_shards(plan)
+        ready = partial(setup, plan, str(parts))
+        lost = partial(lost_shard, plan=plan, parts=str(parts))
+        if options.jobs == 1 or len(shards) <= 1:
+            answers = run_inline(ready, shards)
+        else:
+            jobs = min(options.jobs, len(shards))
+            answers = run_processes(ready, shards, jobs=jobs, on_lost=lost, preload=_PRELOAD)
+        total = merge(_with_progress(answers, shards, show=options.progress))
+        versions = write_versions(plan, total, parts)
+        code = _exit_code(options, plan.sources, total)
+        seconds = time.monotonic() - clock
+        manifest = write_manifest(
+            plan, total, parts, started=started, seconds=seconds, exit_code=code, versions=versions
+        )
+        _put_in_place(parts, report)
+        return code, manifest
+    finally:
+        shutil.rmtree(workdir, ignore_errors=True)
+
+
+def _with_progress(answers: Any, shards: list[SourceShard], *, show: bool) -> list[ShardResult]:
+    if not show:
+        return list(answers)
+    from tqdm import tqdm  # noqa: PLC0415 - only on a terminal
+
+    out = []
+    rows = sum(item.shard.stop - item.shard.start for item in shards)
+    with tqdm(total=rows, unit=" objects", unit_scale=True, desc="audit") as bar:
+        by_number = {item.shard.number: item.shard for item in shards}
+        for answer in answers:
+            shard = by_number[answer.number]
+            bar.update(shard.stop - shard.start)
+            out.append(answer)
+    return out
+
+
+def _check_target(report: Path, *, force: bool) -> None:
+    if not report.exists():
+        return
+    if not report.is_dir():
+        raise PlanError(str(report), "is a file", "a folder for the report", "give another --report")
+    if not any(report.iterdir()):
+        return
+    if not (report / MANIFEST).exists():
+        raise PlanError(str(report), "holds files but no report", "a new or empty folder", "give another --report")
+    if not force:
+        raise PlanError(str(report), "holds a report already", "", "give --force to replace it")
+
+
+def _put_in_place(parts: Path, report: Path) -> None:
+    """Rename the finished folder to its name; an old report steps aside first, so that one of the two is always whole."""
+    old = parts.parent / "old"
+    if report.exists():
+        report.rename(old)
+    parts.rename(report)
+
+
+def _exit_code(options: AuditOptions, sources: Any, total: ShardResult) -> int:
+    if any(source.damage for source in sources) or total.lost:
+        return 3
+    statuses = {status for _, status in total.statuses}
+    impacts = {impact for _, impact in total.impacts}
+    reached = {
+        "unreadable": bool(statuses & {"unreadable", "needs-conversion"}),
+        "blocked": any(impact.startswith("blocks-") or impact == "breaks-list" for impact in impacts),
+        "data-loss": "loses-data" in impacts,
+        "invalid": "invalid" in statuses,
+    }
+    levels = FAIL_ON[1 : FAIL_ON.index(options.fail_on) + 1]
+    return 1 if any(reached[level] for level in levels) else 0
