@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from auditor.cel.types import Type
+from auditor.cel.types import Kind, Type
 
 __all__ = ["Function", "Overload"]
 
@@ -26,6 +26,9 @@ class Overload:
             where the checker settled on exactly this overload (an argument of type dyn may leave several open). Both may
             hold a `CelError`: a call is paid for whether it succeeds or not; a `CelError` has size 1. None where the
             server's estimator goes by the function's name alone: those costs stand in `cost.py`, for all functions.
+        in_order: Of one or two arguments all are evaluated even if the first fails (and the call is paid for); of three
+            or more the first failure ends it, and the call is free. True: this one does the latter, whatever its number
+            of arguments (cel-go: bound with FunctionBinding).
     """
 
     id: str
@@ -33,6 +36,7 @@ class Overload:
     result: Type
     call: Callable[..., Any]
     cost: Callable[[Sequence[Any], Any], int] | None = None
+    in_order: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +47,19 @@ class Function:
         name: As written; with dots for names like ``ip.isCanonical``; starts with ``@`` where only macros call it.
         member: Whether the overloads are called on a receiver (``x.f(y)``); a name may have a Function of each sort.
         overloads: In the order of declaration, which is the order in which they are tried.
+        singleton: One implementation for all overloads (cel-go: SingletonUnaryBinding and so on): the `call` of the
+            first overload gets the arguments whatever they are, if the first argument is of a kind in `operands`.
+        operands: See `singleton`; None takes anything.
+        guarded: Whether values are compared with the declared types before a call whose overload the checker has
+            settled. False: `call` must cope with anything (cel-go: DisableTypeGuards).
+        regex_argument: Position (receiver is 0) of an argument that is a regular expression: a constant one is compiled
+            when the program is prepared, so that a malformed one is an error of compilation.
     """
 
     name: str
     member: bool
     overloads: tuple[Overload, ...]
+    singleton: bool = False
+    operands: frozenset[Kind] | None = None
+    guarded: bool = True
+    regex_argument: int | None = None
