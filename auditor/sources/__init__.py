@@ -1,0 +1,15 @@
+"""Dumps: bytes that hold objects -> a live table that workers cut values out of.
+
+What comes in is a path (or ``-``): an etcd snapshot or data directory, ``etcdctl get -w json``, manifests, any of them
+compressed, or a folder of these. What goes out is a `SourcePlan`: which file to map, and an Arrow file with one row a
+live key, in key order, saying where its value lies. No value is copied between processes.
+
+Nothing here knows a schema or a definition. Memory is bounded: no Python object per key lives longer than a batch.
+Damage is reported and read around; only a dump of which nothing can be read raises.
+"""
+
+from __future__ import annotations
+
+from auditor.sources.plan import Damage, Progress, SourcePlan
+
+__all__ = ["Damage", "Progress", "SourcePlan"]

@@ -1,0 +1,55 @@
+"""What opening a dump gives: plain records that travel between processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+__all__ = ["Damage", "Progress", "SourcePlan"]
+
+Progress = Callable[[int, int], None]
+"""Called now and then with bytes done and bytes in all (0: unknown)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """A part of a container that could not be read: loud, exit code 3.
+
+    Attributes:
+        where: The part, e.g. ``page 83 (revisions 21..39)``.
+        reason: What is wrong with it and what follows.
+    """
+
+    where: str
+    reason: str
+
+
+@dataclass(slots=True)
+class SourcePlan:
+    """One dump, ready to be cut into shards.
+
+    Attributes:
+        name: The dump as the user named it.
+        format: ``etcd-snapshot``, ``etcd-data-dir``, ``etcdctl-json``, or a form of the manifest readers.
+        mapped: The file that workers map; `offset` and `length` of the live table cut values out of it.
+        sha256: Hex digest of the input as given (a data directory: of its database).
+        revision: The store's current revision; None where the dump does not know it.
+        compacted_revision: History up to here is gone; None where unknown or nothing was compacted.
+        is_export: The objects came through an API: no keys, stored versions unknown.
+        live: The Arrow file of live keys (`auditor.tables.LIVE_KEYS`), in key order.
+        rows: Rows of that file.
+        damage: What could not be read.
+        notes: What a reader of the report should know about the input.
+    """
+
+    name: str
+    format: str
+    mapped: str
+    sha256: str
+    revision: int | None
+    compacted_revision: int | None
+    is_export: bool
+    live: str
+    rows: int
+    damage: tuple[Damage, ...] = ()
+    notes: tuple[str, ...] = ()
