@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup audit test check bench
+.PHONY: help setup audit test slow check bench
 
 help: ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -20,6 +20,18 @@ setup: $(STAMP) ## Create .venv with everything the project needs
 
 test: $(STAMP) ## Run the tests
 	$(BIN)/python -m pytest -n 2 -m 'not slow'
+
+slow: $(STAMP) ## Run the slower tests
+	$(BIN)/python -m pytest -m slow
+
+audit: $(STAMP) ## Audit sample-data/ and show the result
+	$(BIN)/auditor audit sample-data/cluster.db.gz --report out/sample --force --fail-on never
+	@echo
+	$(BIN)/auditor query out/sample loaves --field-selector spec.flour=spelt
+
+bench: $(STAMP) ## Measure beside the API server's own libraries
+	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/memory.py
 
 check: $(STAMP) ## Lint, types, layers
 	$(BIN)/ruff check auditor pipelines tests

@@ -1,0 +1,236 @@
+"""The nightly audit over the sample data, as a user runs it."""
+
+import filecmp
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLE = ROOT / "sample-data" / "cluster.db.gz"
+
+
+def auditor(*words, cwd=None, **options):
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "pipelines", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=env, check=False, **options)
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sample") / "report"
+    done = auditor("audit", SAMPLE, "--report", folder, "--jobs", 1, "--fail-on", "never")
+    assert done.returncode == 0, done.stderr
+    return folder, done
+
+
+def rows(folder, table):
+    return [row for part in sorted((folder / table).glob("*.parquet")) for row in pq.read_table(part).to_pylist()]
+
+
+def by_name(folder):
+    return {row["name"]: row for row in rows(folder, "objects")}
+
+
+def test_every_key_is_a_row_in_key_order(report):
+    folder, _ = report
+    keys = [row["key"] for row in rows(folder, "objects")]
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert len(keys) == manifest["counts"]["keys"] == sum(manifest["counts"]["statuses"].values())
+    assert keys == sorted(keys)
+    assert "/registry/bakery.example.com/orders/north/order-gone" not in keys
+
+
+def test_statuses_of_the_sample(report):
+    objects = by_name(report[0])
+    expected = {
+        "too-heavy": "invalid",
+        "wrong-flour": "invalid",
+        "no-flour": "invalid",
+        "twice-seeded": "invalid",
+        "oven-d": "invalid",
+        "shapeless": "valid",
+        "old-recipe": "valid",
+        "old-rye": "valid",
+        "order-torn": "unreadable",
+        "order-0": "valid",
+        "ghost": "orphaned",
+        "notes": "builtin",
+    }
+    assert {name: objects[name]["status"] for name in expected} == expected
+
+
+def test_newest_revision_counts(report):
+    row = next(
+        row for row in rows(report[0], "objects") if row["key"] == "/registry/bakery.example.com/loaves/north/loaf-00"
+    )
+    assert row["key_version"] == 2
+    assert row["mod_revision"] > row["create_revision"]
+
+
+def test_losses_and_defaults_are_named(report):
+    objects = by_name(report[0])
+    assert objects["old-recipe"]["pruned"] == ["spec.yeast"]
+    assert objects["old-recipe"]["impact"] == "loses-data"
+    assert objects["shapeless"]["defaulted"] == ["spec.shape"]
+    assert objects["shapeless"]["impact"] == "drifts"
+    assert objects["old-wheat"]["pruned"] == ["spec.glaze"]
+    assert objects["old-wheat"]["stored_version"] == "v1alpha1"
+    assert objects["old-wheat"]["is_storage_version"] is False
+
+
+def test_findings_have_the_servers_words(report):
+    messages = {(row["name"], row["message"]) for row in rows(report[0], "findings")}
+    assert (
+        "too-heavy",
+        "spec.grams: Invalid value: 9000: spec.grams in body should be less than or equal to 5000",
+    ) in messages
+    assert (
+        "wrong-flour",
+        'spec.flour: Unsupported value: "sand": supported values: "wheat", "rye", "spelt"',
+    ) in messages
+    assert ("no-flour", "spec.flour: Required value") in messages
+    assert ("twice-seeded", 'spec.seeds[2]: Duplicate value: "poppy"') in messages
+    assert (
+        "oven-d",
+        'spec.serviced: Invalid value: "last spring": spec.serviced in body must be of type date-time: "last spring"',
+    ) in messages
+    assert len(messages) == 5
+
+
+def test_broken_kind_is_the_first_line_with_the_command_that_shows_it(report):
+    _, done = report
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("BROKEN  Order.bakery.example.com: every LIST and WATCH of the kind fails")
+    assert "/registry/bakery.example.com/orders/north/order-torn" in lines[0]
+    assert lines[2].split()[:2] == ["auditor", "show"]
+
+
+def test_shown_command_works(report):
+    folder, _ = report
+    done = auditor("show", folder, "/registry/bakery.example.com/orders/north/order-torn")
+    assert done.returncode == 0, done.stderr
+    assert "status: unreadable" in done.stdout
+
+
+def test_index_selects_like_kubectl(report):
+    folder, _ = report
+    done = auditor("query", folder, "loaves", "-n", "south", "--field-selector", "spec.flour=rye", "-o", "name")
+    names = set(done.stdout.split())
+    assert "loaf.bakery.example.com/too-heavy" not in names
+    assert "loaves.bakery.example.com/too-heavy" in names
+    assert "loaves.bakery.example.com/loaf-00" not in names
+    refused = auditor("query", folder, "loaves", "--field-selector", "spec.shape=long")
+    assert refused.returncode == 2
+    assert "field label not supported: spec.shape" in refused.stderr
+
+
+def test_wrong_kind_says_what_comes_nearest(report):
+    done = auditor("query", report[0], "loafs")
+    assert done.returncode == 2
+    assert "did you mean" in done.stderr
+
+
+def test_any_number_of_workers_gives_the_same_files(report, tmp_path):
+    folder, _ = report
+    other = tmp_path / "two"
+    done = auditor("audit", SAMPLE, "--report", other, "--jobs", 2, "--fail-on", "never")
+    assert done.returncode == 0, done.stderr
+    parts = sorted(path.relative_to(folder) for path in folder.rglob("*.parquet"))
+    assert parts == sorted(path.relative_to(other) for path in other.rglob("*.parquet"))
+    same, different, missing = filecmp.cmpfiles(folder, other, map(str, parts), shallow=False)
+    assert (different, missing) == ([], [])
+    assert len(same) == len(parts)
+
+
+@pytest.mark.parametrize(("level", "code"), [("never", 0), ("unreadable", 1), ("invalid", 1)])
+def test_fail_on_levels(tmp_path, level, code):
+    done = auditor("audit", SAMPLE, "--report", tmp_path / "r", "--jobs", 1, "--fail-on", level)
+    assert done.returncode == code, done.stderr
+
+
+def test_existing_report_is_replaced_only_with_force(tmp_path):
+    first = auditor("audit", SAMPLE, "--report", tmp_path / "r", "--jobs", 1, "--fail-on", "never")
+    assert first.returncode == 0
+    again = auditor("audit", SAMPLE, "--report", tmp_path / "r", "--jobs", 1, "--fail-on", "never")
+    assert again.returncode == 2
+    assert "--force" in again.stderr
+    forced = auditor("audit", SAMPLE, "--report", tmp_path / "r", "--jobs", 1, "--fail-on", "never", "--force")
+    assert forced.returncode == 0, forced.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["r"]
+
+
+def test_folder_that_is_no_report_is_never_replaced(tmp_path):
+    (tmp_path / "precious.txt").write_text("x")
+    done = auditor("audit", SAMPLE, "--report", tmp_path, "--force")
+    assert done.returncode == 2
+    assert (tmp_path / "precious.txt").read_text() == "x"
+
+
+def test_unknown_dump_says_what_was_seen(tmp_path):
+    (tmp_path / "x.bin").write_bytes(b"\x00\x01\x02\x03" * 64)
+    done = auditor("audit", tmp_path / "x.bin", "--report", tmp_path / "r")
+    assert done.returncode == 2
+    assert "00 01 02 03" in done.stderr
+    assert not (tmp_path / "r").exists()
+
+
+def test_bad_selector_is_a_usage_error(tmp_path):
+    done = auditor("audit", SAMPLE, "--report", tmp_path / "r", "-l", "a b")
+    assert done.returncode == 2
+    assert "found 'b', expected" in done.stderr
+
+
+def test_scope_counts_what_it_leaves_out(tmp_path):
+    done = auditor("audit", SAMPLE, "--report", tmp_path / "r", "--jobs", 1, "--include", "Oven", "--fail-on", "never")
+    assert done.returncode == 0, done.stderr
+    manifest = json.loads((tmp_path / "r" / "manifest.json").read_text())
+    assert manifest["counts"]["rows"] == 4
+    assert manifest["counts"]["rows"] + manifest["counts"]["out_of_scope"] == manifest["counts"]["keys"]
+
+
+@pytest.mark.slow()
+def test_interrupt_leaves_no_process_and_no_half_report(tmp_path):
+    lines = []
+    for number in range(60_000):
+        loaf = {"apiVersion": "x.example.com/v1", "kind": "X", "metadata": {"name": f"x{number}", "namespace": "d"}}
+        lines.append(json.dumps(loaf))
+    (tmp_path / "many.ndjson").write_text("\n".join(lines))
+    crd = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "xs.x.example.com"},
+        "spec": {
+            "group": "x.example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "xs", "kind": "X"},
+            "versions": [
+                {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+            ],
+        },
+    }
+    (tmp_path / "crd.json").write_text(json.dumps(crd))
+    out = tmp_path / "out"
+    out.mkdir()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pipelines", "audit", str(tmp_path / "many.ndjson"), "--crds", str(tmp_path / "crd.json"),
+         "--report", str(out / "r"), "--jobs", "2"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 30
+    while not any(out.glob(".r.*/report/objects/*")) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)
+    _, error = process.communicate(timeout=30)
+    assert process.returncode == 130, error
+    assert list(out.iterdir()) == []
+    with pytest.raises(ProcessLookupError):
+        for _ in range(100):
+            os.killpg(process.pid, 0)
+            time.sleep(0.05)
