@@ -1,0 +1,94 @@
+"""Cuts a YAML stream into chunks, line by line, without looking at the YAML.
+
+Source: k8s.io/apimachinery/pkg/util/yaml, YAMLReader and splitYAMLDocument.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from auditor.sources.yaml.errors import YamlError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from mmap import mmap
+
+__all__ = ["Chunk", "document_chunks", "yaml_chunks"]
+
+MAX_TOKEN: Final = 5 * 1024 * 1024
+"""Bytes of one chunk that the older cutter takes, the separator it looks for included."""
+
+GO_SPACE: Final = "\t\n\v\f\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+_TRIM = re.compile(f"^[{GO_SPACE}]+|[{GO_SPACE}]+$")
+_SEPARATOR = re.compile(rb"^---([^\n]*)(?:\n|\Z)", re.MULTILINE)
+
+
+class Chunk(NamedTuple):
+    """A piece of a stream.
+
+    Attributes:
+        text: The piece; of YAML streams, lines end with LF.
+        offset: Its first byte in the stream.
+        line: The line it starts on, from 0.
+    """
+
+    text: bytes
+    offset: int
+    line: int
+
+
+def _lines(data: bytes) -> bytes:
+    """Return the bytes with LF at the end of each line, the last one too."""
+    if b"\r\n" in data:
+        data = data.replace(b"\r\n", b"\n")
+    return data if data.endswith(b"\n") else data + b"\n"
+
+
+def yaml_chunks(data: bytes | mmap) -> Iterator[Chunk]:
+    """Yield the chunks between lines that start with ``---``.
+
+    A separator stays as the first line of a chunk that would otherwise be empty. Blank chunks are yielded too.
+
+    Args:
+        data: The stream; only one chunk at a time is copied out of it.
+
+    Raises:
+        YamlError: Something other than a comment follows the three hyphens; the chunk before it was not yielded.
+
+    Source: k8s.io/apimachinery/pkg/util/yaml, YAMLReader.Read, LineReader.Read.
+    """
+    begin = line = 0
+    for match in _SEPARATOR.finditer(data):
+        rest = _TRIM.sub("", match.group(1).decode("utf-8", "replace"))
+        if rest and not rest.startswith("#"):
+            raise YamlError(f"invalid Yaml document separator: {rest}")
+        if match.start() > begin:
+            chunk = bytes(data[begin : match.start()])
+            yield Chunk(_lines(chunk), begin, line)
+            line += chunk.count(b"\n") + 1
+            begin = match.end()
+    if begin < len(data):
+        yield Chunk(_lines(bytes(data[begin:])), begin, line)
+
+
+def document_chunks(data: bytes) -> Iterator[Chunk]:
+    r"""Yield the pieces between ``\n---`` and the end of that line, whatever stands on it.
+
+    Raises:
+        YamlError: A piece is longer than five MiB.
+
+    Source: k8s.io/apimachinery/pkg/util/yaml, splitYAMLDocument, under bufio.Scanner.
+    """
+    begin = line = 0
+    while begin < len(data):
+        cut = data.find(b"\n---", begin)
+        after = cut + 4
+        end = len(data) if cut < 0 or after == len(data) else data.find(b"\n", after) + 1
+        if (end or len(data)) - begin > MAX_TOKEN or (end in (0, len(data)) and len(data) - begin == MAX_TOKEN):
+            raise YamlError("bufio.Scanner: token too long")
+        if not end:
+            return  # the scanner waits for the end of the line and loses what it has
+        yield Chunk(data[begin : cut if cut >= 0 else end], begin, line)
+        line += data.count(b"\n", begin, end)
+        begin = end

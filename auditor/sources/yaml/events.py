@@ -1,0 +1,197 @@
+"""The events of the first document of a text, as Go's parser would give them.
+
+libyaml does the scanning. It is younger than the C code that Go's parser was made from and differs in five places,
+which are put right here:
+
+- ``"\\/"`` is an escape for libyaml and an error for Go;
+- a ``?`` inside a flow collection ends a plain scalar for Go, and what follows is then out of place;
+- a ``:`` before one of ``,?[]{}`` is an error for libyaml and part of the plain scalar for Go;
+- a byte order mark at the start of a later line is skipped by libyaml and text for Go;
+- ``%YAML 1.2`` passes libyaml; Go takes 1.1 only.
+
+The third and fourth are done by putting a character that the text does not use in the place of the one concerned,
+and by putting it back in the scalars.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
+
+from auditor.sources.yaml.errors import YamlError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["document_events"]
+
+BOM: Final = "\ufeff"
+MAX_STAND_INS: Final = 200
+"""Re-reads of one text for colons that libyaml refuses; each costs a parse, and real texts have none."""
+
+_UNEXPECTED_COLON: Final = "found unexpected ':'"
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_PARSER: Final[Callable[[bytes], Any]] = yaml.CSafeLoader
+
+
+class _ColonHere(Exception):
+    def __init__(self, index: int) -> None:
+        super().__init__(index)
+        self.index = index
+
+
+def _decoded(data: bytes) -> str:
+    """Return the text that libyaml's marks count in: without the byte order mark that tells the encoding."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", "replace")
+    return data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
+
+
+def _go_error(error: yaml.MarkedYAMLError) -> YamlError:
+    """Return the error with the line that Go names: of the problem, or of its context where that is on line 0."""
+    problem, context = error.problem_mark, error.context_mark
+    line = 0
+    if problem is not None and problem.line:
+        line = problem.line + (1 if isinstance(error, yaml.scanner.ScannerError) else 0)
+    elif context is not None and context.line:
+        line = context.line
+    where = f"line {line}: " if line else ""
+    return YamlError(f"yaml: {where}{error.problem or 'unknown problem parsing YAML content'}")
+
+
+def _raw_events(data: bytes) -> Iterator[Any]:
+    """Yield libyaml's events up to the end of the first document."""
+    try:
+        parser = _PARSER(data)
+        while True:
+            event = parser.get_event()
+            if event is None:
+                return
+            yield event
+            if type(event) is yaml.DocumentEndEvent:
+                return
+    except yaml.MarkedYAMLError as error:
+        if error.problem == _UNEXPECTED_COLON and error.problem_mark is not None:
+            raise _ColonHere(error.problem_mark.index) from None
+        raise _go_error(error) from None
+    except yaml.reader.ReaderError as error:
+        raise YamlError(f"yaml: {error.reason}") from None
+    except UnicodeDecodeError:
+        raise YamlError("yaml: invalid Unicode character") from None
+
+
+def _check_escapes(event: Any, text: str) -> None:
+    raw = text[event.start_mark.index : event.end_mark.index]
+    for match in _ESCAPE.finditer(raw, raw.find('"')):
+        if match.group(1) == "/":
+            line = event.start_mark.line + raw.count("\n", 0, match.start())
+            where = f"line {line + 1}: " if line else ""
+            raise YamlError(f"yaml: {where}found unknown escape character")
+
+
+class _Flow:
+    """Which flow collections are open, to say what Go misses when a question mark cuts a plain scalar off."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.closers: list[str] = []
+
+    def look(self, event: Any) -> None:
+        kind = type(event)
+        if kind is yaml.ScalarEvent:
+            closer = self.closers[-1] if self.closers else ""
+            if closer and "?" in event.value and event.style in ("", None):
+                line = event.start_mark.line
+                where = f"line {line}: " if line else ""
+                raise YamlError(f"yaml: {where}did not find expected ',' or '{closer}'")
+        elif kind is yaml.SequenceStartEvent:
+            self.closers.append("]" if event.flow_style else "")
+        elif kind is yaml.MappingStartEvent:
+            # A pair in a flow sequence has no brace of its own; the sequence around it is what misses something.
+            braced = self.text[event.end_mark.index - 1 : event.end_mark.index] == "{"
+            self.closers.append(("}" if braced else "]") if event.flow_style else "")
+        elif kind in (yaml.SequenceEndEvent, yaml.MappingEndEvent):
+            self.closers.pop()
+
+
+def _checked(data: bytes, text: str | None) -> Iterator[Any]:
+    """Yield the events, raising where Go's parser would."""
+    escapes = b"\\/" in data if text is None else "\\/" in text
+    questions = b"?" in data
+    flow: _Flow | None = None
+    if escapes or questions:
+        text = _decoded(data) if text is None else text
+        flow = _Flow(text) if questions else None
+    for event in _raw_events(data):
+        if flow is not None:
+            flow.look(event)
+        if type(event) is yaml.ScalarEvent:
+            if escapes and event.style == '"' and text is not None:
+                _check_escapes(event, text)
+        elif type(event) is yaml.DocumentStartEvent and event.version not in (None, (1, 1)):
+            raise YamlError("yaml: found incompatible YAML document")
+        yield event
+
+
+def _unused(text: str, count: int) -> list[str]:
+    found: list[str] = []
+    for code in range(0xE000, 0xF900):
+        if chr(code) not in text:
+            found.append(chr(code))
+            if len(found) == count:
+                return found
+    raise YamlError("yaml: text uses every private character")
+
+
+def _encoded(text: str) -> bytes:
+    data = text.encode()
+    return b"\xef\xbb\xbf" + data if text.startswith(BOM) else data
+
+
+def _with_stand_ins(data: bytes) -> Iterator[Any]:
+    """Yield the events of a text with byte order marks inside, or with colons that libyaml refuses."""
+    text = _decoded(data)
+    colon, mark = _unused(text, 2)
+    text = text[:1] + text[1:].replace(BOM, mark)
+    for _ in range(MAX_STAND_INS):
+        try:
+            events = list(_checked(_encoded(text), text))
+        except _ColonHere as here:
+            text = text[: here.index] + colon + text[here.index + 1 :]
+            continue
+        except YamlError as error:
+            raise YamlError(error.found.replace(colon, ":").replace(mark, BOM)) from None
+        for event in events:
+            if type(event) is yaml.ScalarEvent:
+                event.value = event.value.replace(colon, ":").replace(mark, BOM)
+        return iter(events)
+    raise YamlError(f"yaml: {_UNEXPECTED_COLON}")
+
+
+def document_events(data: bytes) -> Iterator[Any]:
+    """Yield the parser events of the first document; what follows it is not looked at.
+
+    Args:
+        data: UTF-8, or UTF-16 with a byte order mark.
+
+    Raises:
+        YamlError: With Go's text, ``yaml: line N: `` included.
+
+    Source: go.yaml.in/yaml v2, scannerc.go, parserc.go, the errors of decode.go fail.
+    """
+    utf16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+    if b"\xef\xbb\xbf" in data[1:] or (utf16 and BOM in _decoded(data)[1:]):
+        yield from _with_stand_ins(data)
+        return
+    given = 0
+    try:
+        for event in _checked(data, None):
+            yield event
+            given += 1
+    except _ColonHere:
+        # Events already given are the same the second time.
+        for number, event in enumerate(_with_stand_ins(data)):
+            if number >= given:
+                yield event

@@ -1,0 +1,197 @@
+"""What one scalar means: the table of Go's YAML, which is YAML 1.1 with changes of its own.
+
+A plain scalar is told by its first character; everything that fits no row is a string. Timestamps are always strings.
+Source: go.yaml.in/yaml v2, resolve; strconv ParseInt (base 0) and ParseFloat.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import calendar
+import codecs
+import math
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.sources.yaml.errors import YamlError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["resolve_plain", "resolve_tagged"]
+
+TAG_PREFIX: Final = "tag:yaml.org,2002:"
+INT64_MIN: Final = -(1 << 63)
+INT64_MAX: Final = (1 << 63) - 1
+UINT64_MAX: Final = (1 << 64) - 1
+
+_PER_BYTE: Final = "auditor-yaml-replace-each-byte"
+"""Decodes broken UTF-8 with one U+FFFD for each bad byte, as Go's JSON printer does."""
+
+_WORDS: Final[dict[str, Any]] = {
+    **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
+    **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan),
+    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), math.inf),
+    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), -math.inf),
+}
+_MAYBE_WORD: Final = frozenset("yYnNtTfFoO~")
+_NUMBER_START: Final = frozenset("0123456789+-")
+
+_INTEGER = re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]([0-7]+)|0([0-7]+)|(0|[1-9][0-9]*))")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_POINT_FLOAT = re.compile(r"\.[0-9](?:_?[0-9])*(?:[eE][-+]?[0-9](?:_?[0-9])*)?")
+_TIMESTAMP = re.compile(
+    r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})"
+    r"(?:(?:[Tt](?P<h1>[0-9]{1,2}):(?P<m1>[0-9]{1,2}):(?P<s1>[0-9]{1,2})(?:[.,][0-9]+)?(?:Z|[-+]([0-9]{2}):([0-9]{2})))"
+    r"|(?: (?P<h2>[0-9]{1,2}):(?P<m2>[0-9]{1,2}):(?P<s2>[0-9]{1,2})(?:[.,][0-9]+)?))?"
+)
+_BASES: Final = (16, 2, 8, 8, 10)
+
+
+def _integer(text: str) -> int | None:
+    """Return an int64 or, without sign, a uint64; None where the text is neither."""
+    match = _INTEGER.fullmatch(text)
+    if match is None:
+        return None
+    sign = match.group(1)
+    index = next(number for number in range(2, 7) if match.group(number) is not None)
+    digits = match.group(index)
+    base = _BASES[index - 2]
+    if base == 10 and len(digits) > 20:
+        return None
+    value = int(digits, base)
+    if sign == "-":
+        value = -value
+    limit = INT64_MAX if sign else UINT64_MAX
+    return value if INT64_MIN <= value <= limit else None
+
+
+def _finite(text: str) -> float | None:
+    value = float(text)
+    return value if math.isfinite(value) else None
+
+
+def _number(text: str) -> int | float | None:
+    plain = text.replace("_", "")
+    value = _integer(plain)
+    if value is not None:
+        return value
+    return _finite(plain) if _FLOAT.fullmatch(plain) else None
+
+
+def resolve_plain(text: str) -> Any:
+    """Return what a plain scalar without a tag stands for.
+
+    Args:
+        text: The scalar as the parser gives it.
+
+    Returns:
+        None, bool, int (int64, or uint64 where only that fits), float (NaN and infinities too) or str.
+
+    Source: go.yaml.in/yaml v2, resolve.
+    """
+    first = text[:1]
+    if first in _NUMBER_START:
+        if text in _WORDS and first:
+            return _WORDS[text]
+        if not first:
+            return None
+        number = _number(text)
+        return text if number is None else number
+    if first in _MAYBE_WORD:
+        return _WORDS.get(text, text)
+    if first == ".":
+        if text in _WORDS:
+            return _WORDS[text]
+        number = _finite(text) if _POINT_FLOAT.fullmatch(text) else None
+        return text if number is None else number
+    return text if first else None
+
+
+def _is_timestamp(text: str) -> bool:
+    match = _TIMESTAMP.fullmatch(text)
+    if match is None:
+        return False
+    year, month, day = (int(part) for part in match.groups()[:3])
+    if not 1 <= month <= 12 or not 1 <= day <= (29 if month == 2 and calendar.isleap(year) else _DAYS[month - 1]):
+        return False
+    hour, minute, second = (match.group(name + "1") or match.group(name + "2") or "0" for name in "hms")
+    return int(hour) < 24 and int(minute) < 60 and int(second) < 60
+
+
+_DAYS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+
+def _kind_of(value: Any) -> str:
+    if value is None:
+        return "null"
+    if type(value) is bool:
+        return "bool"
+    if type(value) is int:
+        return "int"
+    return "float" if type(value) is float else "str"
+
+
+def _typed(wanted: str, text: str) -> Any:
+    """Apply the table to the text of a scalar tagged !!int, !!bool, !!null or !!float."""
+    value = resolve_plain(text)
+    found = _kind_of(value)
+    if found == wanted:
+        return value
+    if wanted == "float" and found == "int" and value <= INT64_MAX:
+        return float(value)
+    raise YamlError(f"yaml: cannot decode !!{found} `{text}` as a !!{wanted}")
+
+
+def _timestamp(text: str) -> str:
+    if text[:1] in _NUMBER_START and _is_timestamp(text):
+        return text
+    raise YamlError(f"yaml: cannot decode !!{_kind_of(resolve_plain(text))} `{text}` as a !!timestamp")
+
+
+def _binary(text: str) -> str:
+    try:
+        data = base64.b64decode(text.replace("\n", "").replace("\r", "").encode("ascii"), validate=True)
+    except (binascii.Error, ValueError):
+        raise YamlError("yaml: !!binary value contains invalid base64 data") from None
+    return data.decode("utf-8", _PER_BYTE)
+
+
+def _one_byte(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    return "\N{REPLACEMENT CHARACTER}", error.start + 1
+
+
+codecs.register_error(_PER_BYTE, _one_byte)
+
+
+_TAGGED: Final[dict[str, Callable[[str], Any]]] = {
+    "int": lambda text: _typed("int", text),
+    "bool": lambda text: _typed("bool", text),
+    "null": lambda text: _typed("null", text),
+    "float": lambda text: _typed("float", text),
+    "timestamp": _timestamp,
+    "binary": _binary,
+}
+
+
+def resolve_tagged(tag: str, text: str) -> Any:
+    """Return what a scalar with an explicit tag stands for; plain, quoted and block scalars alike.
+
+    Args:
+        tag: The tag with its handle written out.
+        text: The scalar.
+
+    Raises:
+        YamlError: The text does not fit the tag.
+
+    Source: go.yaml.in/yaml v2, resolve; base64.StdEncoding.
+    """
+    if tag.startswith(TAG_PREFIX):
+        read = _TAGGED.get(tag[len(TAG_PREFIX) :])
+        if read is not None:
+            return read(text)
+    return text

@@ -1,0 +1,55 @@
+"""One YAML document as a JSON value or as JSON text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from auditor.golang.jsontext import encode
+from auditor.sources.yaml.compose import compose
+from auditor.sources.yaml.convert import check_finite, decode_tree, to_json_value, with_text_keys
+from auditor.sources.yaml.errors import YamlError
+
+__all__ = ["yaml_to_json", "yaml_to_json_text"]
+
+
+def _tree(data: bytes, *, strict: bool) -> Any:
+    tree, odd = decode_tree(compose(data), strict=strict)
+    if odd:
+        tree = with_text_keys(tree)
+        check_finite(tree)
+    return tree
+
+
+def yaml_to_json_text(data: bytes, *, strict: bool = False) -> str:
+    """Return the first document as JSON text, spelled as Go prints it.
+
+    Args:
+        data: UTF-8, or UTF-16 with a byte order mark. What follows the first document is not looked at.
+        strict: Repeated keys are an error; else the last one counts.
+
+    Raises:
+        YamlError: With Go's text.
+
+    Source: sigs.k8s.io/yaml, YAMLToJSON and YAMLToJSONStrict.
+    """
+    return encode(_tree(data, strict=strict))
+
+
+def yaml_to_json(data: bytes, *, strict: bool = False) -> Any:
+    """Return the first document as the JSON value that a decoder of Kubernetes objects sees.
+
+    Numbers are int where the JSON text Go prints is an int64, else float: ``1.0`` and ``1e3`` are ints.
+
+    Args:
+        data: As for `yaml_to_json_text`.
+        strict: As for `yaml_to_json_text`.
+
+    Raises:
+        YamlError: With Go's text.
+
+    Source: sigs.k8s.io/yaml Unmarshal; k8s.io/apimachinery/pkg/util/json.
+    """
+    try:
+        return to_json_value(_tree(data, strict=strict))
+    except YamlError as error:
+        raise YamlError(f"error converting YAML to JSON: {error.found}") from None
