@@ -1,0 +1,179 @@
+"""Regular expressions as the API server applies them: Go's grammar and words, RE2's matching.
+
+`regex_syntax` parses every pattern as Go would. Then google-re2 decides, or Python's `re` where `regex_stdlib` proves
+that it says the same and stays fast. In front stands a memory of texts seen before, for each pattern its own: looking a
+text up costs about 0.05 us, asking RE2 1.2 us.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import re2
+
+from auditor.golang.regex_stdlib import to_stdlib
+from auditor.golang.regex_syntax import GoRegexError, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["GoRegexError", "Pattern", "compile_pattern"]
+
+_REMEMBERED_TEXTS = 20_000
+_REMEMBERED_LENGTH = 512
+_REMEMBERED_PATTERNS = 4096
+_BETWEEN_BYTES = "\\B"
+_MEMORY_FOR_LARGE = 1 << 30
+
+
+class _Memory(dict[str, bool]):
+    """Answers by text; asks `decide` about a text it does not hold, and forgets everything when it is full."""
+
+    __slots__ = ("decide",)
+
+    def __init__(self, decide: Callable[[str], bool]) -> None:
+        super().__init__()
+        self.decide = decide
+
+    def __missing__(self, text: str) -> bool:
+        answer = self.decide(text)
+        if len(text) <= _REMEMBERED_LENGTH:
+            if len(self) >= _REMEMBERED_TEXTS:
+                self.clear()
+            self[text] = answer
+        return answer
+
+
+class Pattern:
+    """One compiled pattern.
+
+    Attributes:
+        source: The pattern as it was given.
+        search: Report whether the pattern matches anywhere in a text; texts are remembered.
+        matches: The same without memory.
+    """
+
+    __slots__ = ("_re2", "_written", "matches", "search", "source")
+
+    source: str
+    search: Callable[[str], bool]
+    matches: Callable[[str], bool]
+
+    def __init__(self, source: str) -> None:
+        syntax = parse(source)
+        self.source = source
+        self._written = syntax.re2
+        self._re2: re2._Regexp | None = None
+        translated = to_stdlib(syntax.tree)
+        if translated is None:
+            self._compiled()
+            self.matches = self._matches_between_bytes if _BETWEEN_BYTES in source else _by_re2(self._compiled())
+        else:
+            self.matches = _by_stdlib(*translated)
+        self.search = _Memory(self.matches).__getitem__
+
+    def _compiled(self) -> re2._Regexp:
+        if self._re2 is None:
+            self._re2 = _compile_re2(self._written)
+        return self._re2
+
+    def _first(self, data: bytes, at: int) -> tuple[int, int] | None:
+        r"""Return the leftmost match from `at` on; RE2 finds a `\B` inside of a character too, Go does not."""
+        compiled = self._compiled()
+        while True:
+            found = compiled.search(data, at)
+            if found is None:
+                return None
+            start, end = found.span()
+            if start >= len(data) or data[start] & 0xC0 != 0x80:
+                return start, end
+            at = start + 1
+
+    def _matches_between_bytes(self, text: str) -> bool:
+        return self._first(text.encode("utf-8", "replace"), 0) is not None
+
+    def find(self, text: str) -> str | None:
+        """Return the text of the leftmost match, or None where there is none.
+
+        Source: regexp.Regexp.FindString, which cannot tell none from an empty match.
+        """
+        data = text.encode()
+        found = self._first(data, 0)
+        return None if found is None else data[found[0] : found[1]].decode()
+
+    def find_all(self, text: str, limit: int = -1) -> list[str]:
+        """Return the texts of all matches that do not overlap, from the left.
+
+        Args:
+            text: What to search.
+            limit: At most so many; all if negative.
+
+        An empty match right after another match does not count.
+        Source: regexp.Regexp.FindAllString.
+        """
+        data = text.encode()
+        found: list[str] = []
+        at, last_end = 0, -1
+        while at <= len(data) and (limit < 0 or len(found) < limit):
+            match = self._first(data, at)
+            if match is None:
+                break
+            start, end = match
+            if end > start or start != last_end:
+                found.append(data[start:end].decode())
+            # An empty match moves on by one character, not by one byte.
+            at = end if end > at else at + _character_length(data, at)
+            last_end = end
+        return found
+
+    def __repr__(self) -> str:
+        return f"Pattern({self.source!r})"
+
+    def __reduce__(self) -> tuple[Callable[[str], Pattern], tuple[str]]:
+        return compile_pattern, (self.source,)
+
+
+def _character_length(data: bytes, at: int) -> int:
+    length = 1
+    while at + length < len(data) and data[at + length] & 0xC0 == 0x80:
+        length += 1
+    return length
+
+
+def _by_re2(compiled: re2._Regexp) -> Callable[[str], bool]:
+    search = compiled.search
+    return lambda text: search(text.encode("utf-8", "replace")) is not None
+
+
+def _by_stdlib(pattern: str, anchored: bool) -> Callable[[str], bool]:
+    compiled = re.compile(pattern)
+    search = compiled.match if anchored else compiled.search
+    return lambda text: search(text) is not None
+
+
+def _compile_re2(pattern: str) -> re2._Regexp:
+    options = re2.Options()
+    options.log_errors = False
+    options.never_capture = True
+    try:
+        return re2.compile(pattern.encode(), options)
+    except re2.error:
+        options.max_mem = _MEMORY_FOR_LARGE
+    try:
+        return re2.compile(pattern.encode(), options)
+    except re2.error as error:
+        raise GoRegexError(f"error parsing regexp: {error.args[0].decode()}") from error
+
+
+@lru_cache(maxsize=_REMEMBERED_PATTERNS)
+def compile_pattern(pattern: str) -> Pattern:
+    """Return the compiled pattern; one pattern is compiled once.
+
+    Args:
+        pattern: RE2 syntax, as in a schema's `pattern` or in a rule's `matches`.
+    Raises:
+        GoRegexError: Go does not compile it; the text is that of regexp.Compile.
+    """
+    return Pattern(pattern)

@@ -1,0 +1,578 @@
+"""The grammar of Go's regular expressions: says in Go's words what Go refuses, and gives a tree of what it accepts.
+
+RE2 matches for us (`regex.py`), and its grammar is nearly Go's, but not quite: its words differ, it allows ``\\C``, it
+refuses two groups of one name, and its Unicode tables are those of another year. So every pattern is parsed here first.
+Besides the tree, parsing writes the pattern down again for RE2: names of groups left out, Unicode classes as ranges.
+
+Source: regexp/syntax of Go 1.26, with the flags of syntax.Perl.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from auditor.golang.unicode import MAX_RUNE, class_name, class_ranges
+
+if TYPE_CHECKING:
+    from auditor.golang.unicode import Ranges
+
+__all__ = [
+    "Alternate",
+    "Assertion",
+    "Chars",
+    "Concat",
+    "GoRegexError",
+    "Node",
+    "Repeat",
+    "Syntax",
+    "complement",
+    "normal",
+    "parse",
+]
+
+_MAX_REPEAT = 1000
+_MAX_HEIGHT = 1000
+_MAX_SIZE = (128 << 20) // 40
+
+_DIGIT = ((0x30, 0x39),)
+_WORD = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
+_SPACE = ((0x09, 0x0A), (0x0C, 0x0D), (0x20, 0x20))
+_PERL_CLASSES = {"d": _DIGIT, "w": _WORD, "s": _SPACE}
+_POSIX_CLASSES: dict[str, Ranges] = {
+    "alnum": ((0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A)),
+    "alpha": ((0x41, 0x5A), (0x61, 0x7A)),
+    "ascii": ((0x00, 0x7F),),
+    "blank": ((0x09, 0x09), (0x20, 0x20)),
+    "cntrl": ((0x00, 0x1F), (0x7F, 0x7F)),
+    "digit": _DIGIT,
+    "graph": ((0x21, 0x7E),),
+    "lower": ((0x61, 0x7A),),
+    "print": ((0x20, 0x7E),),
+    "punct": ((0x21, 0x2F), (0x3A, 0x40), (0x5B, 0x60), (0x7B, 0x7E)),
+    "space": ((0x09, 0x0D), (0x20, 0x20)),
+    "upper": ((0x41, 0x5A),),
+    "word": _WORD,
+    "xdigit": ((0x30, 0x39), (0x41, 0x46), (0x61, 0x66)),
+}
+_CONTROL_ESCAPES = {"a": 0x07, "f": 0x0C, "n": 0x0A, "r": 0x0D, "t": 0x09, "v": 0x0B}
+_ANY: Ranges = ((0, MAX_RUNE),)
+_NOT_NEWLINE: Ranges = ((0, 9), (11, MAX_RUNE))
+_UNKNOWN_TO_RE2 = frozenset({"Ascii", "Assigned", "Cn", "LC", "Lc"})
+_ALPHANUMERIC = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+
+
+class GoRegexError(ValueError):
+    """A pattern that Go does not compile; the message is Go's: ``error parsing regexp: missing closing ): `a(` ``."""
+
+
+def _error(what: str, where: str) -> GoRegexError:
+    return GoRegexError(f"error parsing regexp: {what}: `{where}`")
+
+
+# -- the tree ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Chars:
+    """One character out of ranges (in order, inclusive); `fold` where letter case does not matter."""
+
+    ranges: Ranges
+    fold: bool = False
+    height: int = 1
+    size: int = 1
+    repeats: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Assertion:
+    r"""A place, not a character: `\A` `\z` (of the text), `^` `$` (of a line), `\b` `\B`."""
+
+    place: str
+    height: int = 1
+    size: int = 1
+    repeats: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Concat:
+    """One after the other; nothing at all where there are no items."""
+
+    items: tuple[Node, ...]
+    height: int
+    size: int
+    repeats: int
+
+
+@dataclass(frozen=True, slots=True)
+class Alternate:
+    """One of two or more."""
+
+    items: tuple[Node, ...]
+    height: int
+    size: int
+    repeats: int
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """From `least` to `most` times the item, without end where `most` is None."""
+
+    item: Node
+    least: int
+    most: int | None
+    height: int
+    size: int
+    repeats: int
+
+
+Node = Chars | Assertion | Concat | Alternate | Repeat
+
+
+def _concat(items: list[Node]) -> Node:
+    if len(items) == 1:
+        return items[0]
+    return Concat(
+        tuple(items),
+        1 + max((item.height for item in items), default=0),
+        max(1, sum([item.size for item in items])),
+        max((item.repeats for item in items), default=1),
+    )
+
+
+def _alternate(items: list[Node]) -> Node:
+    if len(items) == 1:
+        return items[0]
+    return Alternate(
+        tuple(items),
+        1 + max(item.height for item in items),
+        sum([item.size for item in items]) + len(items) - 1,
+        max(item.repeats for item in items),
+    )
+
+
+def _repeat(item: Node, least: int, most: int | None, counted: bool) -> Repeat:
+    if not counted:
+        size = (2 if least == 0 and most is None else 1) + item.size
+        return Repeat(item, least, most, 1 + item.height, size, item.repeats)
+    times = least if most is None else most
+    size = times * item.size + (1 if most is None else most - least)
+    if times == 0 and most is None:
+        size = 2 + item.size
+    return Repeat(item, least, most, 1 + item.height, max(1, size), max(1, times * item.repeats))
+
+
+# -- sets of characters ------------------------------------------------------------------------------------------------
+
+
+def normal(ranges: list[tuple[int, int]]) -> Ranges:
+    """Return ranges in order, joined where they touch."""
+    joined: list[tuple[int, int]] = []
+    for low, high in sorted(ranges):
+        if joined and low <= joined[-1][1] + 1:
+            joined[-1] = (joined[-1][0], max(high, joined[-1][1]))
+        else:
+            joined.append((low, high))
+    return tuple(joined)
+
+
+def complement(ranges: Ranges) -> Ranges:
+    """Return all code points outside of `ranges`, which are in order."""
+    outside = []
+    start = 0
+    for low, high in ranges:
+        if start < low:
+            outside.append((start, low - 1))
+        start = high + 1
+    if start <= MAX_RUNE:
+        outside.append((start, MAX_RUNE))
+    return tuple(outside)
+
+
+def _re2_ranges(ranges: Ranges) -> str:
+    return "".join(
+        [f"\\x{{{low:x}}}" if low == high else f"\\x{{{low:x}}}-\\x{{{high:x}}}" for low, high in ranges],
+    )
+
+
+# -- the parser --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Syntax:
+    """What Go understands a pattern to be: its tree, and the same pattern written for RE2."""
+
+    tree: Node
+    re2: str
+
+
+@dataclass(slots=True)
+class _Group:
+    """A parenthesis that is still open, or the whole pattern: branches that are done, items of the last branch."""
+
+    captures: bool
+    flags: frozenset[str]
+    branches: list[Node] = field(default_factory=list)
+    items: list[Node] = field(default_factory=list)
+
+    def close(self) -> Node:
+        return _alternate([*self.branches, _concat(self.items)])
+
+
+def parse(pattern: str) -> Syntax:
+    """Return what Go understands a pattern to be.
+
+    Args:
+        pattern: As a schema or a rule has it; syntax is RE2's.
+    Raises:
+        GoRegexError: Go does not compile the pattern; the text is that of regexp.Compile.
+
+    Source: regexp/syntax Parse, with the flags of syntax.Perl.
+    """
+    return _Parser(pattern).parse()
+
+
+class _Parser:
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+        self.at = 0
+        self.flags: frozenset[str] = frozenset()
+        self.groups = [_Group(captures=False, flags=self.flags)]
+        self.written: list[str] = []
+
+    def parse(self) -> Syntax:
+        pattern = self.pattern
+        last_repeat: int | None = None
+        while self.at < len(pattern):
+            start = self.at
+            character = pattern[start]
+            this_repeat: int | None = None
+            if character == "(":
+                self.open_group()
+            elif character == "|":
+                self.at += 1
+                self.written.append("|")
+                group = self.groups[-1]
+                group.branches.append(_concat(group.items))
+                group.items = []
+            elif character == ")":
+                self.close_group()
+            elif character == "^":
+                self.add(Assertion("^" if "m" in self.flags else "\\A"), 1)
+            elif character == "$":
+                self.add(Assertion("$" if "m" in self.flags else "\\z"), 1)
+            elif character == ".":
+                self.add(Chars(_ANY if "s" in self.flags else _NOT_NEWLINE), 1)
+            elif character == "[":
+                self.bracket()
+            elif character in "*+?":
+                self.at += 1
+                least, most = {"*": (0, None), "+": (1, None), "?": (0, 1)}[character]
+                self.repeat(least, most, start, last_repeat, counted=False)
+                this_repeat = start
+            elif character == "{" and (counts := self.counts()) is not None:
+                least, most = counts
+                if least < 0 or least > _MAX_REPEAT or (most is not None and (most > _MAX_REPEAT or least > most)):
+                    raise _error("invalid repeat count", pattern[start : self.at])
+                self.repeat(least, most, start, last_repeat, counted=True)
+                this_repeat = start
+            elif character == "\\":
+                self.backslash()
+            else:
+                self.add(self.literal(ord(character)), 1)
+            last_repeat = this_repeat
+        if len(self.groups) != 1:
+            raise _error("missing closing )", pattern)
+        tree = self.groups[0].close()
+        self.check(tree)
+        return Syntax(tree, "".join(self.written))
+
+    # Building
+
+    def literal(self, code: int) -> Chars:
+        return Chars(((code, code),), "i" in self.flags)
+
+    def add(self, node: Node, length: int, written: str | None = None) -> None:
+        text = self.pattern[self.at : self.at + length]
+        self.at += length
+        self.groups[-1].items.append(node)
+        self.written.append(text if written is None else written)
+
+    def check(self, node: Node) -> None:
+        if node.size > _MAX_SIZE:
+            raise _error("expression too large", self.pattern)
+        if node.height > _MAX_HEIGHT:
+            raise _error("expression nests too deeply", self.pattern)
+
+    def repeat(self, least: int, most: int | None, start: int, last_repeat: int | None, counted: bool) -> None:
+        pattern = self.pattern
+        if pattern.startswith("?", self.at):
+            self.at += 1
+        if last_repeat is not None:
+            raise _error("invalid nested repetition operator", pattern[last_repeat : self.at])
+        items = self.groups[-1].items
+        if not items:
+            raise _error("missing argument to repetition operator", pattern[start : self.at])
+        node = _repeat(items[-1], least, most, counted)
+        if counted and (least >= 2 or (most or 0) >= 2) and node.repeats > _MAX_REPEAT:
+            raise _error("invalid repeat count", pattern[start : self.at])
+        self.check(node)
+        items[-1] = node
+        self.written.append(pattern[start : self.at])
+
+    def counts(self) -> tuple[int, int | None] | None:
+        """Read ``{2}``, ``{2,}`` or ``{2,5}``; anything else is literal text. More than 8 digits read as -1."""
+        end = self.pattern.find("}", self.at)
+        if end < 0:
+            return None
+        least_text, comma, most_text = self.pattern[self.at + 1 : end].partition(",")
+        least = _count(least_text)
+        if least is None:
+            return None
+        most: int | None = least
+        if comma:
+            most = _count(most_text) if most_text else None
+            if most is None and most_text:
+                return None
+            if most is not None and most < 0:
+                least = -1
+        self.at = end + 1
+        return least, most
+
+    # Groups
+
+    def open_group(self) -> None:
+        pattern, start = self.pattern, self.at
+        if not pattern.startswith("(?", start):
+            self.at += 1
+            self.written.append("(")
+            self.groups.append(_Group(captures=True, flags=self.flags))
+            return
+        rest_length = len(pattern) - start
+        with_p = rest_length > 4 and pattern.startswith("P<", start + 2)
+        if with_p or (rest_length > 3 and pattern.startswith("<", start + 2)):
+            end = pattern.find(">", start)
+            if end < 0:
+                raise _error("invalid named capture", pattern[start:])
+            name = pattern[start + (4 if with_p else 3) : end]
+            if not name or not all(character == "_" or character in _ALPHANUMERIC for character in name):
+                raise _error("invalid named capture", pattern[start : end + 1])
+            self.at = end + 1
+            self.written.append("(")
+            self.groups.append(_Group(captures=True, flags=self.flags))
+            return
+        self.perl_flags()
+
+    def perl_flags(self) -> None:
+        pattern, start = self.pattern, self.at
+        added: set[str] = set(self.flags)
+        negative = saw_flag = False
+        at = start + 2
+        while at < len(pattern):
+            character = pattern[at]
+            at += 1
+            if character in "imsU":
+                (added.discard if negative else added.add)(character)
+                saw_flag = True
+            elif character == "-" and not negative:
+                negative, saw_flag = True, False
+            elif character in ":)" and (saw_flag or not negative):
+                if character == ":":
+                    self.groups.append(_Group(captures=False, flags=self.flags))
+                self.flags = frozenset(added)
+                self.written.append(pattern[start:at])
+                self.at = at
+                return
+            else:
+                break
+        raise _error("invalid or unsupported Perl syntax", pattern[start:at])
+
+    def close_group(self) -> None:
+        if len(self.groups) == 1:
+            raise _error("unexpected )", self.pattern)
+        group = self.groups.pop()
+        node = group.close()
+        if group.captures:
+            node = Concat((node,), node.height + 1, node.size + 2, node.repeats)
+        self.check(node)
+        self.flags = group.flags
+        self.groups[-1].items.append(node)
+        self.written.append(")")
+        self.at += 1
+
+    # Backslashes
+
+    def backslash(self) -> None:
+        pattern, start = self.pattern, self.at
+        following = pattern[start + 1 : start + 2]
+        if following in ("A", "z", "b", "B"):
+            self.add(Assertion("\\" + following), 2)
+        elif following == "C":
+            raise _error("invalid escape sequence", "\\C")
+        elif following == "Q":
+            end = pattern.find("\\E", start + 2)
+            for character in pattern[start + 2 : end if end >= 0 else len(pattern)]:
+                self.groups[-1].items.append(self.literal(ord(character)))
+            self.at = end + 2 if end >= 0 else len(pattern)
+            self.written.append(pattern[start : self.at])
+        elif following in ("p", "P") and len(pattern) - start >= 2:
+            ranges, negated, end = self.unicode_class(start)
+            written = f"[{'^' if negated else ''}{_re2_ranges(ranges)}]"
+            if not ranges or ranges == _ANY:
+                written = pattern[start:end]
+            node = Chars(complement(ranges) if negated else ranges, "i" in self.flags)
+            self.add(node, end - start, written)
+        elif following.lower() in _PERL_CLASSES and following:
+            ranges = _PERL_CLASSES[following.lower()]
+            self.add(Chars(ranges if following.islower() else complement(ranges), "i" in self.flags), 2)
+        else:
+            code, end = self.escape(start)
+            self.add(self.literal(code), end - start)
+
+    def unicode_class(self, start: int) -> tuple[Ranges, bool, int]:
+        r"""Read ``\pL`` or ``\p{^Greek}`` at `start`; returns the ranges, whether all others are meant, and the end."""
+        pattern = self.pattern
+        negated = pattern[start + 1] == "P"
+        if start + 2 >= len(pattern):
+            raise _error("invalid character class range", pattern[start:])
+        if pattern[start + 2] == "{":
+            closing = pattern.find("}", start)
+            if closing < 0:
+                raise _error("invalid character class range", pattern[start:])
+            end = closing + 1
+            name = pattern[start + 3 : closing]
+        else:
+            end = start + 3
+            name = pattern[start + 2]
+        if name.startswith("^"):
+            negated = not negated
+            name = name[1:]
+        ranges = class_ranges(name)
+        if ranges is None:
+            raise _error("invalid character class range", pattern[start:end])
+        return ranges, negated, end
+
+    def escape(self, start: int) -> tuple[int, int]:
+        """Read the backslash and what follows as one character; returns it and the end."""
+        pattern = self.pattern
+        at = start + 1
+        if at >= len(pattern):
+            raise _error("trailing backslash at end of expression", "")
+        character = pattern[at]
+        at += 1
+        if character in "01234567" and (character == "0" or pattern[at : at + 1] in tuple("01234567")):
+            code = int(character)
+            for _ in range(2):
+                if pattern[at : at + 1] not in tuple("01234567"):
+                    break
+                code = code * 8 + int(pattern[at])
+                at += 1
+            return code, at
+        if character == "x":
+            return self.hexadecimal(start, at)
+        if character in _CONTROL_ESCAPES:
+            return _CONTROL_ESCAPES[character], at
+        if ord(character) < 0x80 and character not in _ALPHANUMERIC:
+            return ord(character), at
+        raise _error("invalid escape sequence", pattern[start:at])
+
+    def hexadecimal(self, start: int, at: int) -> tuple[int, int]:
+        pattern = self.pattern
+        if at >= len(pattern):
+            raise _error("invalid escape sequence", pattern[start:at])
+        if pattern[at] != "{":
+            digits_text = pattern[at : at + 2]
+            if len(digits_text) < 2 or not all(_is_hexadecimal(digit) for digit in digits_text):
+                raise _error("invalid escape sequence", pattern[start : at + 2])
+            return int(digits_text, 16), at + 2
+        at += 1
+        code = digits = 0
+        while at < len(pattern):
+            character = pattern[at]
+            at += 1
+            if character == "}" and digits:
+                return code, at
+            if not _is_hexadecimal(character):
+                break
+            code = code * 16 + int(character, 16)
+            digits += 1
+            if code > MAX_RUNE:
+                break
+        raise _error("invalid escape sequence", pattern[start:at])
+
+    # Brackets
+
+    def bracket(self) -> None:
+        pattern, start = self.pattern, self.at
+        at = start + 1
+        negated = pattern.startswith("^", at)
+        if negated:
+            at += 1
+        ranges: list[tuple[int, int]] = []
+        written = ["[^" if negated else "["]
+        first = True
+        while at >= len(pattern) or pattern[at] != "]" or first:
+            first = False
+            if pattern.startswith("[:", at) and (closing := pattern.find(":]", at + 2)) >= 0:
+                name = pattern[at : closing + 2]
+                ranges += self.posix_class(name)
+                written.append(name)
+                at = closing + 2
+            elif pattern.startswith(("\\p", "\\P"), at):
+                found, inverted, end = self.unicode_class(at)
+                found = complement(found) if inverted else found
+                ranges += found
+                name = class_name(pattern[at + 2 : end].strip("{^}"))
+                # Where letter case does not matter, what is not in a class is less than what has a form outside of it.
+                keep = inverted and "i" in self.flags and name not in _UNKNOWN_TO_RE2
+                written.append(f"\\P{{{name}}}" if keep else _re2_ranges(found))
+                at = end
+            elif pattern[at : at + 1] == "\\" and pattern[at + 1 : at + 2].lower() in (*_PERL_CLASSES,):
+                letter = pattern[at + 1]
+                found = _PERL_CLASSES[letter.lower()]
+                ranges += found if letter.islower() else complement(found)
+                written.append(pattern[at : at + 2])
+                at += 2
+            else:
+                low, high, end = self.class_range(at, start)
+                ranges.append((low, high))
+                written.append(pattern[at:end])
+                at = end
+        written.append("]")
+        found = normal(ranges)
+        node = Chars(complement(found) if negated else found, "i" in self.flags)
+        self.add(node, at + 1 - start, "".join(written))
+
+    def posix_class(self, name: str) -> Ranges:
+        word = name[2:-2]
+        found = _POSIX_CLASSES.get(word.removeprefix("^"))
+        if found is None:
+            raise _error("invalid character class range", name)
+        return complement(found) if word.startswith("^") else found
+
+    def class_range(self, at: int, start: int) -> tuple[int, int, int]:
+        pattern = self.pattern
+        low, end = self.class_character(at, start)
+        high = low
+        if pattern.startswith("-", end) and end + 1 < len(pattern) and pattern[end + 1] != "]":
+            high, end = self.class_character(end + 1, start)
+            if high < low:
+                raise _error("invalid character class range", pattern[at:end])
+        return low, high, end
+
+    def class_character(self, at: int, start: int) -> tuple[int, int]:
+        if at >= len(self.pattern):
+            raise _error("missing closing ]", self.pattern[start:])
+        if self.pattern[at] == "\\":
+            return self.escape(at)
+        return ord(self.pattern[at]), at + 1
+
+
+def _count(text: str) -> int | None:
+    if not text or not text.isascii() or not text.isdigit() or (len(text) >= 2 and text[0] == "0"):
+        return None
+    return int(text) if len(text) <= 8 else -1
+
+
+def _is_hexadecimal(character: str) -> bool:
+    return character in "0123456789abcdefABCDEF"

@@ -1,0 +1,138 @@
+"""Character classes of the Unicode version that the server's Go release knows (15.0), whatever Python knows.
+
+The two text files beside this module hold one run a line, first code point and name, as unicode.Categories and
+unicode.Scripts of Go 1.26 have them. They are read when the first character beyond ASCII asks for them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["MAX_RUNE", "class_name", "class_ranges", "is_print"]
+
+MAX_RUNE = 0x10FFFF
+
+_NAMES_OF_CATEGORIES = {
+    "Cased_Letter": "LC",
+    "Close_Punctuation": "Pe",
+    "Combining_Mark": "M",
+    "Connector_Punctuation": "Pc",
+    "Control": "Cc",
+    "Currency_Symbol": "Sc",
+    "Dash_Punctuation": "Pd",
+    "Decimal_Number": "Nd",
+    "Enclosing_Mark": "Me",
+    "Final_Punctuation": "Pf",
+    "Format": "Cf",
+    "Initial_Punctuation": "Pi",
+    "Letter": "L",
+    "Letter_Number": "Nl",
+    "Line_Separator": "Zl",
+    "Lowercase_Letter": "Ll",
+    "Mark": "M",
+    "Math_Symbol": "Sm",
+    "Modifier_Letter": "Lm",
+    "Modifier_Symbol": "Sk",
+    "Nonspacing_Mark": "Mn",
+    "Number": "N",
+    "Open_Punctuation": "Ps",
+    "Other": "C",
+    "Other_Letter": "Lo",
+    "Other_Number": "No",
+    "Other_Punctuation": "Po",
+    "Other_Symbol": "So",
+    "Paragraph_Separator": "Zp",
+    "Private_Use": "Co",
+    "Punctuation": "P",
+    "Separator": "Z",
+    "Space_Separator": "Zs",
+    "Spacing_Mark": "Mc",
+    "Surrogate": "Cs",
+    "Symbol": "S",
+    "Titlecase_Letter": "Lt",
+    "Unassigned": "Cn",
+    "Uppercase_Letter": "Lu",
+    "cntrl": "Cc",
+    "digit": "Nd",
+    "punct": "P",
+}
+_ALIASES = {name.replace("_", "").capitalize(): category for name, category in _NAMES_OF_CATEGORIES.items()}
+_CASED = frozenset({"Lu", "Ll", "Lt"})
+_NO_SCRIPT = "-"
+
+Ranges = tuple[tuple[int, int], ...]
+
+
+@cache
+def _runs(name: str) -> tuple[list[int], list[str]]:
+    lines = Path(__file__).with_name(f"unicode_{name}.txt").read_text(encoding="ascii").splitlines()
+    pairs = [line.split() for line in lines]
+    return [int(start, 16) for start, _ in pairs], [value for _, value in pairs]
+
+
+def is_print(code: int) -> bool:
+    """Report whether a code point is printable to Go: letters, marks, numbers, punctuation, symbols, ASCII space.
+
+    Source: unicode.IsPrint.
+    """
+    if code < 0x7F:
+        return code >= 0x20
+    starts, names = _runs("categories")
+    return names[bisect_right(starts, code) - 1][0] in "LMNPS"
+
+
+def class_name(name: str) -> str:
+    """Return the name of a class as the tables have it: ``Lu`` for ``uppercase letter``; made up if there is none."""
+    name = "".join([character for character in name if character not in "_ -"])
+    name = name.capitalize() if name.isascii() else ""
+    return _ALIASES.get(name, name)
+
+
+@cache
+def class_ranges(name: str) -> Ranges | None:
+    r"""Return the code points of the class that ``\p{name}`` means, as inclusive ranges in order, or None.
+
+    Args:
+        name: A category (`Lu`, `L`, `Uppercase_Letter`), a script (`Greek`), `Any`, `Assigned` or `ASCII`. Letter
+            case, underscores, hyphens and spaces do not matter; for this reason Go 1.26 does not find scripts whose own
+            name has an underscore (`Old_Italic`), and so neither do we.
+
+    Source: regexp/syntax unicodeTable.
+    """
+    name = class_name(name)
+    if name == "Any":
+        return ((0, MAX_RUNE),)
+    if name == "Ascii":
+        return ((0, 0x7F),)
+    if name == "Assigned":
+        return _ranges("categories", lambda category: category != "Cn")
+    if name in ("Lc", "LC"):
+        return _ranges("categories", lambda category: category in _CASED)
+    categories = set(_runs("categories")[1])
+    if name in categories:
+        return _ranges("categories", lambda category: category == name)
+    if name in {category[0] for category in categories}:
+        return _ranges("categories", lambda category: category[0] == name)
+    if name in set(_runs("scripts")[1]) - {_NO_SCRIPT}:
+        return _ranges("scripts", lambda script: script == name)
+    return None
+
+
+def _ranges(of: str, wanted: Callable[[str], bool]) -> Ranges:
+    starts, names = _runs(of)
+    ends = [*[start - 1 for start in starts[1:]], MAX_RUNE]
+    found: list[tuple[int, int]] = []
+    for start, end, name in zip(starts, ends, names, strict=True):
+        if not wanted(name):
+            continue
+        if found and found[-1][1] == start - 1:
+            found[-1] = (found[-1][0], end)
+        else:
+            found.append((start, end))
+    return tuple(found)
