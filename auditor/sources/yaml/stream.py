@@ -48,8 +48,8 @@ def _next_json(data: bytes, at: int) -> int:
 
 
 def _after_first_line(data: bytes, at: int) -> int | None:
-    """Skip white space up to and with the first line end; None where nothing or no text is left."""
-    while at < len(data):
+    """Skip white space up to and with the first line end; None where no text or less than four bytes are left."""
+    while at + 4 <= len(data):
         text = data[at : at + 4].decode("utf-8", "replace")
         if text[0] == "\N{REPLACEMENT CHARACTER}":
             return None
