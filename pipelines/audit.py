@@ -20,10 +20,11 @@ from auditor.sources.registry_key import classify, printable_key, split_key
 
 import auditor
 from auditor import tables
-from auditor.crds import parse_definition
+from auditor.crds.definition import parse_definition
 from auditor.golang import jsontext
 from auditor.model import AuditedObject, Origin, Unreadable
-from auditor.program.impact import WEBHOOK_REASON, impacts_of, worst
+from auditor.crds.conversion import NEEDS_WEBHOOK
+from auditor.program.impact import impacts_of, worst
 from auditor.selectors.grammar import parse_field_selector, parse_label_selector
 from pipelines.columns import Rows, write_parquet
 from pipelines.index import IndexBuilder
@@ -109,7 +110,7 @@ class ShardAuditor:
                 stream.seek(entry.offset)
                 document = jsontext.decode(stream.read(entry.length))
             try:
-                found = parse_definition(document, use_status=entry.name not in self.plan.from_files)
+                found = parse_definition(document, stored=entry.stored)
             except auditor.AuditorError as error:
                 found = str(error)
             self.definitions[entry.name] = found
@@ -148,7 +149,7 @@ class ShardAuditor:
 
     def at_version(self, definition: CustomResourceDefinition, version: str, data: bytes) -> tuple[AuditedObject, bool]:
         audited = self.program(definition, version).audit(data)
-        webhook = audited.unreadable is not None and audited.unreadable.reason.startswith(WEBHOOK_REASON)
+        webhook = audited.unreadable is not None and audited.unreadable.reason.startswith(NEEDS_WEBHOOK)
         return audited, webhook
 
     # ---- what an exported object is

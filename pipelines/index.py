@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from auditor.program.read import read_object
-from auditor.selectors.fields import selectable, typed_value
+from auditor.selectors.fields import selectable, selectable_values
 
 from auditor import tables
 from auditor.errors import SelectorError
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from auditor.schema.structural import StructuralSchema
 
 __all__ = ["IndexBuilder", "partition"]
+
+
+_PYTHON = {"boolean": bool, "integer": int}
 
 
 def partition(group: str, version: str, kind: str) -> str:
@@ -128,9 +131,11 @@ class IndexBuilder:
             row.offset,
             row.length,
         ]
-        for label, kind in place.fields:
-            values.append(fields.get(label, ""))
-            values.append(typed_value(obj, label, kind))
+        if place.fields:
+            typed = selectable_values(place.version, obj)
+            for label, kind in place.fields:
+                value = typed.get(label)
+                values += [fields.get(label, ""), value if type(value) is _PYTHON.get(kind, str) else None]
         place.rows.append(tuple(values))
 
     def write(self, folder: Path, name: str) -> None:

@@ -50,6 +50,7 @@ class DefinitionEntry:
     plural: str
     kind: str
     namespaced: bool
+    stored: bool
     offset: int
     length: int
 
@@ -147,16 +148,18 @@ def make_plan(options: AuditOptions, workdir: Path) -> Plan:
         opened = open_source(dump, number=len(sources), workdir=workdir, etcd_prefix=options.etcd_prefix)
         sources.extend(opened if isinstance(opened, list) else [opened])
     by_name: dict[str, JsonObject] = {}
+    stored: dict[str, bool] = {}
     for source in sources:
         for document in _definitions_of(source, options.etcd_prefix):
             by_name[_name(document)] = document
+            stored[_name(document)] = not source.is_export or "status" in document
     from_files = {_name(document): document for document in read_crd_documents(options.crds)} if options.crds else {}
     by_name.update(from_files)
     path = workdir / "definitions.ndjson"
     lines, entries = bytearray(), []
     for name in sorted(by_name):
         text = jsontext.encode(by_name[name]).encode()
-        entries.append(_entry(name, by_name[name], name in from_files, len(lines), len(text)))
+        entries.append(_entry(name, by_name[name], name not in from_files and stored[name], len(lines), len(text)))
         lines += text + b"\n"
     path.write_bytes(lines)
     return Plan(
@@ -169,7 +172,7 @@ def make_plan(options: AuditOptions, workdir: Path) -> Plan:
     )
 
 
-def _entry(name: str, document: JsonObject, from_file: bool, offset: int, length: int) -> DefinitionEntry:
+def _entry(name: str, document: JsonObject, stored: bool, offset: int, length: int) -> DefinitionEntry:
     """Read the few names that keys and objects are matched by; anything odd leaves them empty, so nothing matches."""
 
     def mapping(parent: JsonObject, key: str) -> JsonObject:
@@ -183,7 +186,7 @@ def _entry(name: str, document: JsonObject, from_file: bool, offset: int, length
     spec = mapping(document, "spec")
     names = mapping(spec, "names")
     accepted = mapping(mapping(document, "status"), "acceptedNames")
-    if not from_file and text(accepted, "plural"):
+    if stored and text(accepted, "plural"):
         names = accepted
     return DefinitionEntry(
         name=name,
@@ -191,6 +194,7 @@ def _entry(name: str, document: JsonObject, from_file: bool, offset: int, length
         plural=text(names, "plural"),
         kind=text(names, "kind"),
         namespaced=(text(spec, "scope") or "Namespaced") == "Namespaced",
+        stored=stored,
         offset=offset,
         length=length,
     )

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 import auditor
 from auditor import tables
-from auditor.crds import parse_definition
+from auditor.crds.definition import parse_definition
 from auditor.model import IMPACTS
 from pipelines.audit import ShardResult, definition_document
 from pipelines.columns import write_parquet
@@ -53,7 +53,7 @@ def write_versions(plan: Plan, total: ShardResult, folder: Path) -> list[dict[st
     for entry in plan.entries:
         try:
             definition = parse_definition(
-                definition_document(plan, entry), use_status=entry.name not in plan.from_files
+                definition_document(plan, entry), stored=entry.stored
             )
         except auditor.AuditorError:
             continue

@@ -10,18 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from auditor.crds.conversion import NEEDS_WEBHOOK
 from auditor.model import IMPACTS
+from auditor.program.read import NO_METADATA
 
 if TYPE_CHECKING:
     from auditor.model import AuditedObject
 
-__all__ = ["CRASH_REASON", "WEBHOOK_REASON", "impacts_of", "worst"]
-
-CRASH_REASON = "no metadata"
-"""Text in the reason of an unreadable whose read ends the server process."""
-
-WEBHOOK_REASON = "conversion webhook needed"
-"""Start of the reason of an unreadable that only a webhook could convert."""
+__all__ = ["impacts_of", "worst"]
 
 _RANK = {impact: rank for rank, impact in enumerate(IMPACTS)}
 
@@ -40,9 +36,9 @@ def impacts_of(
     out: list[str] = []
     if audited.unreadable is not None:
         reason = audited.unreadable.reason
-        if reason.startswith(WEBHOOK_REASON):
+        if reason.startswith(NEEDS_WEBHOOK):
             out.append("needs-webhook")
-        elif CRASH_REASON in reason:
+        elif reason == NO_METADATA:
             out += ["crashes-server", "breaks-list"]
         else:
             out.append("breaks-list")
