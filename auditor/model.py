@@ -123,7 +123,8 @@ class Finding:
         bad_value: The offending value as JSON data; a plain value, never an object of ours.
         detail: The text after field and value.
         message: The whole text as the server prints it: field, type text, value, detail.
-        check: Which check found it: type-meta, object-meta, schema, scale, embedded, list-type, rule, gate, conversion, key.
+        check: Which check found it: type-meta, object-meta, schema, scale, embedded, list-type, rule, gate,
+            conversion, key.
         rule: The text of the validation rule, where one failed.
     """
 

@@ -20,10 +20,10 @@ from auditor.sources.registry_key import classify, printable_key, split_key
 
 import auditor
 from auditor import tables
+from auditor.crds.conversion import NEEDS_WEBHOOK
 from auditor.crds.definition import parse_definition
 from auditor.golang import jsontext
 from auditor.model import AuditedObject, Origin, Unreadable
-from auditor.crds.conversion import NEEDS_WEBHOOK
 from auditor.program.impact import impacts_of, worst
 from auditor.selectors.grammar import parse_field_selector, parse_label_selector
 from pipelines.columns import Rows, write_parquet
@@ -148,6 +148,7 @@ class ShardAuditor:
         return [(audited, webhook)]
 
     def at_version(self, definition: CustomResourceDefinition, version: str, data: bytes) -> tuple[AuditedObject, bool]:
+        """Return (audited, whether only a webhook could have read it) at one version."""
         audited = self.program(definition, version).audit(data)
         webhook = audited.unreadable is not None and audited.unreadable.reason.startswith(NEEDS_WEBHOOK)
         return audited, webhook
@@ -182,6 +183,7 @@ class ShardAuditor:
     # ---- a shard
 
     def __call__(self, item: SourceShard) -> ShardResult:
+        """Audit one shard: write its part files, return its counts."""
         table, values = self.source(item.source)
         shard = item.shard
         source = self.plan.sources[item.source]
@@ -206,6 +208,7 @@ class ShardAuditor:
         return writer.finish()
 
     def source(self, number: int) -> tuple[Any, Any]:
+        """Return the mapped (live table, values) of a source."""
         found = self.sources.get(number)
         if found is None:
             plan = self.plan.sources[number]
@@ -459,7 +462,7 @@ def _json_text(value: Any) -> str:
 
 
 def setup(plan: Plan, parts: str) -> Callable[[SourceShard], ShardResult]:
-    """Make a worker ready: no garbage collection (JSON trees hold no cycles), definitions and dumps opened on demand."""
+    """Make a worker ready: no garbage collection (JSON trees hold no cycles), files are opened on demand."""
     gc.disable()
     return ShardAuditor(plan, parts)
 

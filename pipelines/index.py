@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from auditor.program.read import read_object
-from auditor.selectors.fields import selectable, selectable_values
-
 from auditor import tables
 from auditor.errors import SelectorError
+from auditor.program.read import read_object
+from auditor.selectors.fields import selectable, selectable_values
 from pipelines.columns import Rows, write_parquet
 
 if TYPE_CHECKING:

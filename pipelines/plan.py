@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DefinitionEntry", "Plan", "SourceShard", "cut_shards", "make_plan", "open_live", "open_values"]
 
-_CRD_PATH = b"/apiextensions.k8s.io/customresourcedefinitions/"
+_CRD_PATH = "/apiextensions.k8s.io/customresourcedefinitions/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def _definitions_of(plan: SourcePlan, prefix: str) -> Iterator[JsonObject]:
     if plan.is_export:
         rows = _rows_that_mention_definitions(table, values)
     else:
-        mask = pc.starts_with(table["key"], prefix.rstrip("/").encode() + _CRD_PATH)
+        mask = pc.starts_with(table["key"], prefix.rstrip("/") + _CRD_PATH)
         rows = [int(row) for row in np.flatnonzero(mask.to_numpy(zero_copy_only=False))]
     for row in rows:
         offset, length = table["offset"][row].as_py(), table["length"][row].as_py()
@@ -207,7 +207,7 @@ def _name(document: JsonObject) -> str:
 
 
 def cut_shards(plan: Plan) -> list[SourceShard]:
-    """Cut every source into ranges of about `shard_bytes` of values, in key order; the same for any number of workers."""
+    """Cut every source into ranges of about `shard_bytes` of values, in key order, whatever the number of workers."""
     out: list[SourceShard] = []
     options = plan.options
     for number, source in enumerate(plan.sources):

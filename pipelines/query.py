@@ -103,7 +103,7 @@ def print_key(report: str, key: str) -> None:
     for part in sorted((Path(report) / "objects").glob("*.parquet")):
         table = pq.read_table(part, filters=[("key", "=", key)])
         if not table.num_rows and not key.startswith("/"):
-            table = pq.read_table(part, filters=[("name", "=", name), ("namespace", "=", namespace or None)])
+            table = pq.read_table(part, filters=[("name", "=", name)])
         found.extend(table.to_pylist())
     if not found:
         raise PlanError(report, f"no key {key}", "", "keys stand in the column `key` of objects/")

@@ -52,9 +52,7 @@ def write_versions(plan: Plan, total: ShardResult, folder: Path) -> list[dict[st
     rows = []
     for entry in plan.entries:
         try:
-            definition = parse_definition(
-                definition_document(plan, entry), stored=entry.stored
-            )
+            definition = parse_definition(definition_document(plan, entry), stored=entry.stored)
         except auditor.AuditorError:
             continue
         stored = {version: count for (name, version), count in total.stored.items() if name == entry.name}

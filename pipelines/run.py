@@ -100,7 +100,7 @@ def _check_target(report: Path, *, force: bool) -> None:
 
 
 def _put_in_place(parts: Path, report: Path) -> None:
-    """Rename the finished folder to its name; an old report steps aside first, so that one of the two is always whole."""
+    """Rename the finished folder to its name; an old report steps aside first, so that one is always whole."""
     old = parts.parent / "old"
     if report.exists():
         report.rename(old)

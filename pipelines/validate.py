@@ -22,6 +22,7 @@ def run_validate(files: tuple[str, ...], crds: tuple[str, ...], output: str) -> 
     from pipelines.plan import make_plan, open_live, open_values  # noqa: PLC0415
 
     results: list[dict[str, Any]] = []
+    code = 0
     with tempfile.TemporaryDirectory(prefix="auditor-validate-") as folder:
         plan = make_plan(AuditOptions(dumps=files, crds=crds, at="stored"), Path(folder))
         if not plan.entries:

@@ -1,0 +1,1 @@
+"""Reports: Arrow tables and counts in, text out; nothing here knows a schema of an object."""

@@ -98,10 +98,8 @@ def _notes(manifest: dict[str, Any]) -> list[str]:
         kinds += f" and {more} more" if more > 0 else ""
         out.append(f"NOT EVALUATED  validation rules (CEL) of {total} objects: {kinds}")
     for source in manifest["inputs"]:
-        for damage in source["damage"]:
-            out.append(f"DAMAGED  {source['name']}: {damage['where']}: {damage['reason']}")
-        for note in source["notes"]:
-            out.append(f"NOTE  {source['name']}: {note}")
+        out += [f"DAMAGED  {source['name']}: {damage['where']}: {damage['reason']}" for damage in source["damage"]]
+        out += [f"NOTE  {source['name']}: {note}" for note in source["notes"]]
     out.extend(f"LOST  {text}" for text in manifest["lost"])
     return out
 

@@ -7,6 +7,7 @@ keeps nobody else from working. Workers are started by a fork server, which is s
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import traceback
 from multiprocessing.connection import wait
@@ -56,15 +57,13 @@ class _Worker(Generic[Item]):
         self.item = item
         try:
             self.connection.send(item)
-        except (BrokenPipeError, ConnectionResetError, OSError):
+        except OSError:
             return False
         return True
 
     def stop(self) -> None:
-        try:
+        with contextlib.suppress(OSError):  # it may be gone already
             self.connection.send(_STOP)
-        except (BrokenPipeError, ConnectionResetError, OSError):
-            pass
         self.connection.close()
 
     def kill(self) -> None:
@@ -156,7 +155,7 @@ def _receive(worker: _Worker[Any]) -> Any:
         if not worker.connection.poll():  # its sentinel woke us, and no answer was left behind
             return None
         good, answer = worker.connection.recv()
-    except (EOFError, ConnectionResetError, OSError):
+    except (EOFError, OSError):
         return None
     if not good:
         worker.kill()
