@@ -294,6 +294,7 @@ _UNITS = {
 }
 _PART = re.compile(r"([0-9]*)(?:(\.)([0-9]*))?([^0-9.]*)")
 _MOST = 1 << 63
+_MOST_DIGITS = 19  # Python refuses to read numbers of thousands of digits
 
 
 def parse_duration(text: str) -> int:
@@ -317,7 +318,8 @@ def parse_duration(text: str) -> int:
         if not whole and not fraction:
             raise _invalid(text)
         at = part.end()
-        if whole and int(whole) > _MOST:
+        number = whole.lstrip("0") or "0"
+        if len(number) > _MOST_DIGITS or int(number) > _MOST:
             raise _invalid(text)
         if not unit:
             raise GoTimeError(f"time: missing unit in duration {_quoted(text)}")
@@ -325,7 +327,8 @@ def parse_duration(text: str) -> int:
         if size is None:
             raise GoTimeError(f"time: unknown unit {_quoted(unit)} in duration {_quoted(text)}")
         # Go adds in uint64: the sum of two largest parts is nothing.
-        total = (total + _part_of_duration(int(whole or "0"), fraction if point else "", size, text)) % (2 * _MOST)
+        part_size = _part_of_duration(int(number), fraction if point else "", size, text)
+        total = (total + part_size) % (2 * _MOST)
         if total > _MOST:
             raise _invalid(text)
     if text.startswith("-"):
