@@ -1,15 +1,48 @@
-"""CustomResourceDefinition: one definition as the server serves it, from its v1 or v1beta1 document."""
+"""CustomResourceDefinition: one definition as the server serves it, from its v1 or v1beta1 document.
+
+Servers store definitions in the form of v1beta1 whatever they were sent, so that both are daily fare. A document is
+decoded as the server's typed decoder would, defaulted, and brought to the form of v1: every version with its own
+schema.
+
+Source: apiextensions-apiserver pkg/apis/apiextensions/{v1,v1beta1}/{types,defaults,conversion}.go,
+pkg/apiserver/customresource_handler.go (getOrCreateServingInfoFor).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.errors import NotStructural, SchemaError
+from auditor.schema.defaulting.reference import prune_defaults
+from auditor.schema.objectmeta.types import OBJECT_META
+from auditor.schema.parse import build_schema, check_convertible, schema_type
+from auditor.schema.typed import (
+    BOOL,
+    BYTES,
+    INT32,
+    INT64,
+    STRING,
+    GoType,
+    GoTypeError,
+    decode_typed,
+    list_of,
+    named_string,
+    struct,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from auditor.model import JsonObject
     from auditor.schema.structural import StructuralSchema
 
-__all__ = ["CrdVersion", "CustomResourceDefinition", "Scale"]
+__all__ = ["CrdVersion", "CustomResourceDefinition", "Scale", "definition_type", "parse_definition"]
+
+GROUP: Final = "apiextensions.k8s.io"
+KIND: Final = "CustomResourceDefinition"
+UNSERVABLE: Final = "the server could not properly serve the CR schema"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +62,8 @@ class CrdVersion:
         schema: What values are validated against; None: the version has no schema.
         structural: What pruning, defaulting, list types and rules go by, with its defaults pruned; None: none, so
             a read prunes everything but apiVersion, kind and metadata (unless preserve_unknown_fields).
+        selectable_fields: Raw JSON paths, leading dot included.
+        printer_columns: In the form of v1 (``jsonPath``).
         unserved_reason: Why a server cannot serve the version, e.g. not structural; empty where it can.
     """
 
@@ -46,7 +81,14 @@ class CrdVersion:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CustomResourceDefinition:
-    """One definition. Names are those the server goes by: accepted names where the document has a status."""
+    """One definition. Names are those the server goes by: accepted names where the document has a status that counts.
+
+    Attributes:
+        conversion: Strategy, ``None`` or ``Webhook``.
+        stored_versions: ``status.storedVersions``, or the storage version.
+        established: Whether a server answers requests for its objects.
+        document: What it was made from.
+    """
 
     name: str
     group: str
@@ -78,3 +120,254 @@ class CustomResourceDefinition:
     def served_versions(self) -> tuple[CrdVersion, ...]:
         """The versions that clients can ask for, in the order of the definition."""
         return tuple(version for version in self.versions.values() if version.served)
+
+
+@lru_cache(maxsize=2)
+def definition_type(package: str) -> GoType:
+    """Return the Go type of a definition in one version of the API (``v1`` or ``v1beta1``)."""
+    beta = package == "v1beta1"
+
+    def record(name: str, /, **fields: GoType) -> GoType:
+        return struct(f"{package}.{name}", fields)
+
+    validation = record("CustomResourceValidation", openAPIV3Schema=schema_type(package))
+    subresources = record(
+        "CustomResourceSubresources",
+        status=record("CustomResourceSubresourceStatus"),
+        scale=record(
+            "CustomResourceSubresourceScale",
+            specReplicasPath=STRING,
+            statusReplicasPath=STRING,
+            labelSelectorPath=STRING,
+        ),
+    )
+    column = record(
+        "CustomResourceColumnDefinition",
+        **dict.fromkeys(("name", "type", "format", "description", "JSONPath" if beta else "jsonPath"), STRING),
+        priority=INT32,
+    )
+    selectable = list_of(record("SelectableField", jsonPath=STRING))
+    client = record(
+        "WebhookClientConfig",
+        url=STRING,
+        service=record("ServiceReference", namespace=STRING, name=STRING, path=STRING, port=INT32),
+        caBundle=BYTES,
+    )
+    webhook = {"conversionReviewVersions": list_of(STRING)}
+    conversion = record("CustomResourceConversion", strategy=named_string(f"{package}.ConversionStrategyType"))
+    if beta:
+        conversion.fields.update(webhookClientConfig=client, **webhook)
+    else:
+        conversion.fields["webhook"] = record("WebhookConversion", clientConfig=client, **webhook)
+    shared = {
+        "subresources": subresources,
+        "additionalPrinterColumns": list_of(column),
+        "selectableFields": selectable,
+    }
+    version = record(
+        "CustomResourceDefinitionVersion",
+        name=STRING,
+        deprecationWarning=STRING,
+        **dict.fromkeys(("served", "storage", "deprecated"), BOOL),
+        schema=validation,
+        **shared,
+    )
+    names = record(
+        "CustomResourceDefinitionNames",
+        **dict.fromkeys(("plural", "singular", "kind", "listKind"), STRING),
+        **dict.fromkeys(("shortNames", "categories"), list_of(STRING)),
+    )
+    spec = record(
+        "CustomResourceDefinitionSpec",
+        group=STRING,
+        names=names,
+        scope=named_string(f"{package}.ResourceScope"),
+        versions=list_of(version),
+        conversion=conversion,
+        preserveUnknownFields=BOOL,
+    )
+    if beta:
+        spec.fields.update(version=STRING, validation=validation, **shared)
+    condition = record(
+        "CustomResourceDefinitionCondition",
+        type=named_string(f"{package}.CustomResourceDefinitionConditionType"),
+        status=named_string(f"{package}.ConditionStatus"),
+        lastTransitionTime=OBJECT_META.fields["creationTimestamp"],
+        reason=STRING,
+        message=STRING,
+        observedGeneration=INT64,
+    )
+    status = record(
+        "CustomResourceDefinitionStatus",
+        conditions=list_of(condition),
+        acceptedNames=names,
+        storedVersions=list_of(STRING),
+        observedGeneration=INT64,
+    )
+    return record(KIND, kind=STRING, apiVersion=STRING, metadata=OBJECT_META, spec=spec, status=status)
+
+
+def parse_definition(document: JsonObject, *, stored: bool = False) -> CustomResourceDefinition:
+    """Return the definition that a document describes.
+
+    A definition that cannot be served is returned all the same; its versions say why.
+
+    Args:
+        document: Decoded JSON of a v1 or v1beta1 definition.
+        stored: The document comes from a server: names and establishment are those of its status. Otherwise the
+            status plays no part, and the definition counts as established.
+    Raises:
+        SchemaError: No server could decode the document.
+    Source: apiextensions-apiserver pkg/apis/apiextensions/v1beta1/defaults.go, v1/conversion.go.
+    """
+    decoded = _decode(document)
+    name = decoded.get("metadata", {}).get("name", "")
+    spec, status = decoded.get("spec", {}), decoded.get("status", {})
+    names = _defaulted_names(spec.get("names", {}))
+    listed = _versions(spec)
+    reason = ""
+    established = True
+    if stored:
+        conditions = status.get("conditions", ())
+        established = _is_true(conditions, "NamesAccepted") or _is_true(conditions, "Established")
+        accepted = status.get("acceptedNames", {})
+        missing = [key for key in ("plural", "singular", "kind", "listKind") if not accepted.get(key)]
+        if missing:
+            reason = f"{UNSERVABLE}: status.acceptedNames has no {missing[0]}"
+        else:
+            names = accepted
+    preserve = spec.get("preserveUnknownFields", decoded["apiVersion"].endswith("/v1beta1"))
+    strategy = spec["conversion"].get("strategy", "") if "conversion" in spec else "None"
+    if strategy not in ("None", "Webhook"):
+        reason = reason or f"{UNSERVABLE}: unknown conversion strategy {strategy!r}"
+    storage = [version.get("name", "") for version in listed if version.get("storage")]
+    return CustomResourceDefinition(
+        name=name,
+        group=spec.get("group", ""),
+        plural=names.get("plural", ""),
+        singular=names.get("singular", ""),
+        kind=names.get("kind", ""),
+        list_kind=names.get("listKind", ""),
+        namespaced=_scope(decoded) == "Namespaced",
+        versions=_crd_versions(listed, preserve=preserve, reason=reason),
+        short_names=tuple(names.get("shortNames", ())),
+        categories=tuple(names.get("categories", ())),
+        conversion=strategy,
+        preserve_unknown_fields=preserve,
+        stored_versions=tuple(status.get("storedVersions", ()) or storage[:1]),
+        established=established,
+        document=document,
+    )
+
+
+def _decode(document: Any) -> JsonObject:
+    if type(document) is not dict:
+        raise SchemaError("", "the document is not an object", KIND)
+    api_version, kind = document.get("apiVersion"), document.get("kind")
+    where = _name(document)
+    if api_version not in (f"{GROUP}/v1", f"{GROUP}/v1beta1") or kind != KIND:
+        raise SchemaError(
+            where, f"the document is of kind {kind!r} in {api_version!r}", f"{KIND} in {GROUP}/v1 or v1beta1"
+        )
+    try:
+        decoded: JsonObject = decode_typed(document, definition_type(api_version.rpartition("/")[2]))
+    except GoTypeError as error:
+        raise SchemaError(where, str(error)) from None
+    return decoded
+
+
+def _name(document: JsonObject) -> str:
+    metadata = document.get("metadata")
+    name = metadata.get("name") if type(metadata) is dict else None
+    return name if type(name) is str else ""
+
+
+def _scope(decoded: JsonObject) -> str:
+    scope: str = decoded.get("spec", {}).get("scope", "")
+    if not scope and decoded["apiVersion"].endswith("/v1beta1"):
+        return "Namespaced"
+    return scope
+
+
+def _defaulted_names(names: JsonObject) -> JsonObject:
+    kind = names.get("kind", "")
+    return {
+        **names,
+        "singular": names.get("singular") or kind.lower(),
+        "listKind": names.get("listKind") or (f"{kind}List" if kind else ""),
+    }
+
+
+def _is_true(conditions: Iterable[JsonObject], kind: str) -> bool:
+    """Tell whether a condition is true; the first of its type counts, as in the server."""
+    return next((given.get("status") == "True" for given in conditions if given.get("type") == kind), False)
+
+
+def _versions(spec: JsonObject) -> list[JsonObject]:
+    """Return the versions in the form of v1: what v1beta1 hoists to the top is copied to every one."""
+    listed: list[JsonObject] = spec.get("versions", [])
+    if not listed and spec.get("version"):
+        listed = [{"name": spec["version"], "served": True, "storage": True}]
+    hoisted = {
+        own: spec[top]
+        for top, own in (
+            ("validation", "schema"),
+            ("subresources", "subresources"),
+            ("additionalPrinterColumns", "additionalPrinterColumns"),
+            ("selectableFields", "selectableFields"),
+        )
+        if top in spec
+    }
+    return [{**version, **hoisted} for version in listed] if hoisted else listed
+
+
+def _crd_versions(listed: list[JsonObject], *, preserve: bool, reason: str) -> dict[str, CrdVersion]:
+    trees: dict[int, tuple[StructuralSchema | None, StructuralSchema | None]] = {}
+    for version in listed:
+        props = version.get("schema", {}).get("openAPIV3Schema")
+        if id(props) in trees:  # one schema for all versions: one tree
+            continue
+        tree = structural = None if props is None else build_schema(props)
+        if props is not None and tree is not None:
+            try:
+                check_convertible(props)
+                structural = tree if preserve else prune_defaults(tree)
+            except NotStructural as error:
+                structural = None
+                if not preserve:  # one bad schema leaves the whole definition unserved
+                    text = f"{error.where}: {error.found}" if error.where else error.found
+                    reason = reason or f"{UNSERVABLE}: version {version.get('name', '')}: {text}"
+        trees[id(props)] = (tree, structural)
+    made: dict[str, CrdVersion] = {}
+    for version in listed:
+        tree, structural = trees[id(version.get("schema", {}).get("openAPIV3Schema"))]
+        one = _crd_version(version, tree, structural, reason)
+        made.setdefault(one.name, one)  # of two versions of one name the server finds the first
+    return made
+
+
+def _crd_version(
+    version: JsonObject, tree: StructuralSchema | None, structural: StructuralSchema | None, reason: str
+) -> CrdVersion:
+    subresources = version.get("subresources", {})
+    scale = subresources.get("scale")
+    return CrdVersion(
+        name=version.get("name", ""),
+        served=version.get("served", False),
+        storage=version.get("storage", False),
+        schema=tree,
+        structural=structural,
+        has_status="status" in subresources,
+        scale=None
+        if scale is None
+        else Scale(
+            scale.get("specReplicasPath", ""), scale.get("statusReplicasPath", ""), scale.get("labelSelectorPath", "")
+        ),
+        selectable_fields=tuple(one.get("jsonPath", "") for one in version.get("selectableFields", ())),
+        printer_columns=tuple(_column(one) for one in version.get("additionalPrinterColumns", ())),
+        unserved_reason=reason,
+    )
+
+
+def _column(column: JsonObject) -> JsonObject:
+    return {"jsonPath" if key == "JSONPath" else key: value for key, value in column.items()}

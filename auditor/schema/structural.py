@@ -1,8 +1,8 @@
 """The tree of a CRD version: one frozen node a schema position.
 
-One record holds what upstream keeps in three (Structural, ValueValidation, NestedValueValidation): the keyword walk needs
-all of it at every node, also below anyOf and allOf, and one recursion is simpler than two. `parse.py` makes the tree
-from JSONSchemaProps without judging it, and says separately whether it is structural.
+One record holds what upstream keeps in three (Structural, ValueValidation, NestedValueValidation): the keyword walk
+needs all of it at every node, also below anyOf and allOf, and one recursion is simpler than two. `parse.py` makes the
+tree from JSONSchemaProps without judging it, and says separately whether it is structural.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/structural.go; pkg/apis/apiextensions/types_jsonschema.go.
 """
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
 
-__all__ = ["ABSENT", "Absent", "ListType", "Rule", "StructuralSchema"]
+__all__ = ["ABSENT", "Absent", "LegacyKeywords", "ListType", "Rule", "StructuralSchema"]
 
 
 class Absent(Enum):
@@ -44,6 +44,27 @@ class Rule:
     reason: str = ""
     field_path: str = ""
     optional_old_self: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LegacyKeywords:
+    """Keywords that no structural schema has, but a schema of a legacy definition (preserveUnknownFields) may.
+
+    They take part in validation only: pruning, defaulting and rules never see such a schema.
+
+    Attributes:
+        items: `items` given as a list: one schema a position.
+        additional_items: Bool or node, like `additional_properties`.
+        dependencies: Property to schema, or to the names of properties it requires.
+        ref: `$ref`, which no server resolves.
+    """
+
+    items: tuple[StructuralSchema, ...] = ()
+    additional_items: StructuralSchema | bool | None = None
+    pattern_properties: dict[str, StructuralSchema] = field(default_factory=dict)
+    dependencies: dict[str, StructuralSchema | tuple[str, ...]] = field(default_factory=dict)
+    definitions: dict[str, StructuralSchema] = field(default_factory=dict)
+    ref: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,3 +112,4 @@ class StructuralSchema:
     any_of: tuple[StructuralSchema, ...] = ()
     one_of: tuple[StructuralSchema, ...] = ()
     not_: StructuralSchema | None = None
+    legacy: LegacyKeywords | None = None

@@ -1,0 +1,118 @@
+"""CrdCatalog: the definitions of one cluster or folder, looked up by resource, kind or whatever people call them."""
+
+from __future__ import annotations
+
+import hashlib
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from auditor.crds.definition import CustomResourceDefinition, parse_definition
+from auditor.errors import PlanError, SchemaError
+from auditor.golang.jsontext import encode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = ["CrdCatalog"]
+
+
+class CrdCatalog:
+    """An immutable set of definitions.
+
+    Attributes:
+        crds: Resource (plural.group) to definition, in order of the resource.
+        broken: Name of a document that no server could decode, to the reason. Such a document stops nothing.
+    """
+
+    __slots__ = ("_by_kind", "broken", "crds")
+
+    def __init__(
+        self, definitions: Iterable[CustomResourceDefinition], broken: Mapping[str, str] | None = None
+    ) -> None:
+        by_resource = {definition.resource: definition for definition in definitions}
+        self.crds: Mapping[str, CustomResourceDefinition] = MappingProxyType(
+            {resource: by_resource[resource] for resource in sorted(by_resource)}
+        )
+        self.broken: Mapping[str, str] = MappingProxyType(dict(broken or {}))
+        self._by_kind = {(definition.group, definition.kind): definition for definition in self.crds.values()}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (tuple(self.crds.values()), dict(self.broken)))
+
+    @classmethod
+    def from_documents(cls, documents: Iterable[Any], *, stored: bool = False) -> CrdCatalog:
+        """Return the catalog of the definitions among decoded documents; documents of other kinds are passed over.
+
+        Args:
+            documents: Decoded JSON or YAML. Of two definitions with one name the later counts.
+            stored: They come from a server, so that their status counts (`parse_definition`).
+        """
+        found: dict[str, CustomResourceDefinition] = {}
+        broken: dict[str, str] = {}
+        for number, document in enumerate(documents):
+            if type(document) is not dict or document.get("kind") != "CustomResourceDefinition":
+                continue
+            try:
+                definition = parse_definition(document, stored=stored)
+            except SchemaError as error:
+                broken[error.where or f"document {number}"] = error.found
+                continue
+            except RecursionError:
+                broken[f"document {number}"] = "the schema is nested too deeply"
+                continue
+            found[definition.name] = definition
+        return cls(found.values(), broken)
+
+    def find(self, text: str) -> CustomResourceDefinition | None:
+        """Return the definition that a name means, as kubectl would take it.
+
+        Args:
+            text: plural.group, or any of plural, singular, kind or short name, alone or followed by
+                ``.group`` or ``.version.group``; upper and lower case are one.
+        Raises:
+            PlanError: It means more than one; the error names them.
+        """
+        exact = self.crds.get(text)
+        if exact is not None:
+            return exact
+        wanted = text.lower()
+        hits = [definition for definition in self.crds.values() if _means(wanted, definition)]
+        if len(hits) > 1:
+            names = ", ".join(hit.resource for hit in hits)
+            raise PlanError(text, f"means {len(hits)} kinds: {names}", advice="name one of them in full")
+        return hits[0] if hits else None
+
+    def by_group_kind(self, group: str, kind: str) -> CustomResourceDefinition | None:
+        """Return the definition of a kind, or None."""
+        return self._by_kind.get((group, kind))
+
+    def replaced_by(self, other: CrdCatalog) -> CrdCatalog:
+        """Return this catalog with the definitions of another put over it.
+
+        Those of the same name are replaced, the others added.
+        """
+        merged = {definition.name: definition for definition in self.crds.values()}
+        merged.update({definition.name: definition for definition in other.crds.values()})
+        broken = {name: reason for name, reason in self.broken.items() if name not in merged}
+        return CrdCatalog(merged.values(), {**broken, **other.broken})
+
+    def sha256(self) -> str:
+        """Return a hash of all documents, hexadecimal; no order of documents or keys changes it."""
+        digest = hashlib.sha256()
+        for definition in sorted(self.crds.values(), key=lambda one: (one.name, one.resource)):
+            digest.update(encode(definition.document).encode("utf-8", "surrogatepass"))
+            digest.update(b"\n")
+        return digest.hexdigest()
+
+
+def _means(wanted: str, definition: CustomResourceDefinition) -> bool:
+    names = (definition.plural, definition.singular, definition.kind, *definition.short_names)
+    for name in names:
+        short = name.lower()
+        if wanted in (short, f"{short}.{definition.group}"):
+            return True
+        if wanted.startswith(f"{short}.") and any(
+            wanted == f"{short}.{version}.{definition.group}" for version in definition.versions
+        ):
+            return True
+    return False

@@ -1,0 +1,65 @@
+"""Bringing an object from the version it is stored at to the version that is asked for.
+
+Strategy None changes apiVersion and nothing else. A webhook is never called: where one would be needed, the object
+cannot be judged here.
+
+Source: apiextensions-apiserver pkg/apiserver/conversion/{converter,nop_converter,webhook_converter}.go.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from auditor.crds.definition import CustomResourceDefinition
+    from auditor.model import JsonObject
+
+__all__ = ["NEEDS_WEBHOOK", "ConversionError", "convert", "parse_group_version"]
+
+NEEDS_WEBHOOK: Final = "conversion webhook needed"
+"""How the text of a conversion that only a webhook could do begins."""
+
+
+class ConversionError(Exception):
+    """An object cannot be brought to a version; the text is the server's, or begins with `NEEDS_WEBHOOK`."""
+
+
+def parse_group_version(api_version: str) -> tuple[str, str] | None:
+    """Return group and version of an apiVersion; None where it has too many slashes.
+
+    Source: apimachinery pkg/runtime/schema/group_version.go (ParseGroupVersion).
+    """
+    if api_version in ("", "/"):
+        return ("", "")
+    first, slash, rest = api_version.partition("/")
+    if not slash:
+        return ("", first)
+    return None if "/" in rest else (first, rest)
+
+
+def convert(obj: JsonObject, definition: CustomResourceDefinition, version: str) -> None:
+    """Bring an object to a version of its definition, in place.
+
+    Args:
+        obj: Decoded; kind is a string that is not empty, apiVersion a string or absent.
+        definition: The definition below whose key the object was found.
+        version: The version that is asked for.
+    Raises:
+        ConversionError: In the server's words.
+    """
+    group_version = parse_group_version(obj.get("apiVersion", "")) or ("", "")
+    group, stored = group_version
+    kind = obj.get("kind", "")
+    target = f"{definition.group}/{version}"
+    if group != definition.group:
+        shown = f"{group}/{stored}, Kind={kind}"
+        raise ConversionError(f'{shown} is unstructured and is not suitable for converting to "{target}"')
+    if version not in definition.versions:
+        raise ConversionError(f"request to convert CR to an invalid group/version: {target}")
+    if stored not in definition.versions:
+        raise ConversionError(f"request to convert CR from an invalid group/version: {group}/{stored}")
+    if definition.conversion == "Webhook":
+        if stored != version and len(obj) != 2:
+            raise ConversionError(f"{NEEDS_WEBHOOK}: from {group}/{stored} to {target}")
+        return
+    obj["apiVersion"] = target

@@ -1,0 +1,170 @@
+"""Nulls and defaults: what a read drops, what it fills in, and how defaults themselves are made fit beforehand.
+
+Source: apiextensions-apiserver pkg/apiserver/schema/defaulting/{algorithm,prunenulls,prune,surroundingobject}.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from auditor.errors import NotStructural
+from auditor.schema.objectmeta.reference import coerce_embedded
+from auditor.schema.pruning.reference import prune
+from auditor.schema.structural import ABSENT, StructuralSchema
+
+__all__ = ["copy_json", "default", "drop_nulls", "prune_defaults"]
+
+
+def copy_json(value: Any) -> Any:
+    """Return a deep copy of JSON data."""
+    if type(value) is dict:
+        return {key: copy_json(child) for key, child in value.items()}
+    if type(value) is list:
+        return [copy_json(child) for child in value]
+    return value
+
+
+def drop_nulls(value: Any, schema: StructuralSchema | None) -> None:
+    """Remove, in place, keys whose value is null where the schema neither allows null nor has a default for it.
+
+    Null items of lists stay. Where no schema reaches, nothing is done.
+    """
+    if schema is None:
+        return
+    if type(value) is dict:
+        gone: list[str] | None = None
+        properties = schema.properties
+        additional = schema.additional_properties
+        for key, child in value.items():
+            below = properties.get(key)
+            if below is None:
+                if additional is None or type(additional) is bool:
+                    continue
+                below = additional
+            if child is None:
+                if not below.nullable and below.default is ABSENT:
+                    gone = [key] if gone is None else [*gone, key]
+            elif type(child) is dict or type(child) is list:
+                drop_nulls(child, below)
+        if gone is not None:
+            for key in gone:
+                del value[key]
+    elif type(value) is list and schema.items is not None:
+        for child in value:
+            if type(child) is dict or type(child) is list:
+                drop_nulls(child, schema.items)
+
+
+def default(value: Any, schema: StructuralSchema | None) -> list[str]:
+    """Fill in, in place, what is absent (or null where null is not allowed) and has a default; from the root down.
+
+    Returns:
+        Dotted paths where a default was put, sorted; what that default was itself filled up with is not listed.
+    """
+    filled = None if schema is None else _default(value, schema)
+    return sorted(path.removeprefix(".") for path in filled) if filled else []
+
+
+def _default(value: Any, schema: StructuralSchema) -> list[str] | None:
+    if type(value) is dict:
+        return _default_object(value, schema)
+    if type(value) is list and schema.items is not None:
+        return _default_list(value, schema.items)
+    return None
+
+
+def _default_object(value: dict[str, Any], schema: StructuralSchema) -> list[str] | None:
+    filled: list[str] = []
+    properties = schema.properties
+    for key, below in properties.items():
+        if key in value:
+            child = value[key]
+            if child is not None or below.nullable:
+                if type(child) is dict or type(child) is list:
+                    filled.extend(f".{key}{path}" for path in _default(child, below) or ())
+                continue
+        if below.default is not ABSENT:
+            value[key] = made = copy_json(below.default)
+            _default(made, below)
+            filled.append(f".{key}")
+    additional = schema.additional_properties
+    if additional is not None and type(additional) is not bool:
+        for key, child in value.items():
+            if key not in properties:
+                filled.extend(f".{key}{path}" for path in _default_element(value, key, child, additional))
+    return filled
+
+
+def _default_list(value: list[Any], items: StructuralSchema) -> list[str] | None:
+    filled: list[str] = []
+    for index, child in enumerate(value):
+        filled.extend(f"[{index}]{path}" for path in _default_element(value, index, child, items))
+    return filled
+
+
+def _default_element(holder: Any, key: Any, child: Any, schema: StructuralSchema) -> list[str] | tuple[str, ...]:
+    """Default a map value or list item: only a null can be, for nothing can be absent."""
+    if child is None:
+        if schema.nullable or schema.default is ABSENT:
+            return ()
+        holder[key] = made = copy_json(schema.default)
+        _default(made, schema)
+        return ("",)
+    return _default(child, schema) or ()
+
+
+def prune_defaults(schema: StructuralSchema) -> StructuralSchema:
+    """Return the schema with every default pruned and coerced in its place, as a server prepares it.
+
+    A default that vanishes is none. Nodes that need no change are shared with the original.
+
+    Raises:
+        NotStructural: The root has a default that is no object, so that no server could serve the schema.
+    Source: apiextensions-apiserver pkg/apiserver/schema/defaulting/prune.go (PruneDefaults).
+    """
+    return _prune_defaults(schema, schema, ())
+
+
+def _prune_defaults(
+    schema: StructuralSchema, root: StructuralSchema, steps: tuple[str | None, ...]
+) -> StructuralSchema:
+    """Fit the defaults at and below a node. Steps lead to it: a key, ``*`` for any key, None for an item."""
+    changes: dict[str, Any] = {}
+    if schema.default is not ABSENT:
+        made = _fitted(schema.default, root, steps)
+        if made is ABSENT or made != schema.default:
+            changes["default"] = made
+    if schema.properties:
+        properties = {key: _prune_defaults(child, root, (*steps, key)) for key, child in schema.properties.items()}
+        if any(properties[key] is not child for key, child in schema.properties.items()):
+            changes["properties"] = properties
+    for name, step in (("additional_properties", "*"), ("items", None)):
+        below = getattr(schema, name)
+        if isinstance(below, StructuralSchema):
+            child = _prune_defaults(below, root, (*steps, step))
+            if child is not below:
+                changes[name] = child
+    return replace(schema, **changes) if changes else schema
+
+
+def _fitted(value: Any, root: StructuralSchema, steps: tuple[str | None, ...]) -> Any:
+    """Return a default as it comes out of a whole object that holds nothing else, or ABSENT."""
+    whole = copy_json(value)
+    for step in reversed(steps):
+        whole = [whole] if step is None else {step: whole}
+    if type(whole) is not dict:
+        raise NotStructural("", "failed to prune default value: object root default value must be of object type")
+    as_resource = root if root.embedded_resource else replace(root, embedded_resource=True)
+    coerce_embedded(whole, as_resource, drop=True)
+    prune(whole, root)
+    for step in steps:
+        if step is None:
+            if not whole:
+                return ABSENT
+            whole = whole[0]
+        elif step not in whole:
+            return ABSENT
+        else:
+            whole = whole[step]
+    return ABSENT if whole is None else whole

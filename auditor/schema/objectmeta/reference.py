@@ -1,0 +1,163 @@
+"""Metadata made to fit its type, at the root of an object and in the resources embedded in it.
+
+Two moods: on the way out of storage malformed fields are dropped (`drop`), after a conversion they fail the read.
+
+Source: apiextensions-apiserver pkg/apiserver/schema/objectmeta/{coerce,algorithm}.go.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from auditor.golang.jsontext import encode
+from auditor.golang.text import display, float_json, quote, type_name
+from auditor.keypath import ROOT
+from auditor.schema.objectmeta.types import OBJECT_META, to_json
+from auditor.schema.typed import GoTypeError, decode_typed
+
+if TYPE_CHECKING:
+    from auditor.keypath import KeyPath
+    from auditor.model import JsonObject
+    from auditor.schema.structural import StructuralSchema
+
+__all__ = ["CoerceError", "coerce_embedded", "coerce_metadata", "decode_metadata"]
+
+
+class CoerceError(Exception):
+    """Metadata that fails the read; the text is the server's."""
+
+
+def decode_metadata(value: Any, *, drop: bool, unknown: list[str] | None = None) -> JsonObject:
+    """Return metadata as its type holds it.
+
+    Args:
+        value: The value of the key ``metadata``, which is there.
+        drop: Leave out whatever does not fit, one key at a time.
+        unknown: Collects paths, below metadata, of fields that the type does not have.
+    Raises:
+        CoerceError: It does not fit, and nothing may be dropped or nothing is left.
+    """
+    try:
+        return _decode(value, unknown)
+    except GoTypeError as error:
+        if not drop:
+            raise CoerceError(str(error)) from None
+    if type(value) is not dict:
+        raise CoerceError(f"invalid metadata: expected object, got {type_name(value)}")
+    kept: JsonObject = {}
+    for key, one in value.items():
+        try:
+            kept.update(_decode({key: one}, unknown))
+        except GoTypeError:
+            continue
+    return kept
+
+
+def _decode(value: Any, unknown: list[str] | None) -> JsonObject:
+    if type(value) is dict:
+        value = {key: value[key] for key in sorted(value)}  # encoded once before it is decoded: keys come sorted
+    seen: list[str] | None = None if unknown is None else []
+    decoded: JsonObject = decode_typed(value, OBJECT_META, number=float_json, unknown=seen)
+    if unknown is not None and seen:
+        unknown.extend(seen)
+    return decoded
+
+
+def coerce_metadata(obj: JsonObject, *, drop: bool) -> list[str]:
+    """Replace the metadata of an object, where it has some, by what its type keeps of it.
+
+    Returns:
+        Paths of unknown fields that vanished, in no order.
+    Raises:
+        CoerceError: As `decode_metadata`.
+    Source: apiextensions-apiserver pkg/apiserver/schema/objectmeta/coerce.go.
+    """
+    if "metadata" not in obj:
+        return []
+    unknown: list[str] = []
+    obj["metadata"] = to_json(decode_metadata(obj["metadata"], drop=drop, unknown=unknown))
+    return [f"metadata.{path}" for path in unknown]
+
+
+def coerce_embedded(obj: Any, schema: StructuralSchema | None, *, drop: bool) -> list[str]:
+    """Make apiVersion, kind and metadata of embedded resources fit, in place.
+
+    The root itself is none unless its schema says so.
+
+    Args:
+        obj: JSON data.
+        schema: Its schema; None: nothing is known, nothing is done.
+        drop: Delete or keep as it is what does not fit; otherwise fail.
+    Returns:
+        Paths of unknown metadata fields that vanished, in no order.
+    Raises:
+        CoerceError: With path, value and reason.
+    Source: apiextensions-apiserver pkg/apiserver/schema/objectmeta/algorithm.go.
+    """
+    unknown: list[str] = []
+    if schema is not None:
+        _coerce(obj, schema, ROOT, unknown, drop=drop)
+    return unknown
+
+
+def has_embedded(schema: StructuralSchema) -> bool:
+    """Whether a schema has an embedded resource anywhere that values are coerced."""
+    additional = schema.additional_properties
+    return (
+        schema.embedded_resource
+        or any(map(has_embedded, schema.properties.values()))
+        or (schema.items is not None and has_embedded(schema.items))
+        or (additional is not None and type(additional) is not bool and has_embedded(additional))
+    )
+
+
+def _coerce(value: Any, schema: StructuralSchema, path: KeyPath, unknown: list[str], *, drop: bool) -> None:
+    if type(value) is dict:
+        properties = schema.properties
+        additional = schema.additional_properties
+        for key, child in list(value.items()):
+            if schema.embedded_resource:
+                _coerce_key(value, key, child, path, unknown, drop=drop)
+            below = properties.get(key)
+            if below is not None:
+                if type(child) is dict or type(child) is list:
+                    _coerce(child, below, path.field(key), unknown, drop=drop)
+            elif (
+                additional is not None and type(additional) is not bool and (type(child) is dict or type(child) is list)
+            ):
+                _coerce(child, additional, path.key(key), unknown, drop=drop)
+    elif type(value) is list and schema.items is not None:
+        for index, child in enumerate(value):
+            if type(child) is dict or type(child) is list:
+                _coerce(child, schema.items, path.index(index), unknown, drop=drop)
+
+
+def _coerce_key(value: JsonObject, key: str, child: Any, path: KeyPath, unknown: list[str], *, drop: bool) -> None:
+    if key in ("apiVersion", "kind"):
+        if type(child) is str:
+            return
+        if not drop:
+            raise CoerceError(_invalid(path.field(key), child, "must be a string"))
+        del value[key]
+    elif key == "metadata":
+        below = path.field(key)
+        seen: list[str] = []
+        try:
+            decoded = decode_metadata(child, drop=drop, unknown=seen)
+        except CoerceError as error:
+            if not drop:
+                raise CoerceError(_invalid(below, child, str(error))) from None
+            return  # malformed as a whole: left for the coercion that follows the conversion
+        value[key] = to_json(decoded)
+        unknown.extend(f"{below.structured()}.{one}" for one in seen)
+
+
+def _invalid(path: KeyPath, value: Any, detail: str) -> str:
+    """Return the text of an Invalid field error. Source: apimachinery pkg/util/validation/field/errors.go."""
+    if type(value) is str:
+        shown = quote(value)
+    elif value is None or type(value) is dict or type(value) is list:
+        shown = encode(value)
+    else:
+        shown = display(value)
+    return f"{path.structured()}: Invalid value: {shown}: {detail}"

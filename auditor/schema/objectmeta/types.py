@@ -1,0 +1,165 @@
+"""ObjectMeta as Go types it, and how a decoded one is written back.
+
+Source: apimachinery pkg/apis/meta/v1/{types,time,helpers}.go, pkg/runtime/converter.go (ToUnstructured).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.golang.text import float_json
+from auditor.golang.times import GoTime, GoTimeError, format_rfc3339, parse_rfc3339
+from auditor.schema.typed import (
+    BOOL,
+    INT64,
+    RAW,
+    STRING,
+    GoType,
+    GoTypeError,
+    Shape,
+    TypedDecoder,
+    list_of,
+    map_of,
+    named_string,
+    struct,
+    word_of,
+)
+
+if TYPE_CHECKING:
+    from auditor.model import JsonObject
+
+__all__ = ["OBJECT_META", "to_json"]
+
+
+_moment = lru_cache(maxsize=4096)(parse_rfc3339)
+"""Times repeat: an object names its own more than once, and every read decodes its metadata twice."""
+
+
+def _read_time(decoder: TypedDecoder, value: Any) -> GoTime:
+    if type(value) is not str:
+        raise GoTypeError(decoder.type_error(word_of(value), "string"))
+    try:
+        return _moment(value)
+    except GoTimeError as error:
+        raise GoTypeError(str(error)) from None
+
+
+TIME: Final = GoType("v1.Time", Shape.CUSTOM, read=_read_time)
+UID: Final = named_string("types.UID")
+
+OWNER_REFERENCE: Final = struct(
+    "v1.OwnerReference",
+    {
+        "apiVersion": STRING,
+        "kind": STRING,
+        "name": STRING,
+        "uid": UID,
+        "controller": BOOL,
+        "blockOwnerDeletion": BOOL,
+    },
+)
+
+MANAGED_FIELDS_ENTRY: Final = struct(
+    "v1.ManagedFieldsEntry",
+    {
+        "manager": STRING,
+        "operation": named_string("v1.ManagedFieldsOperationType"),
+        "apiVersion": STRING,
+        "time": TIME,
+        "fieldsType": STRING,
+        "fieldsV1": RAW,
+        "subresource": STRING,
+    },
+)
+
+OBJECT_META: Final = struct(
+    "v1.ObjectMeta",
+    {
+        **dict.fromkeys(("name", "generateName", "namespace", "selfLink", "resourceVersion"), STRING),
+        "uid": UID,
+        "generation": INT64,
+        "creationTimestamp": TIME,
+        "deletionTimestamp": TIME,
+        "deletionGracePeriodSeconds": INT64,
+        "labels": map_of(STRING),
+        "annotations": map_of(STRING),
+        "ownerReferences": list_of(OWNER_REFERENCE),
+        "finalizers": list_of(STRING),
+        "managedFields": list_of(MANAGED_FIELDS_ENTRY),
+    },
+)
+
+_KEPT_UNLESS_EMPTY: Final = frozenset(
+    {
+        *("name", "generateName", "namespace", "selfLink", "resourceVersion", "uid", "generation"),
+        *("labels", "annotations", "finalizers"),
+    }
+)
+
+
+def to_json(decoded: JsonObject) -> JsonObject:
+    """Return decoded metadata as JSON data: zero values are left out, times are in UTC without fraction."""
+    made: JsonObject = {}
+    for key in sorted(decoded):
+        value = decoded[key]
+        if key in _KEPT_UNLESS_EMPTY:
+            if value:
+                made[key] = value
+        elif key == "deletionGracePeriodSeconds":
+            made[key] = value
+        elif key == "creationTimestamp":
+            if not value.is_zero:
+                made[key] = format_rfc3339(value)
+        elif key == "deletionTimestamp":
+            made[key] = _time(value)
+        elif value:
+            made[key] = [_owner(one) for one in value] if key == "ownerReferences" else [_entry(one) for one in value]
+    return made
+
+
+def _time(value: GoTime) -> str | None:
+    """Return the text of a time behind a pointer: a zero one is written as null."""
+    return None if value.is_zero else format_rfc3339(value)
+
+
+def _owner(decoded: JsonObject) -> JsonObject:
+    return {"apiVersion": "", "kind": "", "name": "", "uid": "", **decoded}
+
+
+def _entry(decoded: JsonObject) -> JsonObject:
+    made: JsonObject = {}
+    for key, value in decoded.items():
+        if key == "time":
+            made[key] = _time(value)
+        elif key == "fieldsV1":
+            made[key] = _reencoded(value)
+        elif value:
+            made[key] = value
+    return made
+
+
+def _reencoded(value: Any) -> Any:
+    """Return what raw JSON reads as after it was written once: floats without fraction become integers.
+
+    Never recursive: fieldsV1 is whatever somebody stored.
+    """
+    if type(value) is not dict and type(value) is not list:
+        return _reencoded_scalar(value)
+    root = value.copy()
+    todo: list[Any] = [root]
+    while todo:
+        node = todo.pop()
+        for key, child in node.items() if type(node) is dict else enumerate(node):
+            if type(child) is dict or type(child) is list:
+                node[key] = child.copy()
+                todo.append(node[key])
+            elif type(child) is float:
+                node[key] = _reencoded_scalar(child)
+    return root
+
+
+def _reencoded_scalar(value: Any) -> Any:
+    if type(value) is float and value.is_integer() and "e" not in float_json(value) and -(2**63) <= value < 2**63:
+        return int(value)
+    return value

@@ -1,0 +1,270 @@
+"""JSONSchemaProps, as a definition holds them, to the tree; and whether the tree is one that a server can prune by.
+
+Parsing judges nothing but types: whatever a server may have stored has a tree. `check_structural` is the conversion
+that a server does before it serves a version (NewStructural); the many rules that hold for a new definition are
+another room's.
+
+Source: apiextensions-apiserver pkg/apis/apiextensions/v1/{types_jsonschema,marshal,conversion}.go,
+pkg/apiserver/schema/convert.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from auditor.errors import NotStructural, SchemaError
+from auditor.schema.structural import ABSENT, LegacyKeywords, ListType, Rule, StructuralSchema
+from auditor.schema.typed import (
+    BOOL,
+    FLOAT64,
+    INT64,
+    RAW,
+    STRING,
+    GoType,
+    GoTypeError,
+    Shape,
+    TypedDecoder,
+    decode_typed,
+    list_of,
+    map_of,
+    named_string,
+    struct,
+)
+
+if TYPE_CHECKING:
+    from auditor.model import JsonObject
+
+__all__ = ["build_schema", "check_structural", "parse_schema", "schema_type"]
+
+
+@dataclass(frozen=True, slots=True)
+class _OrBool:
+    """`additionalProperties`: a schema (decoded props), or whether any value is allowed."""
+
+    props: JsonObject | None
+    allows: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _OrList:
+    """`items`: a schema, a list of them, or (given as anything else) nothing. `dependencies`: a schema or names."""
+
+    props: JsonObject | None
+    many: tuple[Any, ...] = ()
+
+
+@lru_cache(maxsize=2)
+def schema_type(package: str = "v1") -> GoType:
+    """Return the Go type of JSONSchemaProps in one version of the API (``v1`` or ``v1beta1``).
+
+    Decoded with it, `additionalProperties`, `items` and `dependencies` are private records that only this module reads.
+    """
+    props = struct(f"{package}.JSONSchemaProps")
+
+    def or_bool(decoder: TypedDecoder, value: Any) -> _OrBool:
+        if type(value) is dict:
+            return _OrBool(decoder.nested(value, props), allows=True)
+        if type(value) is bool:
+            return _OrBool(None, allows=value)
+        raise GoTypeError("boolean or JSON schema expected")
+
+    def or_list(decoder: TypedDecoder, value: Any) -> _OrList:
+        if type(value) is dict:
+            return _OrList(decoder.nested(value, props))
+        return _OrList(None, tuple(decoder.nested(value, list_of(props))) if type(value) is list else ())
+
+    def or_names(decoder: TypedDecoder, value: Any) -> _OrList:
+        if type(value) is dict:
+            return _OrList(decoder.nested(value, props))
+        return _OrList(None, tuple(decoder.nested(value, list_of(STRING))) if type(value) is list else ())
+
+    bool_type = GoType(f"{package}.JSONSchemaPropsOrBool", Shape.CUSTOM, read=or_bool)
+    list_type = GoType(f"{package}.JSONSchemaPropsOrArray", Shape.CUSTOM, read=or_list)
+    names_type = GoType(
+        f"{package}.JSONSchemaPropsOrStringArray", Shape.CUSTOM, read=or_names, zero=lambda: _OrList(None)
+    )
+    rule = struct(
+        f"{package}.ValidationRule",
+        {
+            **dict.fromkeys(("rule", "message", "messageExpression", "fieldPath"), STRING),
+            "reason": named_string(f"{package}.FieldValueErrorReason"),
+            "optionalOldSelf": BOOL,
+        },
+    )
+    props.fields.update(
+        {
+            **dict.fromkeys(("id", "$ref", "description", "type", "format", "title", "pattern"), STRING),
+            **dict.fromkeys(("x-kubernetes-list-type", "x-kubernetes-map-type"), STRING),
+            "$schema": named_string(f"{package}.JSONSchemaURL"),
+            **dict.fromkeys(("maximum", "minimum", "multipleOf"), FLOAT64),
+            **dict.fromkeys(("exclusiveMaximum", "exclusiveMinimum", "uniqueItems", "nullable"), BOOL),
+            "x-kubernetes-preserve-unknown-fields": BOOL,
+            "x-kubernetes-embedded-resource": BOOL,
+            "x-kubernetes-int-or-string": BOOL,
+            **dict.fromkeys(
+                ("maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties"), INT64
+            ),
+            **dict.fromkeys(("required", "x-kubernetes-list-map-keys"), list_of(STRING)),
+            **dict.fromkeys(("default", "example"), RAW),
+            "enum": GoType(f"[]{package}.JSON", Shape.LIST, element=RAW),
+            **dict.fromkeys(("allOf", "oneOf", "anyOf"), list_of(props)),
+            "not": props,
+            **dict.fromkeys(("properties", "patternProperties"), map_of(props)),
+            "definitions": map_of(props, f"{package}.JSONSchemaDefinitions"),
+            "dependencies": map_of(names_type, f"{package}.JSONSchemaDependencies"),
+            "additionalProperties": bool_type,
+            "additionalItems": bool_type,
+            "items": list_type,
+            "externalDocs": struct(f"{package}.ExternalDocumentation", {"description": STRING, "url": STRING}),
+            "x-kubernetes-validations": GoType(f"{package}.ValidationRules", Shape.LIST, element=rule),
+        }
+    )
+    return props
+
+
+def parse_schema(props: JsonObject) -> StructuralSchema:
+    """Return the tree of a schema, structural or not.
+
+    Raises:
+        SchemaError: A keyword has a value of the wrong type, so that no server could have decoded it.
+    """
+    return build_schema(_decode(props))
+
+
+def check_structural(props: JsonObject) -> None:
+    """Check that a schema converts to a structural one, as a server does before it serves a version.
+
+    Raises:
+        NotStructural: With the path of the node below the root, and upstream's text.
+        SchemaError: As `parse_schema`.
+    Source: apiextensions-apiserver pkg/apiserver/schema/convert.go (NewStructural).
+    """
+    check_convertible(_decode(props))
+
+
+def _decode(props: JsonObject) -> JsonObject:
+    try:
+        decoded: JsonObject = decode_typed(props, schema_type())
+    except GoTypeError as error:
+        raise SchemaError("openAPIV3Schema", str(error)) from None
+    return decoded
+
+
+def build_schema(decoded: JsonObject) -> StructuralSchema:
+    """Return the tree of props that were decoded with `schema_type`."""
+    take = decoded.get
+    items: _OrList | None = take("items")
+    additional: _OrBool | None = take("additionalProperties")
+    list_type = take("x-kubernetes-list-type")
+    enum = take("enum")
+    return StructuralSchema(
+        type=take("type", ""),
+        format=take("format", ""),
+        nullable=take("nullable", False),
+        default=take("default", ABSENT),
+        properties={name: build_schema(child) for name, child in take("properties", {}).items()},
+        additional_properties=_bool_or_node(additional),
+        items=build_schema(items.props) if items is not None and items.props is not None else None,
+        preserve_unknown_fields=take("x-kubernetes-preserve-unknown-fields", False),
+        embedded_resource=take("x-kubernetes-embedded-resource", False),
+        int_or_string=take("x-kubernetes-int-or-string", False),
+        list_type=ListType(list_type) if list_type in ("atomic", "set", "map") else None,
+        list_map_keys=tuple(take("x-kubernetes-list-map-keys", ())),
+        map_type=take("x-kubernetes-map-type", ""),
+        rules=tuple(map(_rule, take("x-kubernetes-validations", ()))),
+        enum=None if enum is None else tuple(enum),
+        maximum=take("maximum"),
+        exclusive_maximum=take("exclusiveMaximum", False),
+        minimum=take("minimum"),
+        exclusive_minimum=take("exclusiveMinimum", False),
+        multiple_of=take("multipleOf"),
+        max_length=take("maxLength"),
+        min_length=take("minLength"),
+        pattern=take("pattern", ""),
+        max_items=take("maxItems"),
+        min_items=take("minItems"),
+        unique_items=take("uniqueItems", False),
+        max_properties=take("maxProperties"),
+        min_properties=take("minProperties"),
+        required=tuple(take("required", ())),
+        all_of=tuple(map(build_schema, take("allOf", ()))),
+        any_of=tuple(map(build_schema, take("anyOf", ()))),
+        one_of=tuple(map(build_schema, take("oneOf", ()))),
+        not_=build_schema(decoded["not"]) if "not" in decoded else None,
+        legacy=_legacy(decoded),
+    )
+
+
+def _bool_or_node(given: _OrBool | None) -> StructuralSchema | bool | None:
+    if given is None:
+        return None
+    return given.allows if given.props is None else build_schema(given.props)
+
+
+def _rule(decoded: JsonObject) -> Rule:
+    take = decoded.get
+    return Rule(
+        rule=take("rule", ""),
+        message=take("message", ""),
+        message_expression=take("messageExpression", ""),
+        reason=take("reason", ""),
+        field_path=take("fieldPath", ""),
+        optional_old_self=take("optionalOldSelf", False),
+    )
+
+
+_LEGACY = ("additionalItems", "patternProperties", "dependencies", "definitions", "$ref")
+
+
+def _legacy(decoded: JsonObject) -> LegacyKeywords | None:
+    items: _OrList | None = decoded.get("items")
+    many = items.many if items is not None else ()
+    if not many and not any(key in decoded for key in _LEGACY):
+        return None
+    take = decoded.get
+    return LegacyKeywords(
+        items=tuple(map(build_schema, many)),
+        additional_items=_bool_or_node(take("additionalItems")),
+        pattern_properties={name: build_schema(child) for name, child in take("patternProperties", {}).items()},
+        dependencies={
+            name: build_schema(given.props) if given.props is not None else given.many
+            for name, given in take("dependencies", {}).items()
+        },
+        definitions={name: build_schema(child) for name, child in take("definitions", {}).items()},
+        ref=take("$ref", ""),
+    )
+
+
+def check_convertible(decoded: JsonObject, where: str = "") -> None:
+    """`check_structural` on props that were decoded with `schema_type`; the order of checks is upstream's."""
+    for key, shown in (
+        ("id", "id"),
+        ("$schema", "schema"),
+        ("$ref", "$ref"),
+        ("patternProperties", "patternProperties"),
+        ("dependencies", "dependencies"),
+        ("definitions", "definitions"),
+    ):
+        if decoded.get(key):
+            raise NotStructural(where, f"OpenAPIV3Schema '{shown}' is not supported")
+        if key == "dependencies" and "additionalItems" in decoded:
+            raise NotStructural(where, "OpenAPIV3Schema 'additionalItems' is not supported")
+    if "not" in decoded:
+        check_convertible(decoded["not"], f"{where}.not")
+    for key in ("allOf", "anyOf", "oneOf"):
+        for index, child in enumerate(decoded.get(key, ())):
+            check_convertible(child, f"{where}.{key}[{index}]")
+    if decoded.get("x-kubernetes-preserve-unknown-fields") is False:
+        raise NotStructural(where, "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined")
+    items: _OrList | None = decoded.get("items")
+    if items is not None and items.many:
+        raise NotStructural(where, "OpenAPIV3Schema 'items' must be a schema, but is an array")
+    if items is not None and items.props is not None:
+        check_convertible(items.props, f"{where}.items")
+    for name, child in decoded.get("properties", {}).items():
+        check_convertible(child, f"{where}.properties[{name}]")
+    additional: _OrBool | None = decoded.get("additionalProperties")
+    if additional is not None and additional.props is not None:
+        check_convertible(additional.props, f"{where}.additionalProperties")

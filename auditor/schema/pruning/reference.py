@@ -1,0 +1,139 @@
+"""Pruning: fields that a schema does not know are removed.
+
+What is dropped depends on where it stands, not on its type: an object where the schema says string loses all its keys.
+Paths are put together only where something was dropped, from the leaf up.
+
+Source: apiextensions-apiserver pkg/apiserver/schema/pruning/algorithm.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.schema.structural import StructuralSchema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from auditor.model import JsonObject
+
+__all__ = ["META_FIELDS", "prune", "prune_below"]
+
+META_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata"})
+"""Keys of a resource, at the root or embedded, that pruning leaves alone."""
+
+_EMPTY_RESOURCE: Final = StructuralSchema(embedded_resource=True)
+
+
+def prune(obj: JsonObject, schema: StructuralSchema | None) -> list[str]:
+    """Remove what the schema of a resource does not know, in place.
+
+    Args:
+        obj: The resource: apiVersion, kind and metadata are not touched.
+        schema: Its schema; None: nothing else is known, all goes.
+    Returns:
+        Dotted paths of what was removed, sorted.
+    """
+    if schema is None:
+        schema = _EMPTY_RESOURCE
+    elif not schema.embedded_resource:
+        schema = replace(schema, embedded_resource=True)
+    return prune_below(obj, schema)
+
+
+def prune_below(value: Any, schema: StructuralSchema | None) -> list[str]:
+    """`prune` for a value that is no resource of its own."""
+    dropped = _prune(value, schema)
+    return sorted(path.removeprefix(".") for path in dropped) if dropped else []
+
+
+def _prune(value: Any, schema: StructuralSchema | None) -> list[str] | None:
+    """Prune and return paths below `value`, each with its leading dot or bracket; None where nothing went."""
+    if schema is None:
+        return _strip(value)
+    keep = schema.preserve_unknown_fields
+    if type(value) is dict:
+        return _prune_object(value, schema, keep=keep)
+    if type(value) is list:
+        return _prune_skipped_list(value, schema.items) if keep else _prune_list(value, schema.items)
+    return None
+
+
+def _prune_object(value: JsonObject, schema: StructuralSchema, *, keep: bool) -> list[str] | None:
+    dropped: list[str] | None = None
+    gone: list[str] | None = None
+    properties = schema.properties
+    additional = schema.additional_properties
+    embedded = schema.embedded_resource
+    for key, child in value.items():
+        if embedded and key in META_FIELDS:
+            continue
+        below = properties.get(key)
+        if below is None:
+            if additional is None:
+                if not keep:
+                    gone = [key] if gone is None else [*gone, key]
+                continue
+            below = None if type(additional) is bool else additional  # any bool, also false, keeps the key itself
+        if type(child) is dict or type(child) is list:
+            paths = _prune(child, below)
+            if paths:
+                dropped = _joined(dropped, (f".{key}{path}" for path in paths))
+    if gone is not None:
+        for key in gone:
+            del value[key]
+        dropped = _joined(dropped, (f".{key}" for key in gone))
+    return dropped
+
+
+def _prune_list(value: list[Any], items: StructuralSchema | None) -> list[str] | None:
+    dropped: list[str] | None = None
+    for index, child in enumerate(value):
+        if type(child) is dict or type(child) is list:
+            paths = _prune(child, items)
+            if paths:
+                dropped = _joined(dropped, (f"[{index}]{path}" for path in paths))
+    return dropped
+
+
+def _prune_skipped_list(value: list[Any], items: StructuralSchema | None) -> list[str] | None:
+    """Prune a list that keeps unknown fields: its items keep theirs too, whatever their schema says."""
+    if items is None:
+        return None
+    dropped: list[str] | None = None
+    for index, child in enumerate(value):
+        paths: list[str] | None = None
+        if type(child) is dict:
+            paths = _prune_object(child, items, keep=True)
+        elif type(child) is list:
+            paths = _prune_skipped_list(child, items.items)
+        if paths:
+            dropped = _joined(dropped, (f"[{index}]{path}" for path in paths))
+    return dropped
+
+
+def _strip(value: Any) -> list[str] | None:
+    """Empty every object that is reached through lists alone. Never recursive: no schema bounds the depth here."""
+    dropped: list[str] | None = None
+    todo: list[tuple[Any, str]] = [(value, "")]
+    while todo:
+        node, path = todo.pop()
+        if type(node) is dict:
+            if node:
+                dropped = _joined(dropped, [f"{path}.{key}" for key in node])
+                node.clear()
+        elif type(node) is list:
+            todo.extend(
+                (child, f"{path}[{index}]")
+                for index, child in enumerate(node)
+                if type(child) is dict or type(child) is list
+            )
+    return dropped
+
+
+def _joined(dropped: list[str] | None, paths: Iterable[str]) -> list[str]:
+    if dropped is None:
+        return list(paths)
+    dropped.extend(paths)
+    return dropped

@@ -1,0 +1,309 @@
+"""How a JSON value becomes a typed Go value: what fits, what null means, which keys are unknown, how it fails.
+
+The server decodes definitions and metadata into Go structs. A wrong type is remembered and decoding goes on, the
+first one is reported at the end; a value with a decoder of its own (times, items) fails at once and outranks it. null
+leaves a field as if it were absent. Keys are compared exactly; unknown ones vanish and can be listed.
+
+Source: sigs.k8s.io/json (case-sensitive fork of encoding/json), decode.go and kubernetes_patch.go.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from auditor.model import JsonObject
+
+__all__ = [
+    "BOOL",
+    "BYTES",
+    "FLOAT64",
+    "INT32",
+    "INT64",
+    "RAW",
+    "STRING",
+    "GoType",
+    "GoTypeError",
+    "Shape",
+    "TypedDecoder",
+    "decode_typed",
+    "list_of",
+    "map_of",
+    "named_string",
+    "struct",
+]
+
+MAX_UNKNOWN: Final = 100
+"""Unknown fields that one decoding lists at most."""
+
+_INTEGER = re.compile(r"-?[0-9]+\Z")
+
+
+class GoTypeError(Exception):
+    """A value does not fit its Go type; the text is Go's."""
+
+
+class Shape(Enum):
+    """What a Go type is made of."""
+
+    STRING = auto()
+    BOOL = auto()
+    INT = auto()
+    FLOAT = auto()
+    STRUCT = auto()
+    LIST = auto()
+    MAP = auto()
+    BYTES = auto()
+    RAW = auto()
+    CUSTOM = auto()
+
+
+class GoType:
+    """One Go type.
+
+    Attributes:
+        name: As Go prints it, e.g. ``v1.ObjectMeta`` or ``[]string``.
+        fields: JSON key to type, of a struct.
+        element: Type of items of a list or values of a map.
+        bits: Width of an integer.
+        read: What a type with its own decoder makes of a value other than null.
+        zero: Its value where a list item or map value is null.
+    """
+
+    __slots__ = ("bits", "element", "fields", "name", "read", "shape", "zero")
+
+    def __init__(
+        self,
+        name: str,
+        shape: Shape,
+        *,
+        element: GoType | None = None,
+        bits: int = 64,
+        read: Callable[[TypedDecoder, Any], Any] | None = None,
+        zero: Callable[[], Any] = lambda: None,
+    ) -> None:
+        self.name = name
+        self.shape = shape
+        self.element = element
+        self.fields: dict[str, GoType] = {}
+        self.bits = bits
+        self.read = read
+        self.zero = zero
+
+    def __repr__(self) -> str:
+        return f"GoType({self.name})"
+
+
+STRING: Final = GoType("string", Shape.STRING, zero=str)
+BOOL: Final = GoType("bool", Shape.BOOL, zero=bool)
+INT64: Final = GoType("int64", Shape.INT, zero=int)
+INT32: Final = GoType("int32", Shape.INT, bits=32, zero=int)
+FLOAT64: Final = GoType("float64", Shape.FLOAT, zero=float)
+BYTES: Final = GoType("[]uint8", Shape.BYTES)
+RAW: Final = GoType("interface {}", Shape.RAW)
+
+
+def named_string(name: str) -> GoType:
+    """Return a string type of its own name."""
+    return GoType(name, Shape.STRING, zero=str)
+
+
+def list_of(element: GoType) -> GoType:
+    """Return the type of a list."""
+    return GoType(f"[]{element.name}", Shape.LIST, element=element)
+
+
+def map_of(element: GoType, name: str = "") -> GoType:
+    """Return the type of a map with string keys."""
+    return GoType(name or f"map[string]{element.name}", Shape.MAP, element=element)
+
+
+def struct(name: str, fields: dict[str, GoType] | None = None) -> GoType:
+    """Return a struct type; its fields can be added later, so that it may hold itself."""
+    made = GoType(name, Shape.STRUCT, zero=dict)
+    made.fields.update(fields or {})
+    return made
+
+
+def literal_of(number: float) -> str:
+    """Return the spelling of a number in a document; of floats any that is no integer will do."""
+    return repr(number)
+
+
+class TypedDecoder:
+    """One decoding: the first error, and where it stands.
+
+    Args:
+        number: Spelling of a float in the JSON text that Go would see.
+        unknown: Collects dotted paths of unknown fields, where wanted.
+    """
+
+    __slots__ = ("_place", "_saved", "_shown", "_stack", "_struct", "number", "unknown")
+
+    def __init__(self, number: Callable[[float], str] = literal_of, unknown: list[str] | None = None) -> None:
+        self.number = number
+        self.unknown = unknown
+        self._saved: str | None = None
+        self._struct = ""
+        self._shown = ""
+        self._stack: list[str] = []
+        self._place = ""
+
+    def decode(self, value: Any, go_type: GoType) -> Any:
+        """Return the typed value: structs as dicts of their known keys that are not null.
+
+        Raises:
+            GoTypeError: With Go's text.
+        """
+        made = self._value(value, go_type)
+        if self._saved is not None:
+            raise GoTypeError(self._saved)
+        return made
+
+    def type_error(self, word: str, go_type: str) -> str:
+        """Return Go's text for a value of the wrong type at this place."""
+        if self._struct:
+            field = f"{self._shown or self._struct}.{'.'.join(self._stack)}"
+            return f"json: cannot unmarshal {word} into Go struct field {field} of type {go_type}"
+        return f"json: cannot unmarshal {word} into Go value of type {go_type}"
+
+    def nested(self, value: Any, go_type: GoType) -> Any:
+        """Decode apart, as decoders of a type's own do: an error ends everything and names the outer struct."""
+        inner = TypedDecoder(self.number)
+        inner._struct, inner._stack = self._struct, list(self._stack)
+        inner._shown = self._shown or self._struct
+        return inner.decode(value, go_type)
+
+    def _save(self, word: str, go_type: GoType) -> Any:
+        if self._saved is None:
+            self._saved = self.type_error(word, go_type.name)
+        return go_type.zero()
+
+    def _value(self, value: Any, go_type: GoType) -> Any:
+        if value is None:
+            return go_type.zero()
+        shape = go_type.shape
+        if shape is Shape.STRING:
+            return value if type(value) is str else self._save(word_of(value), go_type)
+        if shape is Shape.STRUCT:
+            return self._struct_value(value, go_type) if type(value) is dict else self._save(word_of(value), go_type)
+        if shape is Shape.MAP:
+            return self._map_value(value, go_type) if type(value) is dict else self._save(word_of(value), go_type)
+        if shape is Shape.LIST:
+            return self._list_value(value, go_type) if type(value) is list else self._save(word_of(value), go_type)
+        if shape is Shape.BOOL:
+            return value if type(value) is bool else self._save(word_of(value), go_type)
+        if shape is Shape.RAW:
+            return value
+        if shape is Shape.CUSTOM:
+            assert go_type.read is not None
+            return go_type.read(self, value)
+        if shape is Shape.BYTES:
+            return self._bytes_value(value, go_type)
+        return self._number_value(value, go_type)
+
+    def _number_value(self, value: Any, go_type: GoType) -> Any:
+        if type(value) is not int and type(value) is not float:
+            return self._save(word_of(value), go_type)
+        if go_type.shape is Shape.FLOAT:
+            return float(value)
+        text = str(value) if type(value) is int else self.number(value)
+        limit = 1 << (go_type.bits - 1)
+        if _INTEGER.match(text) and -limit <= int(text) < limit:
+            return int(text)
+        return self._save(f"number {text}", go_type)
+
+    def _bytes_value(self, value: Any, go_type: GoType) -> Any:
+        if type(value) is not str:
+            return self._save(word_of(value), go_type)
+        try:
+            return base64.b64decode(value.replace("\n", "").replace("\r", ""), validate=True)
+        except (binascii.Error, ValueError):
+            if self._saved is None:
+                self._saved = "illegal base64 data"
+            return b""
+
+    def _list_value(self, value: list[Any], go_type: GoType) -> list[Any]:
+        element = go_type.element
+        assert element is not None
+        if self.unknown is None:
+            return [self._value(item, element) for item in value]
+        made, place = [], self._place
+        for index, item in enumerate(value):
+            self._place = f"{place}[{index}]"
+            made.append(self._value(item, element))
+        self._place = place
+        return made
+
+    def _map_value(self, value: JsonObject, go_type: GoType) -> JsonObject:
+        element = go_type.element
+        assert element is not None
+        if self.unknown is None:
+            return {key: self._value(item, element) for key, item in value.items()}
+        made, place = {}, self._place
+        for key, item in value.items():
+            self._place = f"{place}.{key}" if place else key
+            made[key] = self._value(item, element)
+        self._place = place
+        return made
+
+    def _struct_value(self, value: JsonObject, go_type: GoType) -> JsonObject:
+        made: JsonObject = {}
+        fields, stack, place, outer = go_type.fields, self._stack, self._place, self._struct
+        name = go_type.name.rpartition(".")[2]
+        for key, item in value.items():
+            field = fields.get(key)
+            if field is None:
+                if self.unknown is not None and len(self.unknown) < MAX_UNKNOWN:
+                    self.unknown.append(f"{place}.{key}" if place else key)
+                continue
+            if item is None:
+                continue
+            self._struct = name
+            stack.append(key)
+            if self.unknown is not None:
+                self._place = f"{place}.{key}" if place else key
+            made[key] = self._value(item, field)
+            stack.pop()
+        self._struct, self._place = outer, place
+        return made
+
+
+def word_of(value: Any) -> str:
+    """Return what Go's errors call a JSON value."""
+    if type(value) is str:
+        return "string"
+    if type(value) is dict:
+        return "object"
+    if type(value) is list:
+        return "array"
+    return "bool" if type(value) is bool else "number"
+
+
+def decode_typed(
+    value: Any,
+    go_type: GoType,
+    *,
+    number: Callable[[float], str] = literal_of,
+    unknown: list[str] | None = None,
+) -> Any:
+    """Decode a JSON value into a Go type.
+
+    Args:
+        value: Decoded JSON; keys in the order in which Go would meet them.
+        go_type: What it should be.
+        number: Spelling of a float in the JSON text that Go would see.
+        unknown: Collects dotted paths of unknown fields, at most 100.
+    Returns:
+        Structs as dicts that hold only known keys that were not null; the rest as plain values.
+    Raises:
+        GoTypeError: With Go's text.
+    Source: sigs.k8s.io/json decode.go.
+    """
+    return TypedDecoder(number, unknown).decode(value, go_type)
