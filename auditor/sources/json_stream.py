@@ -8,6 +8,8 @@ only where a value turned out to be wrong, for the words and the offset of the e
 from __future__ import annotations
 
 import re
+from array import array
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from auditor.golang.text import quote
@@ -15,7 +17,16 @@ from auditor.golang.text import quote
 if TYPE_CHECKING:
     from mmap import mmap
 
-__all__ = ["JsonSyntaxError", "UnexpectedEnd", "check_value", "skip_space", "value_end"]
+__all__ = [
+    "JsonSyntaxError",
+    "Layout",
+    "UnexpectedEnd",
+    "array_items",
+    "check_value",
+    "layout",
+    "skip_space",
+    "value_end",
+]
 
 Bytes: TypeAlias = "bytes | mmap"
 
@@ -74,6 +85,97 @@ def value_end(data: Bytes, at: int) -> int:
             if not depth:
                 return match.end()
     return -1
+
+
+@dataclass(slots=True)
+class Layout:
+    """Where the parts of one top-level object lie.
+
+    Attributes:
+        end: Offset behind it; where it is broken, behind what was understood.
+        spans: Start and end of kind, apiVersion and metadata, by key; of equal keys the last.
+        items: Start and end of each item of the array under ``items``, one after the other; None: there is none.
+        broken: Why the scan stopped early; empty where it did not.
+    """
+
+    end: int
+    spans: dict[bytes, tuple[int, int]] = field(default_factory=dict)
+    items: array[int] | None = None
+    broken: str = ""
+
+
+_KEPT: Final = (b"kind", b"apiVersion", b"metadata")
+
+
+def array_items(data: Bytes, at: int, items: array[int]) -> tuple[int, str]:
+    """Add start and end of each item of the array that begins at `at`.
+
+    Returns:
+        The offset behind the array and an empty text; or the offset of the item that does not end, or of the byte
+        that is out of place, and what is wrong.
+    """
+    at = skip_space(data, at + 1)
+    if data[at : at + 1] == b"]":
+        return at + 1, ""
+    while True:
+        end = value_end(data, at)
+        if end < 0 or at >= len(data):
+            return at, f"the bytes end inside item {len(items) // 2 + 1}"
+        items.append(at)
+        items.append(end)
+        at = skip_space(data, end)
+        byte = data[at : at + 1]
+        if byte == b"]":
+            return at + 1, ""
+        if byte != b",":
+            if not byte:
+                return at, f"the bytes end after item {len(items) // 2}"
+            return at, f"no comma after item {len(items) // 2}"
+        at = skip_space(data, at + 1)
+
+
+def layout(data: Bytes, at: int) -> Layout:
+    """Scan the object that begins at `at`, without building anything; memory is two numbers an item.
+
+    Brackets are counted; whether the values between them are JSON is for the readers of the spans to find out.
+    """
+    out = Layout(at)
+    at = skip_space(data, at + 1)
+    if data[at : at + 1] == b"}":
+        out.end = at + 1
+        return out
+    while True:
+        name = _STRING.match(data, at)
+        colon = skip_space(data, name.end()) if name else at
+        if name is None or data[colon : colon + 1] != b":":
+            out.end, out.broken = at, "the bytes end" if colon >= len(data) else "no key where one should be"
+            return out
+        at = skip_space(data, colon + 1)
+        key = name.group()[1:-1]
+        if key == b"items":
+            # The last of equal keys counts, as for every decoder.
+            out.items = array("q") if data[at : at + 1] == b"[" else None
+        if key == b"items" and out.items is not None:
+            at, out.broken = array_items(data, at, out.items)
+        else:
+            end = value_end(data, at)
+            if end < 0:
+                out.broken = "the bytes end"
+            elif key in _KEPT:
+                out.spans[key] = (at, end)
+            at = at if end < 0 else end
+        if out.broken:
+            out.end = at
+            return out
+        at = skip_space(data, at)
+        byte = data[at : at + 1]
+        if byte == b"}":
+            out.end = at + 1
+            return out
+        if byte != b",":
+            out.end, out.broken = at, "no comma between two keys" if byte else "the bytes end"
+            return out
+        at = skip_space(data, at + 1)
 
 
 def _wrong(data: Bytes, at: int, start: int, context: str) -> Exception:

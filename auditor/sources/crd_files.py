@@ -1,0 +1,150 @@
+"""Definitions from files: what the user gives with ``--crds``.
+
+In: files, folders, ``-``. Out: the CustomResourceDefinition documents in them, as JSON values with the numbers that a
+server would see. What else stands in the files (samples, other kinds) is passed over; what cannot be read is an error
+that names the file and the line, because a definition left out would change every verdict.
+"""
+
+from __future__ import annotations
+
+import codecs
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.errors import DamagedDump, SourceError
+from auditor.golang import jsontext
+from auditor.sources.json_stream import JsonSyntaxError, UnexpectedEnd, check_value, skip_space, value_end
+from auditor.sources.manifest_walk import absolute_lines
+from auditor.sources.manifests import manifest_files, read_packed
+from auditor.sources.yaml import YamlError, yaml_chunks, yaml_to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from auditor.model import JsonObject
+
+__all__ = ["definitions_in", "read_crd_documents"]
+
+GROUP: Final = "apiextensions.k8s.io"
+KIND: Final = "CustomResourceDefinition"
+MAX_NESTED_LISTS: Final = 8
+
+
+def definitions_in(document: Any, _depth: int = 0) -> Iterator[JsonObject]:
+    """Yield the definitions in a document: itself, or the items of a List; anything else yields nothing.
+
+    Items of a CustomResourceDefinitionList that leave out kind and apiVersion get those of the list.
+    """
+    if type(document) is list and not _depth:
+        for item in document:
+            yield from definitions_in(item, 1)
+    if type(document) is not dict:
+        return
+    kind, api_version, items = document.get("kind"), document.get("apiVersion"), document.get("items")
+    if type(kind) is not str:
+        return
+    if kind.endswith("List") and type(items) is list and _depth < MAX_NESTED_LISTS:
+        inherited = {"apiVersion": api_version, "kind": KIND} if kind == KIND + "List" else {}
+        for item in items:
+            if type(item) is dict:
+                # Empty texts count as left out.
+                own = {key: value for key, value in item.items() if value or key not in inherited}
+                yield from definitions_in({**inherited, **own}, _depth + 1)
+    elif kind == KIND and type(api_version) is str and api_version.partition("/")[0] == GROUP:
+        yield document
+
+
+def _as_utf8(data: bytes) -> bytes:
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16", "replace").encode("utf-8", "replace")
+    return data.removeprefix(codecs.BOM_UTF8)
+
+
+def _json_documents(name: str, data: bytes) -> Iterator[Any]:
+    at = skip_space(data, 0)
+    while at < len(data):
+        end = value_end(data, at)
+        end = len(data) if end < 0 else end
+        try:
+            yield jsontext.decode(data[at:end])
+        except jsontext.GoJsonError as error:
+            raise _broken_json(name, data, at, str(error)) from None
+        at = skip_space(data, end)
+
+
+def _broken_json(name: str, data: bytes, at: int, text: str) -> DamagedDump:
+    place = at
+    try:
+        check_value(data, at)
+    except JsonSyntaxError as error:
+        place = error.offset
+    except UnexpectedEnd:
+        place = len(data)
+    line = data.count(b"\n", 0, place) + 1
+    return DamagedDump(name, f"line {line}: {text}", "JSON or YAML")
+
+
+def _yaml_documents(name: str, data: bytes) -> Iterator[Any]:
+    try:
+        for chunk in yaml_chunks(data):
+            try:
+                yield yaml_to_json(chunk.text)
+            except YamlError as error:
+                text = absolute_lines(error.found.removeprefix("error converting YAML to JSON: "), chunk.line)
+                where = "" if "line " in text else f"document at line {chunk.line + 1}: "
+                raise YamlError(where + text, name, "JSON or YAML") from None
+    except YamlError as error:
+        raise error if error.where else error.at(name) from None
+
+
+def _documents(name: str, data: bytes) -> Iterator[Any]:
+    """Yield the documents of one file: JSON values one after another, else YAML."""
+    data = _as_utf8(data)
+    start = skip_space(data, 0)
+    if data[start : start + 1] not in (b"{", b"["):
+        yield from _yaml_documents(name, data)
+        return
+    try:
+        found = list(_json_documents(name, data))
+    except DamagedDump as json_error:
+        try:
+            found = list(_yaml_documents(name, data))
+        except YamlError:
+            raise json_error from None
+    yield from found
+
+
+def _files(paths: Iterable[str]) -> Iterator[Path]:
+    for given in paths:
+        path = Path(given)
+        if path.is_dir():
+            chosen, _ = manifest_files(path)
+            yield from chosen
+        elif path.exists():
+            yield path
+        else:
+            raise SourceError(given, "no such file or folder", "files of definitions")
+
+
+def read_crd_documents(paths: Iterable[str]) -> list[JsonObject]:
+    """Return the definitions in files and folders, in the order given, folders by name.
+
+    Args:
+        paths: Files of any name; folders, of which files named .json .yaml .yml .ndjson .jsonl (also with .gz or
+            .zst) count, at any depth; ``-`` for standard input.
+
+    Raises:
+        SourceError: A path does not exist or cannot be opened.
+        DamagedDump: A file is neither JSON nor YAML; the text names the file and the line.
+    """
+    out: list[JsonObject] = []
+    for given in paths:
+        if given == "-":
+            for document in _documents("standard input", sys.stdin.buffer.read()):
+                out.extend(definitions_in(document))
+            continue
+        for path in _files([given]):
+            for document in _documents(str(path), read_packed(path)):
+                out.extend(definitions_in(document))
+    return out

@@ -1,0 +1,178 @@
+"""The live table of an export: headers of objects in, sorted Arrow file out.
+
+Rows are kept as flat arrays (28 bytes a row and the names), never as Python objects: a List may hold millions of items.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from auditor.golang import jsontext
+from auditor.tables import LIVE_KEYS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+__all__ = ["Header", "ManifestRows", "header_of", "read_header"]
+
+BATCH: Final = 65_536
+EXACT_LIMIT: Final = 64 << 20
+"""Bytes of one value up to which the exact decoder is asked about what the fast one refuses."""
+
+
+class _Metadata(msgspec.Struct, frozen=True, gc=False):
+    namespace: str = ""
+    name: str = ""
+
+
+class Header(msgspec.Struct, frozen=True, gc=False):
+    """What orders an object, and tells lists from objects; empty where absent or no text."""
+
+    apiVersion: str = ""  # noqa: N815 - the name in the JSON text
+    kind: str = ""
+    metadata: _Metadata = _Metadata()
+
+    @property
+    def group(self) -> str:
+        """The group in apiVersion; empty for the core group."""
+        group, slash, _ = self.apiVersion.partition("/")
+        return group if slash else ""
+
+    @property
+    def namespace(self) -> str:
+        """metadata.namespace."""
+        return self.metadata.namespace
+
+    @property
+    def name(self) -> str:
+        """metadata.name."""
+        return self.metadata.name
+
+
+_DECODER: Final = msgspec.json.Decoder(Header)
+
+
+def header_of(value: Any) -> Header | None:
+    """Return the header of a decoded object, None for anything else."""
+    if type(value) is not dict:
+        return None
+    metadata = value.get("metadata")
+    if type(metadata) is not dict:
+        metadata = {}
+    found = [value.get("apiVersion"), value.get("kind"), metadata.get("namespace"), metadata.get("name")]
+    version, kind, namespace, name = (text if type(text) is str else "" for text in found)
+    return Header(version, kind, _Metadata(namespace, name))
+
+
+def read_header(data: bytes | memoryview) -> Header | None:
+    """Return the header of the object in some bytes, None where the server could not decode them as one.
+
+    The fast decoder checks the syntax of the whole text without building it; what it refuses the exact one decides.
+    """
+    try:
+        return _DECODER.decode(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        pass
+    if len(data) > EXACT_LIMIT:
+        return None
+    try:
+        return header_of(jsontext.decode(bytes(data)))
+    except jsontext.GoJsonError:
+        return None
+
+
+def _ranked(seen: Mapping[Any, int], column: array[int]) -> pa.Array:
+    """Return a column of numbers given by first appearance as ranks in sort order; -1 ranks behind all."""
+    ranks = np.empty(len(seen) + 1, dtype=np.int32)
+    ranks[-1] = len(seen)
+    for rank, key in enumerate(sorted(seen)):
+        ranks[seen[key]] = rank
+    return pa.array(ranks[np.frombuffer(column, dtype=np.int32)])
+
+
+class ManifestRows:
+    """Collects rows, then writes them in the order of (group, kind, namespace, name, position).
+
+    Args:
+        number: The source's position among the inputs.
+    """
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self._kinds: dict[tuple[str, str], int] = {}
+        self._namespaces: dict[str, int] = {}
+        self._kind = array("i")
+        self._namespace = array("i")
+        self._offset = array("q")
+        self._length = array("q")
+        self._pending: list[str] = []
+        self._names: list[pa.Array] = []
+
+    def __len__(self) -> int:
+        return len(self._offset)
+
+    def add(self, header: Header | None, offset: int, length: int) -> None:
+        """Add one row; without header it goes behind all others, in the order of the dump."""
+        if header is None:
+            self._kind.append(-1)
+            self._namespace.append(-1)
+            self._pending.append("")
+        else:
+            kinds, namespaces = self._kinds, self._namespaces
+            self._kind.append(kinds.setdefault((header.group, header.kind), len(kinds)))
+            self._namespace.append(namespaces.setdefault(header.namespace, len(namespaces)))
+            self._pending.append(header.name)
+        self._offset.append(offset)
+        self._length.append(length)
+        if len(self._pending) == BATCH:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._names.append(pa.array(self._pending, pa.large_string()))
+        self._pending = []
+
+    def _order(self) -> Any:
+        """Return the positions of the rows in the order in which they are written."""
+        self._flush()
+        columns = {
+            "kind": _ranked(self._kinds, self._kind),
+            "namespace": _ranked(self._namespaces, self._namespace),
+            "name": pa.chunked_array(self._names, pa.large_string()),
+            "offset": pa.array(np.frombuffer(self._offset, dtype=np.int64)),
+        }
+        names = ("kind", "namespace", "name", "offset")
+        return pc.sort_indices(pa.table(columns), sort_keys=[(name, "ascending") for name in names]).to_numpy()
+
+    def write(self, path: Path) -> int:
+        """Write the live table; return its number of rows."""
+        count = len(self)
+        order = self._order() if count else np.empty(0, dtype=np.int64)
+        offsets, lengths = np.frombuffer(self._offset, dtype=np.int64), np.frombuffer(self._length, dtype=np.int64)
+        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, LIVE_KEYS) as writer:
+            for start in range(0, count, BATCH):
+                rows = order[start : start + BATCH]
+                many = len(rows)
+                unknown = pa.nulls(many, pa.int64())
+                writer.write_batch(
+                    pa.record_batch(
+                        [
+                            pa.array(np.full(many, self.number, dtype=np.int32)),
+                            pa.nulls(many, pa.binary()),
+                            unknown,
+                            unknown,
+                            unknown,
+                            pa.array(offsets[rows]),
+                            pa.array(lengths[rows]),
+                            pa.array(np.zeros(many, dtype=np.int8)),
+                        ],
+                        schema=LIVE_KEYS,
+                    )
+                )
+        return count

@@ -1,0 +1,303 @@
+"""Manifests -> live table: objects that came through an API, or were written by people.
+
+Read: NDJSON, one JSON object, JSON values one after another, ``kind: List`` and typed lists (nested ones are
+flattened), a bare JSON array, YAML of one or many documents, folders of all these; with byte order marks and in UTF-16.
+Workers cut objects out of the file itself where they stand there complete, else out of a spool of JSON lines.
+
+An export does not tell keys or revisions, so every plan says `is_export`; lines that were copied out of etcd look the
+same and are treated the same.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import hashlib
+import os
+import re
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from auditor.errors import DamagedDump, SourceError, UnknownDump
+from auditor.sources.file_view import map_file
+from auditor.sources.manifest_rows import ManifestRows
+from auditor.sources.manifest_walk import PRINTED, ManifestWalk, NeedsSpool, Spans, Spool
+from auditor.sources.plan import Damage, SourcePlan
+
+__all__ = ["MANIFEST_SUFFIXES", "looks_like_manifests", "manifest_files", "open_directory", "open_manifests"]
+
+MANIFEST_SUFFIXES: Final = (".json", ".yaml", ".yml", ".ndjson", ".jsonl")
+PACKED_SUFFIXES: Final = (".gz", ".zst")
+BLOCK: Final = 1 << 20
+NAMED_FILES: Final = 10
+"""Files that a note names one by one."""
+
+_UTF16: Final = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_YAML_KEY = re.compile(rb"^(?:- )?[A-Za-z_\"'][\w.\"'/-]*[ \t]*:(?:[ \t\r\n]|\Z)", re.MULTILINE)
+_TYPE_META = re.compile(rb"^[ \t]*(?:- )?[\"']?(?:apiVersion|kind|items)[\"']?[ \t]*:", re.MULTILINE)
+
+
+def looks_like_manifests(head: bytes) -> str | None:
+    """Say what the head of a file looks like: ``json`` or ``yaml`` of Kubernetes objects, or None.
+
+    Args:
+        head: The first bytes, 64 KiB or all there are. A head that says nothing of a kind but begins as a JSON
+            object counts: a List may hold its kind behind its items.
+    """
+    encoding = _UTF16.get(head[:2])
+    if encoding is not None:
+        head = head[2:].decode(encoding, "replace").encode()
+    text = head.removeprefix(codecs.BOM_UTF8).lstrip()
+    if not text or b"\0" in text[:4096]:
+        return None
+    if re.match(rb"\{\s*[\"}]|\[\s*\{", text):
+        return "json"
+    if text[:1] == b"<":
+        return None
+    if _TYPE_META.search(text) or (re.match(rb"\{\s*(?:apiVersion|kind)\s*:", text)):
+        return "yaml"
+    first = text.split(b"\n", 1)[0]
+    return "yaml" if first.startswith(b"---") and _YAML_KEY.search(text) else None
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _as_utf8(data_file: Path, target: Path) -> Path | None:
+    """Write a UTF-16 file as UTF-8 to `target`; None where it is not UTF-16."""
+    with data_file.open("rb") as source:
+        encoding = _UTF16.get(source.read(2))
+        if encoding is None:
+            return None
+        decoder = codecs.getincrementaldecoder(encoding)("replace")
+        with target.open("wb") as out:
+            while block := source.read(BLOCK):
+                out.write(decoder.decode(block).encode("utf-8", "replace"))
+            out.write(decoder.decode(b"", final=True).encode("utf-8", "replace"))
+    return target
+
+
+def _walk_spans(data: Any, number: int) -> tuple[ManifestWalk, ManifestRows] | None:
+    rows = ManifestRows(number)
+    walk = ManifestWalk(Spans(rows))
+    try:
+        walk.walk(data)
+    except NeedsSpool:
+        return None
+    return walk, rows
+
+
+def _walk_into_spool(data: Any, number: int, spool: Path) -> tuple[ManifestWalk, ManifestRows]:
+    rows = ManifestRows(number)
+    with spool.open("wb") as file:
+        walk = ManifestWalk(Spool(rows, file))
+        walk.walk(data)
+    return walk, rows
+
+
+def _refuse_empty(name: str, walk: ManifestWalk) -> None:
+    if walk.objects:
+        return
+    if walk.tables:
+        raise UnknownDump(name, "the output of a printer (kind: Table)", "Kubernetes objects", PRINTED)
+    if walk.damage:
+        first = walk.damage[0]
+        raise DamagedDump(name, f"{first.where}: {first.reason}", "Kubernetes objects as JSON or YAML")
+
+
+def open_manifests(path: str, data_file: Path, *, number: int, workdir: Path, sha256: str = "") -> SourcePlan:
+    """Find the objects in one file of manifests.
+
+    Args:
+        path: The file as the user named it.
+        data_file: Its bytes, uncompressed: the file itself or a spool.
+        number: The source's position among the inputs.
+        workdir: Where the live table goes, and a spool of objects where one is needed.
+        sha256: Of the file as given; empty: computed from it.
+
+    Returns:
+        The plan; rows in the order of group, kind, namespace, name, then position. `format` is ndjson, json,
+        list-json or yaml.
+
+    Raises:
+        UnknownDump: The file holds a printed table.
+        DamagedDump: Nothing in it can be read.
+    """
+    if not sha256:
+        given = Path(path)
+        sha256 = _digest(given if path != "-" and given.is_file() else data_file)
+    notes = []
+    converted = _as_utf8(data_file, workdir / f"utf8-{number}.txt")
+    if converted is not None:
+        notes.append("UTF-16 text, read as UTF-8; broken characters became U+FFFD")
+        data_file = converted
+    data = map_file(data_file)
+    mapped = data_file
+    found = _walk_spans(data, number)
+    if found is None:
+        mapped = workdir / f"objects-{number}.ndjson"
+        found = _walk_into_spool(data, number, mapped)
+    walk, rows = found
+    _refuse_empty(path, walk)
+    live = workdir / f"live-{number}.arrow"
+    if not walk.objects:
+        notes.append("no object in this file")
+    return SourcePlan(
+        name=path,
+        format=walk.format,
+        mapped=str(mapped),
+        sha256=sha256,
+        revision=None,
+        compacted_revision=None,
+        is_export=True,
+        live=str(live),
+        rows=rows.write(live),
+        damage=tuple(walk.damage),
+        notes=(*notes, *walk.notes),
+    )
+
+
+def _suffix(path: Path) -> str:
+    """Return the suffix that tells the form, what it is packed with cut off."""
+    name = path.name.lower()
+    for packed in PACKED_SUFFIXES:
+        name = name.removesuffix(packed)
+    return Path(name).suffix
+
+
+def manifest_files(folder: Path) -> tuple[list[Path], list[Path]]:
+    """Return the files below a folder that are manifests by their names, and the others; both sorted by path."""
+    chosen: list[Path] = []
+    others: list[Path] = []
+    for directory, folders, names in os.walk(folder):
+        folders.sort()
+        for name in names:
+            path = Path(directory, name)
+            (chosen if _suffix(path) in MANIFEST_SUFFIXES else others).append(path)
+    return sorted(chosen), sorted(others)
+
+
+def read_packed(path: Path) -> bytes:
+    """Return the bytes of a file, uncompressed where its name ends in .gz or .zst.
+
+    Raises:
+        DamagedDump: The compressed stream is broken or expands past the limit for one member.
+    """
+    suffix = path.suffix.lower()
+    try:
+        if suffix == ".gz":
+            with gzip.open(path) as stream:
+                return _limited(path, stream)
+        if suffix == ".zst":
+            import zstandard  # noqa: PLC0415 - only where needed
+
+            with (
+                path.open("rb") as packed,
+                zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True) as stream,
+            ):
+                return _limited(path, stream)
+        return path.read_bytes()
+    except (EOFError, gzip.BadGzipFile) as error:
+        raise DamagedDump(str(path), f"broken compressed stream: {error}") from error
+    except OSError as error:
+        raise SourceError(str(path), error.strerror or str(error)) from error
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] in ("zstandard", "zlib"):
+            raise DamagedDump(str(path), f"broken compressed stream: {error}") from error
+        raise
+
+
+MAX_MEMBER: Final = 1 << 30
+
+
+def _limited(path: Path, stream: Any) -> bytes:
+    data: bytes = stream.read(MAX_MEMBER + 1)
+    if len(data) > MAX_MEMBER:
+        raise DamagedDump(str(path), f"expands past {MAX_MEMBER} bytes", "", "decompress it first")
+    return data
+
+
+class _Folder:
+    """Walks the files of a folder into one spool."""
+
+    def __init__(self, root: Path, number: int, file: BinaryIO) -> None:
+        self.root = root
+        self.rows = ManifestRows(number)
+        self.spool = Spool(self.rows, file)
+        self.damage: list[Damage] = []
+        self.notes: list[str] = []
+        self.formats: set[str] = set()
+        self.digest = hashlib.sha256()
+
+    def add(self, path: Path) -> None:
+        name = str(path.relative_to(self.root))
+        try:
+            digest = _digest(path)
+            data = _text_of(path)
+        except (SourceError, OSError) as error:
+            self.damage.append(Damage(name, str(getattr(error, "found", error))))
+            return
+        self.digest.update(f"{name}\0{digest}\n".encode())
+        walk = ManifestWalk(self.spool)
+        walk.walk(data)
+        self.damage.extend(Damage(f"{name}: {damage.where}", damage.reason) for damage in walk.damage)
+        if walk.objects:
+            self.formats.add(walk.format)
+
+    def note_others(self, others: list[Path]) -> None:
+        if others:
+            names = ", ".join(str(path.relative_to(self.root)) for path in others[:NAMED_FILES])
+            more = f" and {len(others) - NAMED_FILES} more" if len(others) > NAMED_FILES else ""
+            self.notes.append(f"{len(others)} files were not read, being no manifests by their names: {names}{more}")
+
+
+def _text_of(path: Path) -> Any:
+    """Return the bytes of a manifest: mapped where they are plain, else read; UTF-16 as UTF-8."""
+    data = map_file(path) if path.suffix.lower() not in PACKED_SUFFIXES else read_packed(path)
+    encoding = _UTF16.get(bytes(data[:2]))
+    return data if encoding is None else bytes(data[2:]).decode(encoding, "replace").encode("utf-8", "replace")
+
+
+def open_directory(path: Path, *, number: int, workdir: Path) -> SourcePlan:
+    """Find the objects in a folder of manifests and below it.
+
+    Files count by their names: .json .yaml .yml .ndjson .jsonl, and these with .gz or .zst; the notes tell the others.
+    All objects are copied into one spool.
+
+    Args:
+        path: The folder.
+        number: The source's position among the inputs.
+        workdir: Where the live table and the spool go.
+
+    Returns:
+        The plan; `sha256` is that of the lines ``name NUL digest`` of the files read, in the order of their names;
+        `format` is the one that all files have, ``yaml`` where any is YAML, else ``json``.
+
+    Raises:
+        UnknownDump: No file in it is a manifest by its name.
+    """
+    chosen, others = manifest_files(path)
+    if not chosen:
+        raise UnknownDump(str(path), "no manifest in this folder", f"files named {' '.join(MANIFEST_SUFFIXES)}")
+    mapped, live = workdir / f"objects-{number}.ndjson", workdir / f"live-{number}.arrow"
+    with mapped.open("wb") as file:
+        folder = _Folder(path, number, file)
+        for one in chosen:
+            folder.add(one)
+    folder.note_others(others)
+    formats = folder.formats
+    return SourcePlan(
+        name=str(path),
+        format=next(iter(formats)) if len(formats) == 1 else "yaml" if "yaml" in formats else "json",
+        mapped=str(mapped),
+        sha256=folder.digest.hexdigest(),
+        revision=None,
+        compacted_revision=None,
+        is_export=True,
+        live=str(live),
+        rows=folder.rows.write(live),
+        damage=tuple(folder.damage),
+        notes=tuple(folder.notes),
+    )
