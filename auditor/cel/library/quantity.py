@@ -1,0 +1,323 @@
+"""Amounts with suffixes, as resources are given: ``500m``, ``1.5Gi``, ``1e3``.
+
+A quantity is a number and two facts of how the server holds it, because both can be seen: an amount of up to 18 digits
+stands in 64 bits with a power of ten (`wide` False), any other is a big decimal (`wide` True) and is never an integer
+to ``isInteger``. So ``1000m`` is no integer, nor is ``1000000000000000000``, while ``1E`` is one.
+
+Source: k8s.io/apiserver pkg/cel/library/quantity.go, pkg/cel/quantity.go; k8s.io/apimachinery pkg/api/resource.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, ClassVar
+
+from auditor.cel.errors import CelError
+from auditor.cel.function import Function, Overload
+from auditor.cel.types import BOOL, DOUBLE, INT, STRING, Type, opaque
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["QUANTITY", "Quantity", "QuantityError", "functions", "parse_quantity"]
+
+QUANTITY = opaque("kubernetes.Quantity")
+
+_INT64_MAX = 2**63 - 1
+_INT64_MIN = -(2**63)
+_MOST_DIGITS = 18
+"""Digits that always fit 64 bits."""
+_NANO = -9
+_HUGE_EXPONENT = 4096
+"""Powers of ten beyond this are never multiplied out: no float reaches them, and comparing goes by magnitude first."""
+_MOST_ZEROS = 1_000_000
+
+_WRONG_FORM = (
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"  # the server's words
+)
+_WRONG_SUFFIX = "unable to parse quantity's suffix"
+_WRONG_NUMBER = "unable to parse numeric part of quantity"
+
+_FORM = re.compile(r"([+-]?)(0*)([0-9]*)(\.[0-9]*)?([eEinumkKMGTP]*[+-]?[0-9]*)")
+_DECIMAL = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_EXPONENT = re.compile(r"[eE]([+-]?[0-9]+)")
+
+
+class QuantityError(ValueError):
+    """A text that is no quantity; its text is the server's."""
+
+
+@dataclass(slots=True, eq=False)
+class Quantity:
+    """An amount: `digits` times ten to the `exponent`.
+
+    Attributes:
+        digits: Signed.
+        exponent: Power of ten.
+        wide: Whether the server holds it as a big decimal.
+        computed: Whether it came out of ``add`` or ``sub``: the server tells whether such a value equals others, but
+            refuses to tell whether others equal it.
+    """
+
+    cel_type: ClassVar[Type] = QUANTITY
+
+    digits: int
+    exponent: int
+    wide: bool = False
+    computed: bool = False
+
+    def compare(self, other: Quantity) -> int:
+        """Return -1, 0 or 1. Comparing with a wide quantity makes this one wide, in the server too."""
+        self.wide = self.wide or other.wide
+        return _compare(self, other)
+
+    def cel_equal(self, other: object) -> bool:
+        """Return whether CEL's ``==`` with `other` on the right holds.
+
+        Raises:
+            CelError: `other` is no quantity, or one that was computed.
+        """
+        if not isinstance(other, Quantity) or other.computed:
+            raise CelError("no such overload")
+        return _compare(self, other) == 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Quantity) and _compare(self, other) == 0
+
+    def __hash__(self) -> int:
+        digits, exponent = self.digits, self.exponent
+        while digits and digits % 10 == 0:
+            digits, exponent = digits // 10, exponent + 1
+        return hash((digits, exponent if digits else 0))
+
+    @property
+    def sign(self) -> int:
+        """-1, 0 or 1."""
+        return (self.digits > 0) - (self.digits < 0)
+
+    def as_integer(self) -> int | None:
+        """Return the value if the server sees an integer of 64 bits in it, else None."""
+        if self.wide or self.exponent < 0:
+            return None
+        return _scaled(self.digits, self.exponent)
+
+    def as_float(self) -> float:
+        """Return the nearest double of the digits times the power of ten as Go rounds it."""
+        base = _to_float(self.digits)
+        return base * _power_of_ten(self.exponent) if self.exponent else base
+
+    def plus(self, other: Quantity) -> Quantity:
+        """Return the sum: in 64 bits where both are and it fits, else wide."""
+        if not self.wide and not other.wide:
+            narrow = self._narrow_sum(other)
+            if narrow is not None:
+                return narrow
+        mine, others, low = _aligned(self, other)
+        return Quantity(mine + others, low, wide=True, computed=True)
+
+    def _narrow_sum(self, other: Quantity) -> Quantity | None:
+        if other.digits == 0:
+            return Quantity(self.digits, self.exponent, computed=True)
+        if self.digits == 0:
+            return Quantity(other.digits, other.exponent, computed=True)
+        low = min(self.exponent, other.exponent)
+        mine = _scaled(self.digits, self.exponent - low)
+        others = _scaled(other.digits, other.exponent - low)
+        if mine is None or others is None or not _INT64_MIN <= mine + others <= _INT64_MAX:
+            return None
+        return Quantity(mine + others, low, computed=True)
+
+    def minus(self, other: Quantity) -> Quantity:
+        """Return the difference. In 64 bits the least integer is its own negative, in the server too."""
+        if not self.wide and not other.wide:
+            negative = other.digits if other.digits == _INT64_MIN else -other.digits
+            narrow = self._narrow_sum(Quantity(negative, other.exponent))
+            if narrow is not None:
+                return narrow
+        return Quantity(self.digits, self.exponent, wide=True).plus(Quantity(-other.digits, other.exponent, wide=True))
+
+
+def parse_quantity(text: str) -> Quantity:
+    """Return the quantity that a text stands for.
+
+    Raises:
+        QuantityError: It is none.
+    Source: resource.ParseQuantity. Number parts may be missing (``Mi``, ``-`` and ``.`` are zero); exponents are cut to
+        32 bits; more than nine decimals are rounded away from zero; binary ones end at 2^63-1.
+    """
+    match = _FORM.fullmatch(text)
+    if match is None or not text:
+        raise QuantityError(_WRONG_FORM)
+    sign, zeros, whole, fraction, suffix = match.groups()
+    binary = _BINARY.get(suffix)
+    exponent = 0 if binary is not None else _decimal_exponent(suffix)
+    factor = 1 if binary is None else 1 << binary
+    whole = whole or "0"
+    decimals = (fraction or ".")[1:]
+    number = _integer(whole + decimals)
+    negative = sign == "-"
+    if _fits(len(whole), len(decimals), exponent, binary) and number * factor <= _INT64_MAX:
+        number *= factor
+        return Quantity(-number if negative else number, exponent - len(decimals))
+    if not (zeros or match[3] or decimals):
+        raise QuantityError(_WRONG_NUMBER)
+    number, exponent = _rounded(number * factor, exponent - len(decimals))
+    if binary is not None and exponent == _NANO and number > _INT64_MAX * 10**-_NANO:
+        number, exponent = _INT64_MAX, 0
+    return Quantity(-number if negative else number, exponent, wide=True)
+
+
+def _decimal_exponent(suffix: str) -> int:
+    exponent = _DECIMAL.get(suffix)
+    if exponent is not None:
+        return exponent
+    match = _EXPONENT.fullmatch(suffix)
+    if match is None or not _INT64_MIN <= int(match[1]) <= _INT64_MAX:
+        raise QuantityError(_WRONG_SUFFIX)
+    low = int(match[1]) & 0xFFFFFFFF
+    return low - 2**32 if low >= 2**31 else low
+
+
+def _fits(whole: int, decimals: int, exponent: int, binary: int | None) -> bool:
+    """Whether the server tries 64 bits for a number of so many digits."""
+    if binary is None:
+        return whole + decimals <= _MOST_DIGITS and exponent - decimals >= _NANO
+    return not decimals and 15 - whole - binary * 3 // 10 - 1 >= 0
+
+
+def _rounded(digits: int, exponent: int) -> tuple[int, int]:
+    """Bring a number that is not negative to nine decimals, rounding up what is cut."""
+    if digits == 0 or exponent > _HUGE_EXPONENT:
+        return digits, exponent
+    if exponent >= _NANO:
+        return digits * 10 ** (exponent - _NANO), _NANO
+    cut = _NANO - exponent
+    if cut > _length(digits):
+        return 1, _NANO
+    return -(-digits // 10**cut), _NANO
+
+
+def _scaled(digits: int, power: int) -> int | None:
+    """Return digits * 10**power where that fits 64 bits."""
+    if digits == 0:
+        return 0
+    if power == 0:
+        return digits
+    if power > _MOST_DIGITS or digits == _INT64_MIN:
+        return None
+    value = digits * 10**power
+    return value if _INT64_MIN <= value <= _INT64_MAX else None
+
+
+def _compare(left: Quantity, right: Quantity) -> int:
+    if left.sign != right.sign or left.sign == 0:
+        return (left.sign > right.sign) - (left.sign < right.sign)
+    if left.exponent == right.exponent:
+        mine, others = left.digits, right.digits
+    else:
+        magnitudes = [_length(abs(one.digits)) + one.exponent for one in (left, right)]
+        if magnitudes[0] != magnitudes[1]:
+            return left.sign if magnitudes[0] > magnitudes[1] else -left.sign
+        mine, others, _ = _aligned(left, right)
+    return (mine > others) - (mine < others)
+
+
+def _aligned(left: Quantity, right: Quantity) -> tuple[int, int, int]:
+    """Return the digits of both at the lower exponent of the two, and that exponent."""
+    low = min(left.exponent, right.exponent)
+    if max(left.exponent, right.exponent) - low > _MOST_ZEROS:
+        raise CelError("quantities differ too much in size")  # a server would run out of memory
+    return left.digits * 10 ** (left.exponent - low), right.digits * 10 ** (right.exponent - low), low
+
+
+def _integer(text: str) -> int:
+    """Return int(text) without Python's limit of 4300 digits."""
+    return int(text) if len(text) < 4300 else int(Decimal(text))
+
+
+def _length(number: int) -> int:
+    """Return the decimal digits of a positive number, without printing a long one."""
+    if number < 10**_MOST_DIGITS:
+        return len(str(number))
+    count = int((number.bit_length() - 1) * 0.30102999566)  # a little low at most
+    while number >= 10**count:
+        count += 1
+    return count
+
+
+def _to_float(number: int) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return float("inf") if number > 0 else float("-inf")
+
+
+def _power_of_ten(exponent: int) -> float:
+    """Return math.Pow10: the product (or quotient) of two rounded powers, so not always the nearest double."""
+    if exponent > 308:
+        return float("inf")
+    if exponent < -323:
+        return 0.0
+    big, small = divmod(abs(exponent), 32)
+    if exponent >= 0:
+        return float(f"1e{32 * big}") * float(f"1e{small}")
+    return float(f"1e-{32 * big}") / float(f"1e{small}")
+
+
+def _quantity(text: str) -> Quantity:
+    try:
+        return parse_quantity(text)
+    except QuantityError as error:
+        raise CelError(str(error)) from None
+
+
+def _is_quantity(text: str) -> bool:
+    try:
+        parse_quantity(text)
+    except QuantityError:
+        return False
+    return True
+
+
+def _as_integer(quantity: Quantity) -> int:
+    value = quantity.as_integer()
+    if value is None:
+        raise CelError("cannot convert value to integer")
+    return value
+
+
+def _member(name: str, *overloads: tuple[str, tuple[Type, ...], Type, Callable[..., object]]) -> Function:
+    made = tuple([Overload(key, (QUANTITY, *more), result, call) for key, more, result, call in overloads])
+    return Function(name, member=True, overloads=made)
+
+
+def functions() -> tuple[Function, ...]:
+    """Return the functions of the library."""
+    other = (QUANTITY,)
+    parse = Overload("string_to_quantity", (STRING,), QUANTITY, _quantity)
+    check = Overload("is_quantity_string", (STRING,), BOOL, _is_quantity)
+    sign = Overload("quantity_sign", other, INT, lambda it: it.sign)
+    return (
+        Function("quantity", member=False, overloads=(parse,)),
+        Function("isQuantity", member=False, overloads=(check,)),
+        Function("sign", member=False, overloads=(sign,)),
+        _member("isGreaterThan", ("quantity_is_greater_than", other, BOOL, lambda a, b: a.compare(b) > 0)),
+        _member("isLessThan", ("quantity_is_less_than", other, BOOL, lambda a, b: a.compare(b) < 0)),
+        _member("compareTo", ("quantity_compare_to", other, INT, lambda a, b: a.compare(b))),
+        _member("asApproximateFloat", ("quantity_get_float", (), DOUBLE, lambda it: it.as_float())),
+        _member("asInteger", ("quantity_get_int", (), INT, _as_integer)),
+        _member("isInteger", ("quantity_is_integer", (), BOOL, lambda it: it.as_integer() is not None)),
+        _member(
+            "add",
+            ("quantity_add", other, QUANTITY, lambda a, b: a.plus(b)),
+            ("quantity_add_int", (INT,), QUANTITY, lambda a, b: a.plus(Quantity(b, 0))),
+        ),
+        _member(
+            "sub",
+            ("quantity_sub", other, QUANTITY, lambda a, b: a.minus(b)),
+            ("quantity_sub_int", (INT,), QUANTITY, lambda a, b: a.minus(Quantity(b, 0))),
+        ),
+    )

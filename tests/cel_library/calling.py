@@ -1,0 +1,22 @@
+"""Calls an overload of a library as the interpreter would; answers are values or, for a CelError, its text in a list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from auditor.cel.errors import CelError
+
+
+def overload(functions, overload_id: str):
+    """Return the overload with an id; ids are unique in a library."""
+    found = [each for function in functions for each in function.overloads if each.id == overload_id]
+    assert len(found) == 1, f"{overload_id}: {len(found)} overloads"
+    return found[0]
+
+
+def outcome(functions, overload_id: str, *arguments: Any) -> Any:
+    """Return what a call gives: the value, or ``["<text>"]`` if it is an error."""
+    try:
+        return overload(functions, overload_id).call(*arguments)
+    except CelError as error:
+        return [error.text]
