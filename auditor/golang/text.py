@@ -36,7 +36,8 @@ def quote(text: str) -> str:
     r"""Return `text` as Go's %q prints it: in double quotes, what is not printable escaped (``"a\n\u00a0"``).
 
     Args:
-        text: Unicode text. A lone surrogate, which Go's strings can hold only as broken bytes, prints as those bytes.
+        text: Unicode text. Bytes that are no UTF-8, held as Python's "surrogateescape" does, print as ``\xff``; other
+            lone surrogates print as the three bytes of a broken encoder.
 
     Source: strconv.Quote; printable is what unicode.IsPrint of the server's Go release calls so.
     """
@@ -54,6 +55,8 @@ def _quoted_character(character: str) -> str:
         return character
     if code < 0x80:
         return f"\\x{code:02x}"
+    if 0xDC80 <= code <= 0xDCFF:
+        return f"\\x{code - 0xDC00:02x}"
     if 0xD800 <= code <= 0xDFFF:
         return "".join([f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogatepass")])
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
