@@ -1,0 +1,241 @@
+"""AuditProgram: one stored value to one AuditedObject, the keystone of the house.
+
+Three ways, the fast ones only where they are exact:
+
+1. Proven. The generated program (`build`) reads the object and proves it valid in one pass. That is nearly all objects.
+2. Read. The program reads the object exactly but cannot prove it valid: the reference validator judges it, and asks generated
+   provers which parts it may skip.
+3. Reference. The program refuses, or anything at all goes wrong in it: the object is decoded afresh from its bytes,
+   for it was changed in place, and read and judged by the reference.
+
+The generated code never says that an object is wrong; only the reference does, in the server's words.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from auditor.errors import SelectorError
+from auditor.model import AuditedObject, Finding, Unreadable
+from auditor.program.build import VersionProgram, attach_provers, build_version
+from auditor.program.read import finish_read, read_object
+from auditor.program.support import Log, Refused
+from auditor.schema.structural import StructuralSchema
+from auditor.selectors.fields import selectable
+from auditor.validation.create import CreateValidator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from auditor.codegen import Module
+    from auditor.crds.definition import CrdVersion, CustomResourceDefinition
+    from auditor.model import JsonObject
+    from auditor.program.read import ReadResult
+
+    RuleHook = Callable[[JsonObject], list[Finding]]
+
+__all__ = ["AuditProgram", "count_rules"]
+
+
+class AuditProgram:
+    """Audits values at one version of a definition. Not for several threads at a time.
+
+    Args:
+        definition: The definition below whose key the values stand.
+        version: The version at which they are read and judged.
+        compiled: Use generated code; without it everything goes the way of the reference.
+
+    Attributes:
+        rules: Evaluators of validation rules, called with the read object where rules count. While there are none,
+            `AuditedObject.unevaluated_rules` is the number of rules of the version: every readable object of a version
+            with rules may break one that was not evaluated.
+        total: Values audited.
+        proven: How many of them went the first way.
+        read: How many went the second.
+    """
+
+    def __init__(
+        self, definition: CustomResourceDefinition, version: CrdVersion, *, compiled: bool = True
+    ) -> None:
+        self.definition = definition
+        self.version = version
+        self.compiled = compiled
+        self.rules: list[RuleHook] = []
+        self.total = self.proven = self.read = 0
+        self._api_version = f"{definition.group}/{version.name}"
+        self._rule_count = count_rules(version.structural)
+        self._log = Log()
+        self._program: VersionProgram | None = None
+        self._converting: dict[str, tuple[VersionProgram, VersionProgram] | None] = {}
+        self._validator: CreateValidator | None = None
+        self._provers: Module | None = None
+
+    # -- what it is made of -----------------------------------------------------------------------------------------
+
+    @property
+    def source(self) -> str:
+        """The generated source of the version's own program."""
+        return self._own().module.source
+
+    @property
+    def validator(self) -> CreateValidator:
+        """The reference validator."""
+        if self._validator is None:
+            self._validator = CreateValidator(self.definition, self.version)
+            if self.compiled:
+                self._provers = attach_provers(self._validator)
+        return self._validator
+
+    def _own(self) -> VersionProgram:
+        if self._program is None:
+            self._program = build_version(self.definition, self.version)
+        return self._program
+
+    # -- auditing ---------------------------------------------------------------------------------------------------
+
+    def audit(self, data: bytes, decoded: Any = None) -> AuditedObject:
+        """Audit one stored value.
+
+        Args:
+            data: The stored bytes, decrypted.
+            decoded: What orjson made of them, where the caller has that already and does not need it any more: it is
+                changed in place.
+        """
+        self.total += 1
+        if not self.compiled:
+            return self._by_reference(data)
+        log = self._log
+        program = self._program or self._own()
+        run = program.run
+        if run is None:
+            return self._by_reference(data)
+        try:
+            obj = orjson.loads(data) if decoded is None else decoded
+            stored = obj["apiVersion"]
+            if stored == self._api_version:
+                is_proven = run(obj, log, len(data))
+                stored_version = self.version.name
+            else:
+                stored_version, is_proven = self._convert(obj, stored, log, len(data))
+        except Exception:  # noqa: BLE001 - whatever is wrong, the reference can name it
+            log.clear()
+            return self._by_reference(data)
+        pruned: tuple[str, ...] = ()
+        defaulted: tuple[str, ...] = ()
+        if log.pruned:
+            pruned = log.pruned_paths()
+        if log.defaulted:
+            defaulted = log.defaulted_paths()
+        log.clear()
+        if is_proven:
+            self.proven += 1
+            if not self.rules and program.select is not None:
+                return AuditedObject(
+                    None,
+                    obj,
+                    pruned,
+                    defaulted,
+                    (),
+                    program.select(obj),
+                    stored_version,
+                    self.version.name,
+                    None,
+                    self._rule_count,
+                )
+            findings = [finding for rule in self.rules for finding in rule(obj)]
+        else:
+            self.read += 1
+            findings = self.validator.run(obj, self._run_rules if self.rules else None)
+        return self._audited(obj, pruned, defaulted, findings, stored_version)
+
+    def _convert(self, obj: JsonObject, stored: str, log: Log, size: int) -> tuple[str, bool]:
+        """Read an object stored at another version.
+
+        Returns:
+            That version, and whether the object is proven valid at this one.
+
+        Raises:
+            Refused: That is for the reference.
+        """
+        if stored not in self._converting:
+            self._converting[stored] = self._build_conversion(stored)
+        programs = self._converting[stored]
+        if programs is None:
+            raise Refused
+        first, second = programs
+        assert first.run is not None
+        assert second.run is not None
+        first.run(obj, log, size)
+        obj["apiVersion"] = self._api_version
+        before = len(log.pruned)
+        is_proven = second.run(obj, log, size)
+        if len(log.pruned) > before and log.defaulted:
+            raise Refused  # a default may have been pruned again
+        return stored.rpartition("/")[2], is_proven
+
+    def _build_conversion(self, stored: str) -> tuple[VersionProgram, VersionProgram] | None:
+        definition = self.definition
+        group, _, name = stored.rpartition("/")
+        version = definition.versions.get(name)
+        if version is None or group != definition.group or definition.conversion == "Webhook":
+            return None
+        programs = build_version(definition, version), build_version(definition, self.version, defaults=False)
+        return None if any(program.run is None for program in programs) else programs
+
+    def _run_rules(self, obj: JsonObject) -> list[Finding]:
+        return [finding for rule in self.rules for finding in rule(obj)]
+
+    def _by_reference(self, data: bytes) -> AuditedObject:
+        return self._judged(read_object(self.definition, self.version.name, data))
+
+    def audit_decoded(self, obj: JsonObject) -> AuditedObject:
+        """Audit an object that was decoded exactly (`read.decode_value`), by the reference; it is changed in place."""
+        self.total += 1
+        return self._judged(finish_read(self.definition, self.version.name, obj))
+
+    def _judged(self, result: ReadResult) -> AuditedObject:
+        if result.unreadable is not None or result.object is None:
+            reason = Unreadable(result.unreadable or "")
+            return AuditedObject(
+                reason, stored_version=result.stored_version, audited_version=self.version.name
+            )
+        findings = self.validator.run(result.object, self._run_rules if self.rules else None)
+        return self._audited(result.object, result.pruned, result.defaulted, findings, result.stored_version)
+
+    def _audited(
+        self,
+        obj: JsonObject,
+        pruned: tuple[str, ...],
+        defaulted: tuple[str, ...],
+        findings: list[Finding],
+        stored_version: str | None,
+    ) -> AuditedObject:
+        fields: dict[str, str] = {}
+        select_error = None
+        try:
+            fields = selectable(self.version, obj, self.definition.namespaced)
+        except SelectorError as error:
+            select_error = error.found
+        findings.sort(key=Finding.sort_key)
+        return AuditedObject(
+            None,
+            obj,
+            pruned,
+            defaulted,
+            tuple(findings),
+            fields,
+            stored_version,
+            self.version.name,
+            select_error,
+            0 if self.rules else self._rule_count,
+        )
+
+
+def count_rules(schema: StructuralSchema | None) -> int:
+    """Return the number of validation rules of a schema where the server evaluates rules: not below anyOf and the like."""
+    if schema is None:
+        return 0
+    below = [*schema.properties.values(), schema.items, schema.additional_properties]
+    return len(schema.rules) + sum(count_rules(child) for child in below if isinstance(child, StructuralSchema))

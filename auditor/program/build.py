@@ -1,0 +1,130 @@
+"""Building: a version of a definition in, its generated program and the provers of its validator out.
+
+The program of a version reads and proves an object in one pass. Where an object is stored at one version and judged at
+another, two programs run one after the other: that of the stored version, then that of the other without its defaults,
+as the storage codec does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from auditor.codegen import Module
+from auditor.golang.text import display
+from auditor.program.emit import Emitter, NotEmittable
+from auditor.program.metadata import prove_embedded, prove_metadata
+from auditor.program.root import fused, selector
+from auditor.program.support import Log
+from auditor.schema.objectmeta.reference import decode_metadata
+from auditor.schema.objectmeta.types import to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from auditor.crds.definition import CrdVersion, CustomResourceDefinition
+    from auditor.model import JsonObject
+    from auditor.schema.structural import StructuralSchema
+    from auditor.validation.create import CreateValidator
+    from auditor.validation.node import Node
+
+__all__ = ["VersionProgram", "attach_provers", "build_version"]
+
+
+class VersionProgram:
+    """The generated functions of one version.
+
+    Attributes:
+        module: All its functions.
+        run: Takes the decoded object, a `Log` and the size of its text; see `root.fused`. None: there is no program.
+        select: Takes the read object and returns what field selectors see; None: only the reference knows.
+    """
+
+    __slots__ = ("module", "run", "select")
+
+    def __init__(
+        self,
+        module: Module,
+        run: Callable[[JsonObject, Log, int], bool] | None,
+        select: Callable[[JsonObject], dict[str, str]] | None,
+    ) -> None:
+        self.module = module
+        self.run = run
+        self.select = select
+
+
+def build_version(
+    definition: CustomResourceDefinition, version: CrdVersion, *, defaults: bool = True
+) -> VersionProgram:
+    """Build the program of a version.
+
+    Args:
+        definition: The definition.
+        version: Its version.
+        defaults: The program fills in defaults; without them it is the read that follows a conversion.
+    """
+    title = f"{definition.kind}.{version.name}.{definition.group}{'' if defaults else ' converted'}"
+    module = Module(title, {"_display": display})
+    emitter = Emitter(
+        module, prunes=not definition.preserve_unknown_fields, defaults=defaults, embedded=prove_embedded
+    )
+    run = select = None
+    try:
+        name = fused(emitter, definition, version, _repairer(namespaced=definition.namespaced, drop=defaults))
+        run = module.compile(name)
+        chosen = selector(emitter, definition, version)
+        select = None if chosen is None else module.compile(chosen)
+    except NotEmittable:
+        run = None
+    return VersionProgram(module, run, select)
+
+
+def _repairer(*, namespaced: bool, drop: bool) -> Callable[[JsonObject, int, Log], bool]:
+    """Return what makes metadata fit as the reference does, and then proves it."""
+
+    def repair(obj: JsonObject, size: int, log: Log) -> bool:
+        unknown: list[str] = []
+        metadata = decode_metadata(obj["metadata"], drop=drop, unknown=unknown)
+        if drop:
+            metadata["generation"] = metadata.get("generation", 0) or 1
+        obj["metadata"] = fit = to_json(metadata)
+        log.pruned.extend((None, f"metadata.{path}") for path in unknown)
+        return prove_metadata(fit, size, namespaced)
+
+    return repair
+
+
+class _Prover:
+    """Stands at a node until it is first asked, then puts the compiled prover in its own place."""
+
+    __slots__ = ("_module", "_name", "_node")
+
+    def __init__(self, node: Node, module: Module, name: str) -> None:
+        self._node = node
+        self._module = module
+        self._name = name
+
+    def __call__(self, value: Any) -> bool:
+        prove = self._module.compile(self._name)
+        self._node.prove = prove
+        return bool(prove(value))
+
+
+def attach_provers(validator: CreateValidator) -> Module:
+    """Give the nodes of a validator that hold others a generated prover, so that it walks only what may be wrong.
+
+    Not the root: the validator runs where something is wrong, or was not provable.
+
+    Returns:
+        The provers, of which each is compiled when first asked.
+    """
+    definition, version = validator.definition, validator.version
+    module = Module(f"{definition.kind}.{version.name}.{definition.group} provers")
+    emitter = Emitter(module)
+    for schema, node in validator.nodes.items():
+        if node is not validator.root and _holds_others(schema):
+            node.prove = _Prover(node, module, emitter.prover(schema))
+    return module
+
+
+def _holds_others(schema: StructuralSchema) -> bool:
+    return bool(schema.properties or schema.items is not None or schema.additional_properties is not None)

@@ -1,0 +1,188 @@
+"""The root functions of a fused program: the whole object, its selectable fields, its scale.
+
+Source: apiextensions-apiserver pkg/apiserver/customresource_handler.go, pkg/registry/customresource/{strategy,validator}.go.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from auditor.codegen import Writer
+from auditor.program.counter import KeyCounter
+from auditor.program.emit import Emitter, NotEmittable
+from auditor.program.expand import defaults_below
+from auditor.program.metadata import prove_metadata
+from auditor.program.scope import META_KEYS, Mode, Scope
+from auditor.program.branches import says_nothing
+from auditor.schema.structural import StructuralSchema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from auditor.crds.definition import CrdVersion, CustomResourceDefinition, Scale
+    from auditor.program.support import Log
+
+__all__ = ["fused", "selector"]
+
+_NO_SCHEMA = StructuralSchema(type="object")
+_PLAIN_PATH = re.compile(r"(?:\.[A-Za-z0-9_-]+)+").fullmatch
+
+
+def fused(
+    emitter: Emitter,
+    definition: CustomResourceDefinition,
+    version: CrdVersion,
+    repair: Callable[[dict[str, Any], int, Log], bool],
+) -> str:
+    """Announce the function that reads and proves whole objects, and return its name.
+
+    The function takes the decoded object, a `Log` and the size of the JSON text in bytes. It returns whether the object is
+    proven valid; where it returns at all, the object is what the storage read makes of it.
+
+    Args:
+        emitter: Writes it.
+        definition: Of the objects.
+        version: At which they are stored and judged.
+        repair: Makes the metadata of an object fit, in place, and says whether it is then valid; called only where
+            `prove_metadata` finds that the read would change it.
+
+    Raises:
+        NotEmittable: Objects of this version are for the reference.
+    """
+    schema = version.structural
+    if (version.schema is None) != (schema is None) or version.unserved_reason:
+        raise NotEmittable("the schema is not structural")
+    schema = schema or _NO_SCHEMA
+    if schema.type not in ("", "object") or schema.int_or_string or schema.embedded_resource or schema.legacy is not None:
+        raise NotEmittable("the root is not an object of its own")
+    emitter.module.namespace.update(_metadata=prove_metadata, _repair=repair)
+    function = _Root(emitter, definition, version, schema)
+    return emitter.module.function(function.write)
+
+
+class _Root:
+    def __init__(
+        self,
+        emitter: Emitter,
+        definition: CustomResourceDefinition,
+        version: CrdVersion,
+        schema: StructuralSchema,
+    ) -> None:
+        self.emitter = emitter
+        self.api_version = f"{definition.group}/{version.name}"
+        self.kind = definition.kind
+        self.namespaced = definition.namespaced
+        self.scale = version.scale
+        self.schema = schema
+
+    def write(self, name: str) -> str:
+        """Write the function."""
+        emitter, schema = self.emitter, self.schema
+        scope = Scope(Mode.FUSED, frozen=not emitter.prunes, root=True)
+        w = Writer()
+        with w.block(f"def {name}(o, log, size):"):
+            with w.block(f"if o['apiVersion'] != {self.api_version!r} or o['kind'] != {self.kind!r}:"):
+                w.line("raise Refused")
+            with w.block("try:"):
+                w.line(f"ok = _metadata(o['metadata'], size, {self.namespaced})")
+            with w.block("except Exception:"):
+                w.line("ok = _repair(o, size, log)")
+            known = frozenset((*schema.properties, *META_KEYS))
+            counter = KeyCounter(w, scope, schema, embedded=False)
+            counter.start("o")
+            for _ in META_KEYS:
+                counter.expect(always=True)
+            for key, child in schema.properties.items():
+                if key in META_KEYS:
+                    self._meta_property(w, key, child, scope)
+                else:
+                    emitter.read_property(
+                        w, key, child, "o", scope.property(key), counter, required=key in schema.required
+                    )
+            emitter.rest(w, schema, "o", scope, known, counter)
+            for key in dict.fromkeys(schema.required):
+                if key not in known:
+                    emitter.lines(w, [(f"{key!r} not in o", "ok = False")])
+            emitter.lines(w, emitter.sizes_of(schema, "o", "dict", Mode.FUSED))
+            emitter.lines(w, emitter.conditions(schema, "o", "dict", Mode.FUSED))
+            if self.scale is not None:
+                _scale(w, self.scale)
+            w.line("return ok")
+        return w.source
+
+    def _meta_property(self, w: Writer, key: str, schema: StructuralSchema, scope: Scope) -> None:
+        """Check apiVersion and kind now, as they are the same in all objects; write code for metadata that says more."""
+        emitter = self.emitter
+        if key != "metadata":
+            value = self.api_version if key == "apiVersion" else self.kind
+            if not emitter.module.compile(emitter.prover(schema))(value):
+                w.line("ok = False")
+            return
+        if defaults_below(schema):
+            raise NotEmittable("defaults in metadata")
+        if says_nothing(schema) or emitter.is_plain_object(schema):
+            return
+        y = w.variable()
+        w.line(f"{y} = o['metadata']")
+        emitter.value(w, schema, y, scope.property(key, frozen=True))
+
+
+def _scale(w: Writer, scale: Scale) -> None:
+    """Write the checks of the scale subresource: what is absent is fine."""
+    for path, is_number in (
+        (scale.spec_replicas_path, True),
+        (scale.status_replicas_path, True),
+        (scale.label_selector_path, False),
+    ):
+        if not path:
+            continue
+        if not _PLAIN_PATH(path):
+            w.line("ok = False")
+            continue
+        *above, last = path[1:].split(".")
+        depth = w.depth
+        x = "o"
+        for name in above:
+            y = w.variable()
+            w.line(f"{y} = {x}.get({name!r})")
+            w.line(f"if {y} is not None:")
+            w.depth += 1
+            w.line(f"if type({y}) is not dict:")
+            w.line(" ok = False")
+            w.line("else:")
+            w.depth += 1
+            x = y
+        y = w.variable()
+        with w.block(f"if {last!r} in {x}:"):
+            w.line(f"{y} = {x}[{last!r}]")
+            test = f"type({y}) is not int or not 0 <= {y} <= 2147483647" if is_number else f"type({y}) is not str"
+            w.line(f"if {test}:")
+            w.line(" ok = False")
+        w.depth = depth
+
+
+def selector(emitter: Emitter, definition: CustomResourceDefinition, version: CrdVersion) -> str | None:
+    """Announce the function that gives the selectable values of a read object; None where only the reference knows them."""
+    paths = version.selectable_fields
+    if not all(map(_PLAIN_PATH, paths)):
+        return None
+
+    def write(name: str) -> str:
+        w = Writer()
+        with w.block(f"def {name}(o):"):
+            w.line("m = o['metadata']")
+            if definition.namespaced:
+                w.line("found = {'metadata.name': m.get('name', ''), 'metadata.namespace': m.get('namespace', '')}")
+            else:
+                w.line("found = {'metadata.name': m.get('name', '')}")
+            for path in paths:
+                names = path[1:].split(".")
+                w.line("v = o")
+                for index, step in enumerate(names):
+                    w.line(f"v = v.get({step!r}) if type(v) is dict else None" if index else f"v = v.get({step!r})")
+                w.line(f"found[{path[1:]!r}] = v if type(v) is str else '' if v is None else _display(v)")
+            w.line("return found")
+        return w.source
+
+    return emitter.module.function(write)

@@ -1,0 +1,209 @@
+"""What generated functions call at run time: refusing, pruning, comparing, remembering.
+
+A generated function that cannot say exactly what the read makes of an object raises Refused; whoever called it then takes
+the reference path from the original bytes. Helpers that find a mere violation return False: the object is read
+exactly all the same, and only its validation is left to the reference.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+__all__ = [
+    "INT64_MAX",
+    "MEMO_LIMIT",
+    "Log",
+    "Refused",
+    "bare",
+    "copy_json",
+    "distinct",
+    "distinct_by",
+    "drop_nulls",
+    "exact_json",
+    "exact_rest",
+    "in_range",
+    "remembering",
+    "prune_unknown",
+    "render_site",
+    "scalar",
+    "unless",
+]
+
+INT64_MAX: Final = 9223372036854775807
+MEMO_LIMIT: Final = 20_000
+"""Values kept in a memo of accepted strings; a full memo is emptied."""
+
+
+class Refused(Exception):  # noqa: N818 - a verdict, not an error
+    """The generated code does not know what the server would do; nothing is said about the object."""
+
+
+_MISSING: Final = object()
+
+
+class Log:
+    """Where a run notes what it pruned and defaulted, as sites; they become paths only if somebody asks.
+
+    A site is ``(above, template, *holes)``: the site that the enclosing function was called for (or None), pieces of
+    text between holes, and what fills the holes: a list and its item (0), or a map key (1).
+    """
+
+    __slots__ = ("defaulted", "pruned")
+
+    def __init__(self) -> None:
+        self.pruned: list[tuple[Any, str]] = []
+        self.defaulted: list[tuple[Any, ...]] = []
+
+    def clear(self) -> None:
+        """Forget the last run."""
+        self.pruned.clear()
+        self.defaulted.clear()
+
+    def pruned_paths(self) -> tuple[str, ...]:
+        """Return the dotted paths of dropped fields, sorted."""
+        return tuple(sorted((render_site(site) + "." + key).removeprefix(".") for site, key in self.pruned))
+
+    def defaulted_paths(self) -> tuple[str, ...]:
+        """Return the dotted paths of defaulted fields, sorted."""
+        return tuple(sorted(render_site(site).removeprefix(".") for site in self.defaulted))
+
+
+def render_site(site: tuple[Any, ...] | None) -> str:
+    """Turn a site into a dotted path with a leading dot; the root is empty."""
+    if site is None:
+        return ""
+    text = render_site(site[0])
+    holes = iter(site[2:])
+    for piece in site[1]:
+        if piece == 0:
+            items, item = next(holes), next(holes)
+            text += f"[{next(index for index, other in enumerate(items) if other is item)}]"
+        elif piece == 1:
+            text += f".{next(holes)}"
+        else:
+            text += piece
+    return text
+
+
+def scalar(value: Any) -> bool:
+    """Say no to a value of the wrong type; refuse if reading it would change it.
+
+    A scalar that the schema does not expect is read as it is. A list or map would be pruned by a schema that says
+    nothing about it, and an integer beyond 64 bits is a float to the server.
+
+    Raises:
+        Refused: The value is a list, a map, or an integer beyond 64 bits.
+    """
+    kind = type(value)
+    if kind is dict or kind is list or (kind is int and value > INT64_MAX):
+        raise Refused
+    return False
+
+
+def unless(value: Any, kind: type) -> bool:
+    """Say no to a value of the wrong type, unless it is of a kind that the server may take all the same.
+
+    Raises:
+        Refused: It is of that kind.
+    """
+    if type(value) is kind:
+        raise Refused
+    return False
+
+
+def in_range(value: int) -> bool:
+    """Say no to an integer outside the bounds of its schema; refuse one beyond 64 bits."""
+    if value > INT64_MAX:
+        raise Refused
+    return False
+
+
+def exact_json(value: Any) -> None:
+    """Refuse a value with an integer beyond 64 bits anywhere inside; everything else is read as it is."""
+    if type(value) is int:
+        if value > INT64_MAX:
+            raise Refused
+        return
+    if type(value) is dict or type(value) is list:
+        containers = [value]
+        for container in containers:
+            for item in container.values() if type(container) is dict else container:
+                kind = type(item)
+                if kind is dict or kind is list:
+                    containers.append(item)
+                elif kind is int and item > INT64_MAX:
+                    raise Refused
+
+
+def exact_rest(value: dict[str, Any], known: Iterable[str]) -> None:
+    """Do as `exact_json` for the keys that are not known."""
+    for key, item in value.items():
+        if key not in known:  # type: ignore[operator]
+            exact_json(item)
+
+
+def bare(values: Iterable[Any]) -> None:
+    """Refuse values that a read without any schema would change: below them every key of every map is dropped."""
+    for value in values:
+        kind = type(value)
+        if kind is dict:
+            if value:
+                raise Refused
+        elif kind is list:
+            bare(value)
+        elif kind is int and value > INT64_MAX:
+            raise Refused
+
+
+def prune_unknown(value: dict[str, Any], known: frozenset[str], log: Log, site: tuple[Any, ...] | None) -> None:
+    """Drop the keys that are not known and note them."""
+    for key in [key for key in value if key not in known]:
+        del value[key]
+        log.pruned.append((site, key))
+
+
+def drop_nulls(value: dict[str, Any], known: frozenset[str]) -> None:
+    """Drop null values whose keys are not known."""
+    for key in [key for key, item in value.items() if item is None and key not in known]:
+        del value[key]
+
+
+def distinct(items: list[dict[str, Any]], key: str) -> bool:
+    """Say whether no two items have the same value at a key; unhashable values raise, a missing one is a value."""
+    return len({item.get(key, _MISSING) for item in items}) == len(items)
+
+
+def distinct_by(items: list[dict[str, Any]], keys: tuple[str, ...]) -> bool:
+    """Say whether no two items have the same values at all keys."""
+    return len({tuple([item.get(key, _MISSING) for key in keys]) for item in items}) == len(items)
+
+
+def copy_json(value: Any) -> Any:
+    """Copy a JSON value."""
+    if type(value) is dict:
+        return {key: copy_json(item) for key, item in value.items()}
+    if type(value) is list:
+        return [copy_json(item) for item in value]
+    return value
+
+
+def remembering(check: Callable[[str], bool], limit: int = MEMO_LIMIT) -> tuple[set[str], Callable[[str], bool]]:
+    """Wrap a check of strings so that accepted ones are remembered.
+
+    Returns:
+        The set of remembered strings, to be asked first, and the check that fills it.
+    """
+    accepted: set[str] = set()
+
+    def check_and_remember(text: str) -> bool:
+        if not check(text):
+            return False
+        if len(accepted) >= limit:
+            accepted.clear()
+        accepted.add(text)
+        return True
+
+    return accepted, check_and_remember
