@@ -1,0 +1,166 @@
+"""CorrelatedObject: a new value beside the old value that it stands for, with the schema node that says so.
+
+Maps correlate by key, but only where the schema knows the key; lists only where they are of list-type map, by key
+tuple. Everything else has no child node: fields without a schema, items of atomic and set lists. A map that holds any
+such field is therefore never equal to its old value, even if byte-identical; that is how the server sees it.
+
+Source: apiserver pkg/cel/common/equality.go, maplist.go; apiextensions-apiserver
+pkg/apiserver/schema/cel/model/adaptor.go.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from auditor.ratcheting.equality import deep_equal
+from auditor.schema.structural import ListType, StructuralSchema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+__all__ = ["CorrelatedObject", "MapListKeys"]
+
+
+class CorrelatedObject:
+    """One node of the tree. Children are made when asked for and kept; so is the result of the comparison.
+
+    Args:
+        new: The value being judged.
+        old: What it was before.
+        schema: The structural schema of both; None: nothing below correlates.
+    """
+
+    __slots__ = ("_children", "_equal", "_old_items", "new", "old", "schema")
+
+    def __init__(self, new: Any, old: Any, schema: StructuralSchema | None) -> None:
+        self.new = new
+        self.old = old
+        self.schema = schema
+        self._children: dict[str | int, CorrelatedObject] = {}
+        self._equal: bool | None = None
+        self._old_items: MapListKeys | None = None
+
+    def key(self, name: str) -> CorrelatedObject | None:
+        """Return the node of a field or map key, or None where it cannot be correlated."""
+        child = self._children.get(name)
+        if child is not None:
+            return child
+        schema, new, old = self.schema, self.new, self.old
+        if schema is None or type(new) is not dict or type(old) is not dict or name not in new or name not in old:
+            return None
+        below = schema.properties.get(name)
+        if below is None:
+            extra = schema.additional_properties
+            if type(extra) is not StructuralSchema:
+                return None
+            below = extra
+        child = self._children[name] = CorrelatedObject(new[name], old[name], below)
+        return child
+
+    def index(self, index: int) -> CorrelatedObject | None:
+        """Return the node of an item of the new list, or None where it cannot be correlated."""
+        child = self._children.get(index)
+        if child is not None:
+            return child
+        schema, new, old = self.schema, self.new, self.old
+        if schema is None or type(new) is not list or type(old) is not list or index >= len(new):
+            return None
+        if schema.list_type is not ListType.MAP:
+            return None
+        if self._old_items is None:
+            self._old_items = MapListKeys(schema, old)
+        match = self._old_items.find(new[index])
+        if match is None or schema.items is None:
+            return None
+        child = self._children[index] = CorrelatedObject(new[index], match, schema.items)
+        return child
+
+    def is_equal(self) -> bool:
+        """Tell whether new and old are equal, as far as the schema can correlate them."""
+        if self._equal is None:
+            self._equal = self._compare()
+        return self._equal
+
+    def _compare(self) -> bool:
+        new, old = self.new, self.old
+        kind = type(new)
+        if kind is not dict and kind is not list:
+            return deep_equal(new, old)
+        if type(old) is not kind or len(new) != len(old):
+            return False
+        if kind is dict:
+            return all(_is_equal(self.key(name)) for name in new)
+        for index in range(len(new)):
+            child = self.index(index)
+            if child is None:
+                # Only a list that was looked up by key tuple stays unequal here; others are compared as a whole.
+                return self._old_items is None and deep_equal(new, old)
+            if not child.is_equal():
+                return False
+        return True
+
+
+def _is_equal(node: CorrelatedObject | None) -> bool:
+    return node is not None and node.is_equal()
+
+
+class MapListKeys:
+    """The items of a list-type map list by key tuple; of several with the same tuple the first counts."""
+
+    __slots__ = ("_items", "_key")
+
+    def __init__(self, schema: StructuralSchema, items: list[Any]) -> None:
+        self._items: dict[Hashable, Any] = {}
+        self._key: Callable[[dict[str, Any]], Hashable] = _no_key
+        if schema.type != "array" or not schema.list_map_keys:
+            return
+        names = schema.list_map_keys
+        self._key = _single_key(names[0]) if len(names) == 1 else _several_keys(names)
+        for item in items:
+            if type(item) is dict:
+                key = self._key(item)
+                if key is not None:
+                    self._items.setdefault(key, item)
+
+    def find(self, item: Any) -> Any:
+        """Return the item with the same key tuple, or None."""
+        if type(item) is not dict:
+            return None
+        key = self._key(item)
+        return None if key is None else self._items.get(key)
+
+
+def _no_key(_item: dict[str, Any]) -> None:
+    return None
+
+
+def _single_key(name: str) -> Callable[[dict[str, Any]], Hashable]:
+    def key(item: dict[str, Any]) -> Hashable:
+        value = item.get(name)
+        kind = type(value)
+        # The type is part of the key: 1, 1.0 and true are different keys in Go.
+        return None if kind in (dict, list) or value is None else (kind, value)
+
+    return key
+
+
+def _several_keys(names: tuple[str, ...]) -> Callable[[dict[str, Any]], Hashable]:
+    def key(item: dict[str, Any]) -> Hashable:
+        parts: list[tuple[bool, str]] = []
+        for name in names:
+            value: Any = item.get(name)
+            kind: type = type(value)
+            if kind is str:
+                parts.append((True, value))
+            elif kind is bool:
+                parts.append((False, "true" if value else "false"))
+            elif kind is int:
+                parts.append((False, str(value)))
+            elif kind is float:
+                # Formatted with six decimals: floats that differ less are one key in the server.
+                parts.append((False, f"{value:f}"))
+            else:
+                return None
+        return tuple(parts)
+
+    return key

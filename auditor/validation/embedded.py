@@ -1,0 +1,119 @@
+"""x-kubernetes-embedded-resource: apiVersion, kind and metadata of objects inside objects.
+
+The same on create and update, never ratcheted. Compiled to a tree that holds only what leads to such a resource.
+
+Source: apiextensions-apiserver pkg/apiserver/schema/objectmeta/validation.go.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.schema.objectmeta.reference import CoerceError, decode_metadata
+from auditor.schema.structural import StructuralSchema
+from auditor.validation.findings import invalid, required
+from auditor.validation.metaconvert import is_clean
+from auditor.validation.names import dns_1035_label, go_lower, group_version, path_segment
+from auditor.validation.objectmeta import check_metadata
+from auditor.validation.trail import Trail, structured
+
+if TYPE_CHECKING:
+    from auditor.model import Finding, JsonObject
+
+__all__ = ["EmbeddedResources", "compile_embedded"]
+
+_CHECK: Final = "embedded"
+
+
+class EmbeddedResources:
+    """One schema position on the way to an embedded resource."""
+
+    __slots__ = ("_extra", "_is_resource", "_items", "_properties")
+
+    def __init__(
+        self,
+        *,
+        is_resource: bool,
+        properties: dict[str, EmbeddedResources | None],
+        extra: EmbeddedResources | None,
+        items: EmbeddedResources | None,
+    ) -> None:
+        self._is_resource = is_resource
+        self._properties = properties
+        self._extra = extra
+        self._items = items
+
+    def check(self, value: Any, trail: Trail, found: list[Finding]) -> None:
+        """Check a value and what is below it; appends to `found`."""
+        if type(value) is dict:
+            if self._is_resource:
+                _check_resource(value, structured(trail), found)
+            properties, extra = self._properties, self._extra
+            for key, item in value.items():
+                if key in properties:
+                    node = properties[key]
+                    if node is not None:
+                        node.check(item, (trail, key), found)
+                elif extra is not None:
+                    extra.check(item, (trail, key, True), found)
+        elif type(value) is list and self._items is not None:
+            for index, item in enumerate(value):
+                self._items.check(item, (trail, index), found)
+
+
+def compile_embedded(schema: StructuralSchema | None) -> EmbeddedResources | None:
+    """Compile the embedded resources of a structural schema; None: there is nothing to check."""
+    if schema is None:
+        return None
+    properties = {name: compile_embedded(child) for name, child in schema.properties.items()}
+    extra = schema.additional_properties
+    rest = compile_embedded(extra) if isinstance(extra, StructuralSchema) else None
+    items = compile_embedded(schema.items)
+    is_resource = schema.embedded_resource
+    if not is_resource and rest is None and items is None and not any(properties.values()):
+        return None
+    if rest is None:
+        # Only keys of additionalProperties need to know which properties are declared.
+        properties = {name: node for name, node in properties.items() if node is not None}
+    return EmbeddedResources(is_resource=is_resource, properties=properties, extra=rest, items=items)
+
+
+def _check_resource(resource: JsonObject, path: str, found: list[Finding]) -> None:
+    prefix = f"{path}." if path else ""
+    found.extend(required(_CHECK, f"{prefix}{name}") for name in ("apiVersion", "kind") if name not in resource)
+    if "apiVersion" in resource:
+        found.extend(_check_text(resource["apiVersion"], f"{prefix}apiVersion", _api_version))
+    if "kind" in resource:
+        found.extend(_check_text(resource["kind"], f"{prefix}kind", _kind))
+    raw = resource.get("metadata")
+    if "metadata" not in resource:
+        return
+    where = f"{prefix}metadata"
+    try:
+        metadata = raw if type(raw) is dict and is_clean(raw) else decode_metadata(raw, drop=False)
+    except CoerceError as error:
+        found.append(invalid(_CHECK, where, raw, str(error)))
+        return
+    if not metadata.get("name"):
+        # Embedded objects may go without a name.
+        metadata = {**metadata, "name": "fakename"}
+    namespaced = bool(metadata.get("namespace"))
+    found.extend(check_metadata(metadata, namespaced=namespaced, name_rule=path_segment, path=where, check=_CHECK))
+
+
+def _check_text(value: Any, path: str, problem: Any) -> list[Finding]:
+    if type(value) is not str:
+        return [invalid(_CHECK, path, value, "must be a string")]
+    if not value:
+        return [invalid(_CHECK, path, value, "must not be empty")]
+    text = problem(value)
+    return [invalid(_CHECK, path, value, text)] if text else []
+
+
+def _api_version(text: str) -> str:
+    return f"unexpected GroupVersion string: {text}" if group_version(text) is None else ""
+
+
+def _kind(text: str) -> str:
+    messages = dns_1035_label(go_lower(text))
+    return f"may have mixed case, but should otherwise match: {','.join(messages)}" if messages else ""

@@ -1,0 +1,166 @@
+"""Findings in the server's words: one function per kind of field error.
+
+An error prints ``<field>: <type text>[: <value>][: <detail>]``. A string value prints quoted as Go does, a plain number
+or bool as ``%v``, everything else as compact JSON.
+
+Source: apimachinery pkg/util/validation/field/errors.go.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.golang.jsontext import encode
+from auditor.golang.text import float_v, quote
+from auditor.model import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = [
+    "DUPLICATE",
+    "FORBIDDEN",
+    "INVALID",
+    "NOT_SUPPORTED",
+    "REQUIRED",
+    "RULES_NOT_CHECKED",
+    "TOO_LONG",
+    "TOO_MANY",
+    "TYPE_INVALID",
+    "duplicate",
+    "finding",
+    "forbidden",
+    "has_blocking",
+    "invalid",
+    "not_supported_detail",
+    "required",
+    "too_long",
+    "too_long_detail",
+    "too_many_detail",
+]
+
+REQUIRED: Final = "FieldValueRequired"
+INVALID: Final = "FieldValueInvalid"
+TYPE_INVALID: Final = "FieldValueTypeInvalid"
+NOT_SUPPORTED: Final = "FieldValueNotSupported"
+FORBIDDEN: Final = "FieldValueForbidden"
+DUPLICATE: Final = "FieldValueDuplicate"
+TOO_LONG: Final = "FieldValueTooLong"
+TOO_MANY: Final = "FieldValueTooMany"
+
+_TEXTS: Final = {
+    REQUIRED: "Required value",
+    INVALID: "Invalid value",
+    TYPE_INVALID: "Invalid value",
+    NOT_SUPPORTED: "Unsupported value",
+    FORBIDDEN: "Forbidden",
+    DUPLICATE: "Duplicate value",
+    TOO_LONG: "Too long",
+    TOO_MANY: "Too many",
+}
+_WITHOUT_VALUE: Final = frozenset({REQUIRED, FORBIDDEN, TOO_LONG})
+_BLOCKING: Final = frozenset({NOT_SUPPORTED, REQUIRED, TOO_LONG, TOO_MANY, TYPE_INVALID})
+_OMITTED: Final = "<value omitted>"
+
+
+def _shown(value: Any) -> str:
+    kind = type(value)
+    if kind is str:
+        return quote(value)
+    if kind is bool:
+        return "true" if value else "false"
+    if kind is int:
+        return str(value)
+    if kind is float:
+        return float_v(value)
+    return encode(value)
+
+
+def finding(check: str, field: str, type_: str, bad_value: Any, detail: str, shown: str | None = None) -> Finding:
+    """Return one finding with its message.
+
+    Args:
+        check: Which check found it; see `Finding`.
+        field: Path of the field; empty for the root, which prints as ``<nil>``.
+        type_: The server's cause.
+        bad_value: The offending value as JSON data.
+        detail: What follows the value; empty: nothing.
+        shown: The value as printed, where its Go type is not what JSON data tells (named string types print as JSON).
+    """
+    where = field or "<nil>"
+    body = _TEXTS[type_]
+    if type_ not in _WITHOUT_VALUE:
+        body = f"{body}: {_shown(bad_value) if shown is None else shown}"
+    if detail:
+        body = f"{body}: {detail}"
+    return Finding(where, type_, bad_value, detail, f"{where}: {body}", check)
+
+
+def required(check: str, field: str, detail: str = "") -> Finding:
+    """Return a finding of a missing value."""
+    return finding(check, field, REQUIRED, "", detail)
+
+
+def invalid(check: str, field: str, value: Any, detail: str, shown: str | None = None) -> Finding:
+    """Return a finding of an invalid value."""
+    return finding(check, field, INVALID, value, detail, shown)
+
+
+def forbidden(check: str, field: str, detail: str) -> Finding:
+    """Return a finding of a value that may not be here."""
+    return finding(check, field, FORBIDDEN, "", detail)
+
+
+def duplicate(check: str, field: str, value: Any) -> Finding:
+    """Return a finding of a repeated value."""
+    return finding(check, field, DUPLICATE, value, "")
+
+
+def too_long(check: str, field: str, limit: int) -> Finding:
+    """Return a finding of a value longer than a limit."""
+    return finding(check, field, TOO_LONG, _OMITTED, too_long_detail(limit))
+
+
+def too_long_detail(limit: int) -> str:
+    """Return the detail of a too long value; the text says bytes whatever was counted."""
+    if limit < 0:
+        return "value is too long"
+    return f"may not be more than {limit} {'byte' if limit == 1 else 'bytes'}"
+
+
+def too_many_detail(limit: int) -> str:
+    """Return the detail of too many items or keys."""
+    if limit < 0:
+        return "has too many items"
+    return f"must have at most {limit} {'item' if limit == 1 else 'items'}"
+
+
+def not_supported_detail(allowed: Iterable[str]) -> str:
+    """Return the detail of an unsupported value."""
+    quoted = ", ".join(quote(value) for value in allowed)
+    return f"supported values: {quoted}" if quoted else ""
+
+
+def has_blocking(findings: Iterable[Finding]) -> bool:
+    """Tell whether validation rules are skipped because of these findings.
+
+    Source: apiextensions-apiserver pkg/registry/customresource/strategy.go (hasBlockingErr).
+    """
+    return any(found.type in _BLOCKING for found in findings)
+
+
+RULES_NOT_CHECKED: Final = Finding(
+    field="<nil>",
+    type=INVALID,
+    bad_value=None,
+    detail=(
+        "some validation rules were not checked because the object was invalid; correct the existing errors to "
+        "complete validation"
+    ),
+    message=(
+        "<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct "
+        "the existing errors to complete validation"
+    ),
+    check="rule",
+)
+"""What stands in for the rules after a blocking finding."""

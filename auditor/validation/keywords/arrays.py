@@ -1,0 +1,75 @@
+"""items, minItems, maxItems and uniqueItems.
+
+Source: kube-openapi pkg/validation/validate/slice_validator.go.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from auditor.ratcheting import has_equal_pair
+from auditor.validation.findings import INVALID, TOO_MANY, too_many_detail
+from auditor.validation.keywords.failure import Check, Complaint, Sink
+
+if TYPE_CHECKING:
+    from auditor.ratcheting import CorrelatedObject
+    from auditor.schema.structural import StructuralSchema
+    from auditor.validation.node import Node
+    from auditor.validation.trail import Trail
+
+__all__ = ["items", "sizes"]
+
+
+def items(node: Node) -> Check:
+    """Return the check that walks a list, each item with its correlated old value where there is one."""
+    kinds = node.kinds
+
+    def check(value: Any, trail: Trail, sink: Sink, twin: CorrelatedObject | None) -> int:
+        count = 0
+        for index, item in enumerate(value):
+            fixed, checks = kinds[type(item)]
+            count += fixed
+            if checks and not (node.prove is not None and node.prove(item)):
+                below = (trail, index)
+                if twin is None:
+                    for inner in checks:
+                        count += inner(item, below, sink, None)
+                else:
+                    count += node.run(item, below, sink, twin.index(index))
+        return count
+
+    return check
+
+
+def sizes(schema: StructuralSchema) -> Check | None:
+    """Return the check of the number of items and of their uniqueness, or None."""
+    fewest, most, unique = schema.min_items, schema.max_items, schema.unique_items
+    if fewest is None and most is None and not unique:
+        return None
+
+    def check(value: Any, trail: Trail, sink: Sink, _twin: CorrelatedObject | None) -> int:
+        size = len(value)
+        if fewest is not None and size < fewest:
+            sink.append((_too_few, trail, size, fewest))
+        if most is not None and size > most:
+            sink.append((_too_many, trail, size, most))
+        if unique and has_equal_pair(value):
+            sink.append((_repeated, trail, None, None))
+        return 0
+
+    return check
+
+
+def _too_few(path: str, size: Any, limit: int) -> Complaint:
+    detail = f"{path} in body should have at least {limit} items"
+    return Complaint(path, INVALID, size, detail, detail)
+
+
+def _too_many(path: str, size: Any, limit: int) -> Complaint:
+    text = f"{path} in body should have at most {limit} items"
+    return Complaint(path, TOO_MANY, size, too_many_detail(limit), text)
+
+
+def _repeated(path: str, _value: Any, _parameter: Any) -> Complaint:
+    detail = f"{path} in body shouldn't contain duplicates"
+    return Complaint(path, INVALID, "", detail, detail)

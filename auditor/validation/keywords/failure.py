@@ -1,0 +1,48 @@
+"""What the keyword walk hands up: a failure is four values, and becomes text only if it survives.
+
+Most failures below anyOf and oneOf are thrown away again, and an update drops those of unchanged nodes. So a check
+appends (describe, trail, value, parameter) to the sink; `describe` turns it into a Complaint once the walk is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from auditor.validation.findings import INVALID
+from auditor.validation.trail import Trail
+
+if TYPE_CHECKING:
+    from auditor.ratcheting import CorrelatedObject
+
+__all__ = ["Check", "Complaint", "Describe", "Failure", "Sink", "composite"]
+
+
+class Complaint(NamedTuple):
+    """A failure in the words of the validator.
+
+    Attributes:
+        name: The path that the finding is reported at; None: at the root, the path stands in the detail only.
+        type: The server's cause.
+        bad_value: As JSON data.
+        detail: As in the finding.
+        text: What tells complaints of one run apart: equal texts are reported once.
+    """
+
+    name: str | None
+    type: str
+    bad_value: Any
+    detail: str
+    text: str
+
+
+Describe = Callable[[str, Any, Any], Complaint]
+Failure = tuple[Describe, Trail, Any, Any]
+Sink = list[Failure]
+Check = Callable[[Any, Trail, Sink, "CorrelatedObject | None"], int]
+"""(value, trail, sink, correlated) -> match count of what was run inside; appends what failed to the sink."""
+
+
+def composite(text: str) -> Complaint:
+    """Return a complaint that knows no field: the server reports it at the root with an empty value."""
+    return Complaint(None, INVALID, "", text, text)

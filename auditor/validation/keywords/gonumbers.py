@@ -1,0 +1,51 @@
+"""Go's arithmetic where it shows in verdicts: conversions between float64 and int64, and what counts as an integer.
+
+Source: kube-openapi pkg/validation/validate/values.go; go-openapi/swag conv/convert.go; conversions as on amd64.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from typing import Final
+
+__all__ = ["INT32", "INT64", "fits_float32", "fits_integer", "is_json_integer", "truncate"]
+
+INT64: Final = (-(2**63), 2**63 - 1)
+INT32: Final = (-(2**31), 2**31 - 1)
+_SAFE: Final = float(2**53 - 1)
+_EPSILON: Final = 1e-9
+_FLOAT32_OVERFLOW: Final = Decimal(2**128 - 2**103)
+
+
+def truncate(value: float) -> int:
+    """Convert a float64 to int64 toward zero; what does not fit gives the smallest int64, as on amd64."""
+    if -9.3e18 < value < 9.3e18:
+        whole = math.trunc(value)
+        if INT64[0] <= whole <= INT64[1]:
+            return whole
+    return INT64[0]
+
+
+def is_json_integer(value: float) -> bool:
+    """Tell whether a float64 passes for an integer: within 2^53 - 1, and whole up to a relative 1e-9."""
+    if not -_SAFE <= value <= _SAFE:
+        return False
+    if value.is_integer():
+        return True
+    # Go rounds half away from zero.
+    rounded = math.copysign(math.floor(abs(value) + 0.5), value)
+    return rounded != 0 and abs(value - rounded) < _EPSILON * abs(rounded)
+
+
+def fits_integer(value: float, bounds: tuple[int, int]) -> bool:
+    """Tell whether the shortest decimal text of a number parses as an integer within the bounds."""
+    if type(value) is int:
+        return bounds[0] <= value <= bounds[1]
+    # The shortest text, not the exact value: 2^63 prints as 9223372036854775808 rounded to 17 digits, then zeros.
+    return float(value).is_integer() and bounds[0] <= int(Decimal(repr(value))) <= bounds[1]
+
+
+def fits_float32(value: float) -> bool:
+    """Tell whether the shortest decimal text of a number does not overflow a float32."""
+    return abs(Decimal(repr(value))) < _FLOAT32_OVERFLOW

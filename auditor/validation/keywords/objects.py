@@ -1,0 +1,107 @@
+"""properties, additionalProperties, required, minProperties and maxProperties.
+
+Source: kube-openapi pkg/validation/validate/object_validator.go; ratcheting of fields as in apiextensions-apiserver
+pkg/apiserver/validation/ratcheting.go (SubPropertyValidator).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.validation.findings import INVALID, REQUIRED, TOO_MANY, too_many_detail
+from auditor.validation.keywords.failure import Check, Complaint, Sink
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from auditor.ratcheting import CorrelatedObject
+    from auditor.schema.structural import StructuralSchema
+    from auditor.validation.node import Node
+    from auditor.validation.trail import Trail
+
+__all__ = ["fields", "sizes"]
+
+_TYPE_META: Final = frozenset({"apiVersion", "kind"})
+
+
+def fields(
+    nodes: dict[str, Node], extra: Node | None, *, closed: bool, matches: Callable[[str], bool] | None = None
+) -> Check:
+    """Return the check that walks the keys of a map that are there.
+
+    Args:
+        nodes: What checks the declared properties.
+        extra: What checks all other keys; None: nothing does.
+        closed: Whether other keys are forbidden (additionalProperties: false).
+        matches: Tells which other keys patternProperties takes care of.
+    """
+    find = nodes.get
+
+    def check(value: Any, trail: Trail, sink: Sink, twin: CorrelatedObject | None) -> int:
+        count = 0
+        for key, item in value.items():
+            node = find(key)
+            if node is None:
+                if matches is not None and matches(key):
+                    continue
+                if closed:
+                    sink.append((_forbidden, trail, key, None))
+                if extra is None:
+                    continue
+                node, declared = extra, False
+            else:
+                declared = True
+            fixed, checks = node.kinds[type(item)]
+            count += fixed
+            if checks and not (node.prove is not None and node.prove(item)):
+                below = (trail, key) if declared else (trail, key, True)
+                if twin is None:
+                    for inner in checks:
+                        count += inner(item, below, sink, None)
+                else:
+                    # At the root of the walk these two are never compared with the old object.
+                    correlated = None if trail is None and key in _TYPE_META else twin.key(key)
+                    count += node.run(item, below, sink, correlated)
+        return count
+
+    return check
+
+
+def _forbidden(path: str, key: Any, _parameter: Any) -> Complaint:
+    detail = f"{path}.{key} in body is a forbidden property"
+    return Complaint(path, INVALID, key, detail, detail)
+
+
+def sizes(schema: StructuralSchema) -> Check | None:
+    """Return the check of required keys and of the number of keys, or None."""
+    needed, fewest, most = schema.required, schema.min_properties, schema.max_properties
+    if not needed and fewest is None and most is None:
+        return None
+
+    def check(value: Any, trail: Trail, sink: Sink, _twin: CorrelatedObject | None) -> int:
+        for name in needed:
+            if name not in value:
+                sink.append((_missing, trail, None, name))
+        size = len(value)
+        if fewest is not None and size < fewest:
+            sink.append((_too_few, trail, size, fewest))
+        if most is not None and size > most:
+            sink.append((_too_many, trail, size, most))
+        return 0
+
+    return check
+
+
+def _missing(path: str, _value: Any, name: str) -> Complaint:
+    field = f"{path}.{name}"
+    return Complaint(field, REQUIRED, "", "", f"{field} in body is required")
+
+
+def _too_few(path: str, size: Any, limit: int) -> Complaint:
+    detail = f"{path} in body should have at least {limit} properties"
+    return Complaint(path, INVALID, size, detail, detail)
+
+
+def _too_many(path: str, size: Any, limit: int) -> Complaint:
+    text = f"{path} in body should have at most {limit} properties"
+    return Complaint(path, TOO_MANY, size, too_many_detail(limit), text)

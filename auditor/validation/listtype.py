@@ -1,0 +1,122 @@
+"""x-kubernetes-list-type: items of sets and keys of maps are unique.
+
+Compiled to a tree that holds only what leads to such a list, so that most objects are not walked at all.
+
+Source: apiextensions-apiserver pkg/apiserver/schema/listtype/validation.go.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.golang.jsontext import encode
+from auditor.schema.structural import ListType, StructuralSchema
+from auditor.validation.findings import duplicate, invalid
+from auditor.validation.trail import Trail, structured
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from auditor.model import Finding
+
+__all__ = ["ListTypes", "compile_list_types"]
+
+_MISSING: Final = object()
+"""Stands for a key that an item does not have: equal to itself, different from any value."""
+
+
+class ListTypes:
+    """One schema position on the way to a set or map list."""
+
+    __slots__ = ("_extra", "_items", "_keys", "_own", "_properties")
+
+    def __init__(
+        self,
+        own: ListType | None,
+        keys: tuple[str, ...],
+        properties: dict[str, ListTypes],
+        extra: ListTypes | None,
+        items: ListTypes | None,
+    ) -> None:
+        self._own = own
+        self._keys = keys
+        self._properties = properties
+        self._extra = extra
+        self._items = items
+
+    def check(self, value: Any, trail: Trail, found: list[Finding]) -> None:
+        """Check a value and what is below it; appends to `found`."""
+        if type(value) is dict:
+            extra = self._extra
+            if extra is not None:
+                for key, item in value.items():
+                    extra.check(item, (trail, key, True), found)
+            for name, node in self._properties.items():
+                if name in value:
+                    node.check(value[name], (trail, name), found)
+        elif type(value) is list:
+            # Own checks are for values inside the object: the object itself is never a list.
+            if self._own is ListType.SET:
+                found.extend(duplicate("list-type", structured((trail, i)), value[i]) for i in _repeated(value))
+            elif self._own is ListType.MAP:
+                found.extend(_check_map(value, self._keys, trail))
+            node_of_items = self._items
+            if node_of_items is not None:
+                for index, item in enumerate(value):
+                    node_of_items.check(item, (trail, index), found)
+
+
+def compile_list_types(schema: StructuralSchema | None) -> ListTypes | None:
+    """Compile the list types of a structural schema; None: there is nothing to check."""
+    if schema is None:
+        return None
+    properties = {
+        name: node for name, child in schema.properties.items() if (node := compile_list_types(child)) is not None
+    }
+    extra = schema.additional_properties
+    rest = compile_list_types(extra) if isinstance(extra, StructuralSchema) else None
+    items = compile_list_types(schema.items)
+    own = schema.list_type if schema.list_type is not ListType.ATOMIC else None
+    if own is None and not properties and rest is None and items is None:
+        return None
+    return ListTypes(own, schema.list_map_keys, properties, rest, items)
+
+
+def _repeated(items: Sequence[Any]) -> list[int]:
+    """Return where a value stands for the second time; further repeats are silent.
+
+    Scalars compare by Go type and value, lists and maps by their JSON.
+    """
+    if len(items) <= 1:
+        return []
+    kinds = set(map(type, items))
+    if kinds == {str} and len(set(items)) == len(items):
+        return []
+    times: dict[Any, int] = {}
+    second: list[int] = []
+    for index, item in enumerate(items):
+        kind = type(item)
+        key = (dict, encode(item)) if kind is dict or kind is list else (kind, item)
+        before = times.get(key, 0)
+        times[key] = before + 1
+        if before == 1:
+            second.append(index)
+    return second
+
+
+def _check_map(items: list[Any], names: tuple[str, ...], trail: Trail) -> list[Finding]:
+    for index, item in enumerate(items):
+        if item is not None and type(item) is not dict:
+            detail = "must be an object for an array of list-type map"
+            return [invalid("list-type", structured((trail, index)), item, detail)]
+    if len(items) <= 1:
+        return []
+    if len(names) == 1:
+        name = names[0]
+        keys = [_MISSING if item is None else item.get(name, _MISSING) for item in items]
+        return [
+            duplicate("list-type", structured((trail, i)), {} if keys[i] is _MISSING else {name: keys[i]})
+            for i in _repeated(keys)
+        ]
+    tuples = [{} if item is None else {name: item[name] for name in names if name in item} for item in items]
+    return [duplicate("list-type", structured((trail, i)), tuples[i]) for i in _repeated(tuples)]

@@ -1,0 +1,152 @@
+"""Kubernetes names: what may be in metadata, and the messages when it is not.
+
+Each function returns the server's messages, none where the name is fine. Lengths are bytes of UTF-8, expressions match
+whole ASCII texts.
+
+Source: apimachinery pkg/util/validation/validation.go, pkg/api/validate/content, pkg/api/validation/generic.go.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Final
+
+__all__ = [
+    "NameRule",
+    "dns_1035_label",
+    "dns_label",
+    "dns_subdomain",
+    "go_lower",
+    "group_version",
+    "label_key",
+    "label_value",
+    "path_segment",
+    "subdomain_name",
+]
+
+NameRule = Callable[[str, bool], tuple[str, ...]]
+"""(name, is a prefix) -> messages."""
+
+_LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
+_LABEL_1035: Final = r"[a-z]([-a-z0-9]*[a-z0-9])?"
+_KEY: Final = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_VALUE: Final = f"({_KEY})?"
+
+_is_label: Final = re.compile(_LABEL).fullmatch
+_is_subdomain: Final = re.compile(_SUBDOMAIN).fullmatch
+_is_label_1035: Final = re.compile(_LABEL_1035).fullmatch
+_is_key: Final = re.compile(_KEY).fullmatch
+_is_value: Final = re.compile(_VALUE).fullmatch
+
+_CHARACTERS: Final = (
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
+)
+_LABEL_TEXT: Final = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
+    f"an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{_LABEL}')"
+)
+_SUBDOMAIN_TEXT: Final = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
+    f"end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{_SUBDOMAIN}')"
+)
+_LABEL_1035_TEXT: Final = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
+    "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
+    f"'{_LABEL_1035}')"
+)
+_KEY_TEXT: Final = f"{_CHARACTERS} (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '{_KEY}')"
+_VALUE_TEXT: Final = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and "
+    "end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
+    f"'{_VALUE}')"
+)
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def go_lower(text: str) -> str:
+    """Lower-case as Go does: character by character, so that İ gives i without the dot above."""
+    return text.replace("\u0130", "i").lower()
+
+
+def dns_subdomain(text: str, unit: str = "characters") -> tuple[str, ...]:
+    """Check a DNS-1123 subdomain; `unit` is what the message on its length counts."""
+    too_long = (f"must be no more than 253 {unit}",) if _bytes(text) > 253 else ()
+    return too_long if _is_subdomain(text) else (*too_long, _SUBDOMAIN_TEXT)
+
+
+def dns_label(text: str) -> tuple[str, ...]:
+    """Check a DNS-1123 label, such as the name of a namespace."""
+    too_long = ("must be no more than 63 characters",) if _bytes(text) > 63 else ()
+    if _is_label(text):
+        return too_long
+    return (*too_long, "must not contain dots" if _is_subdomain(text) else _LABEL_TEXT)
+
+
+def dns_1035_label(text: str) -> tuple[str, ...]:
+    """Check a DNS-1035 label, such as a kind in lower case."""
+    too_long = ("must be no more than 63 characters",) if _bytes(text) > 63 else ()
+    return too_long if _is_label_1035(text) else (*too_long, _LABEL_1035_TEXT)
+
+
+@lru_cache(maxsize=8192)
+def label_key(text: str) -> tuple[str, ...]:
+    """Check a qualified name: the key of a label or an annotation, a finalizer."""
+    prefix, slash, name = text.rpartition("/")
+    if "/" in prefix:
+        return (
+            f"a valid label key {_KEY_TEXT} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
+        )
+    messages: list[str] = []
+    if slash:
+        if prefix:
+            messages.extend(f"prefix part {message}" for message in dns_subdomain(prefix, "bytes"))
+        else:
+            messages.append("prefix part must be non-empty")
+    if not name:
+        messages.append("name part must be non-empty")
+    elif _bytes(name) > 63:
+        messages.append("name part must be no more than 63 bytes")
+    if not _is_key(name):
+        messages.append(f"name part {_KEY_TEXT}")
+    return tuple(messages)
+
+
+@lru_cache(maxsize=8192)
+def label_value(text: str) -> tuple[str, ...]:
+    """Check the value of a label."""
+    too_long = ("must be no more than 63 bytes",) if _bytes(text) > 63 else ()
+    return too_long if _is_value(text) else (*too_long, _VALUE_TEXT)
+
+
+def subdomain_name(text: str, prefix: bool) -> tuple[str, ...]:
+    """Check the name of a custom resource, or the prefix that one is generated from."""
+    if prefix and len(text) > 1 and text.endswith("-"):
+        # Go cuts two bytes: what that leaves of a longer character before the dash is no UTF-8 and fits nothing.
+        text = f"{text[:-2]}a" if text[-2].isascii() else f"{text[:-2]}\ufffda"
+    return dns_subdomain(text)
+
+
+def path_segment(text: str, prefix: bool) -> tuple[str, ...]:
+    """Check a name that only has to fit into a URL path."""
+    if not prefix and text in (".", ".."):
+        return (f"may not be '{text}'",)
+    return tuple(f"may not contain '{illegal}'" for illegal in "/%" if illegal in text)
+
+
+def group_version(text: str) -> tuple[str, str] | None:
+    """Split an API version into group and version, or None where it has more than one slash.
+
+    Source: apimachinery pkg/runtime/schema/group_version.go (ParseGroupVersion).
+    """
+    if text in ("", "/"):
+        return "", ""
+    group, slash, version = text.partition("/")
+    if not slash:
+        return "", text
+    return None if "/" in version else (group, version)

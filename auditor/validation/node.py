@@ -1,0 +1,208 @@
+"""The compiled schema: one Node a schema position, with the checks that apply to each kind of value.
+
+The walk is one recursion: Node.run calls checks, and the checks of maps and lists look up the nodes of their children.
+Whether it is a create or an update is told by the correlated object that comes along: with one, what fails in an
+unchanged node is dropped again.
+
+Match counts (which failing branch of anyOf is shown) are returned by the walk. They are exact below branches; elsewhere
+nobody reads them, which is what allows `prove` to skip.
+
+Source: kube-openapi pkg/validation/validate/schema.go; apiextensions-apiserver pkg/apiserver/validation/ratcheting.go.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.schema.structural import StructuralSchema
+from auditor.validation import formats
+from auditor.validation.findings import finding
+from auditor.validation.keywords import arrays, legacy, logical, numbers, objects, strings, types
+from auditor.validation.trail import Trail, dotted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from auditor.model import Finding
+    from auditor.ratcheting import CorrelatedObject
+    from auditor.validation.keywords.failure import Check, Sink
+
+__all__ = ["Node", "compile_schema", "validate_value"]
+
+_NONE: Final = type(None)
+_NO_SCHEMA: Final = StructuralSchema()
+
+
+class Node:
+    """One schema position.
+
+    Attributes:
+        schema: What it was compiled from.
+        kinds: Python type of a value -> (match count that is always there, checks that may fail or count).
+        prove: Set from outside: tells that a value and everything below it has no failure, so the walk may skip it;
+            False means "not known". Only nodes outside anyOf, oneOf, allOf and not may have one (`compile_schema`
+            hands out no others), because the counts inside matter.
+    """
+
+    __slots__ = ("kinds", "prove", "schema")
+
+    def __init__(self, schema: StructuralSchema) -> None:
+        self.schema = schema
+        self.kinds: dict[type, tuple[int, tuple[Check, ...]]] = {}
+        self.prove: Callable[[Any], bool] | None = None
+
+    def run(self, value: Any, trail: Trail, sink: Sink, twin: CorrelatedObject | None) -> int:
+        """Check one value.
+
+        Args:
+            value: The value; of an update, the new one.
+            trail: Where it stands.
+            sink: Takes the failures.
+            twin: The same value beside its old one, where the server would compare them.
+        Returns:
+            The match count.
+        """
+        count, checks = self.kinds[type(value)]
+        if not checks or (self.prove is not None and self.prove(value)):
+            return count
+        before = len(sink)
+        for check in checks:
+            count += check(value, trail, sink, twin)
+        if twin is not None and len(sink) > before and twin.is_equal():
+            del sink[before:]
+        return count
+
+
+def compile_schema(schema: StructuralSchema | None) -> tuple[Node, dict[StructuralSchema, Node]]:
+    """Compile a schema.
+
+    Args:
+        schema: None is a schema that accepts everything.
+    Returns:
+        The root node, and the nodes of all positions outside branches by their schema: those that may be given a
+        `prove`.
+    """
+    nodes: dict[StructuralSchema, Node] = {}
+    return _compile(schema or _NO_SCHEMA, nodes), nodes
+
+
+def _compile(schema: StructuralSchema, nodes: dict[StructuralSchema, Node] | None) -> Node:
+    """Compile a node; `nodes` is None below a branch."""
+    node = Node(schema)
+    if nodes is not None:
+        nodes[schema] = node
+    if schema.int_or_string:
+        names: tuple[str, ...] = ("integer", "string")
+    else:
+        names = (schema.type,) if schema.type else ()
+    format_ = formats.strip_format(schema)
+    enum = types.enum(schema.enum) if schema.enum else None
+
+    null_type = types.null_type(names, nullable=schema.nullable)
+    null_enum = enum(_NONE) if enum else None
+    node.kinds[_NONE] = (0 if null_type else 1, tuple(check for check in (null_type, null_enum) if check))
+
+    branches = _branches(schema)
+    numeric = numbers.number(schema, names, format_)
+    keywords: dict[type, list[Check | None]] = {
+        str: [strings.string(schema), strings.format_(format_)],
+        int: [numeric.get(int)],
+        float: [numeric.get(float)],
+        bool: [],
+        list: _of_lists(schema, nodes),
+        dict: _of_maps(schema, nodes),
+    }
+    known = bool(format_) and formats.is_known(format_)
+    for kind, own in keywords.items():
+        passed, type_check = types.type_(kind, names, format_)
+        # Each validator that applies counts one: this schema, composites twice, enum; type, and what the kind adds.
+        count = 4 + (1 if names or format_ else 0) + passed + _COUNTS[kind] + (1 if kind is str and known else 0)
+        checks: list[Check | None] = [type_check, *branches, *own, enum(kind) if enum else None]
+        node.kinds[kind] = (count, tuple(check for check in checks if check))
+    return node
+
+
+_COUNTS: Final = {str: 1, int: 2, float: 2, bool: 0, list: 2, dict: 1}
+
+
+def _branches(schema: StructuralSchema) -> list[Check]:
+    checks: list[Check] = []
+    if schema.any_of:
+        checks.append(logical.any_of(tuple(_compile(branch, None) for branch in schema.any_of)))
+    if schema.one_of:
+        checks.append(logical.one_of(tuple(_compile(branch, None) for branch in schema.one_of)))
+    if schema.all_of:
+        checks.append(logical.all_of(tuple(_compile(branch, None) for branch in schema.all_of)))
+    if schema.not_ is not None:
+        checks.append(logical.not_(_compile(schema.not_, None)))
+    return checks
+
+
+def _of_lists(schema: StructuralSchema, nodes: dict[StructuralSchema, Node] | None) -> list[Check | None]:
+    checks: list[Check | None] = []
+    if schema.items is not None:
+        checks.append(arrays.items(_compile(schema.items, nodes)))
+    old = schema.legacy
+    if old is not None and old.items:
+        first = tuple(_compile(item, nodes) for item in old.items)
+        rest = old.additional_items
+        further = _compile(rest, nodes) if isinstance(rest, StructuralSchema) else None
+        checks.append(legacy.positional_items(first, further, closed=rest is False))
+    checks.append(arrays.sizes(schema))
+    return checks
+
+
+def _of_maps(schema: StructuralSchema, nodes: dict[StructuralSchema, Node] | None) -> list[Check | None]:
+    checks: list[Check | None] = []
+    extra = schema.additional_properties
+    closed = extra is False
+    below = {name: _compile(child, nodes) for name, child in schema.properties.items()}
+    rest = _compile(extra, nodes) if isinstance(extra, StructuralSchema) else None
+    old = schema.legacy
+    matches: Callable[[str], bool] | None = None
+    if old is not None and old.pattern_properties:
+        patterns = tuple((legacy.matcher(key), _compile(child, nodes)) for key, child in old.pattern_properties.items())
+        checks.append(legacy.pattern_properties(patterns, frozenset(below), closed=closed))
+        matches = legacy.any_matcher(tuple(matched for matched, _ in patterns))
+    if below or closed or rest is not None:
+        checks.append(objects.fields(below, rest, closed=closed, matches=matches))
+    checks.append(objects.sizes(schema))
+    if old is not None and old.dependencies:
+        schemas = {
+            key: _compile(one, None) for key, one in old.dependencies.items() if isinstance(one, StructuralSchema)
+        }
+        names = {key: one for key, one in old.dependencies.items() if isinstance(one, tuple)}
+        checks.append(legacy.dependencies(schemas, names))
+    return checks
+
+
+def validate_value(node: Node, value: Any, twin: CorrelatedObject | None = None, prefix: str = "") -> list[Finding]:
+    """Run a compiled schema over a value: one run of the server's OpenAPI validation.
+
+    Args:
+        node: The compiled schema.
+        value: The value; of an update, the new one.
+        twin: The value beside its old one; None: judged as on a create.
+        prefix: Where the value stands in the object, e.g. ``status``. Only the fields of findings begin with it, their
+            texts do not.
+    Returns:
+        Findings in the order of the walk, each text of the validator once.
+    Source: apiextensions-apiserver pkg/apiserver/validation/validation.go (kubeOpenAPIResultToFieldErrors).
+    """
+    sink: Sink = []
+    node.run(value, None, sink, twin)
+    if not sink:
+        return []
+    found: list[Finding] = []
+    seen: set[str] = set()
+    for describe, trail, offending, parameter in sink:
+        complaint = describe(dotted(trail), offending, parameter)
+        if complaint.text in seen:
+            continue
+        seen.add(complaint.text)
+        field = prefix
+        if complaint.name and complaint.name != ".":
+            name = complaint.name.removeprefix(".")
+            field = f"{prefix}.{name}" if prefix else name
+        found.append(finding("schema", field, complaint.type, complaint.bad_value, complaint.detail))
+    return found

@@ -1,0 +1,251 @@
+"""Metadata against the rules of a create and of an update, for objects and for embedded resources.
+
+None of this is ever ratcheted: what is here blocks every update of the object.
+
+Source: apimachinery pkg/api/validation/objectmeta.go, pkg/apis/meta/v1/validation/validation.go.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from auditor.golang.jsontext import encode
+from auditor.golang.text import quote, type_name
+from auditor.validation.findings import (
+    NOT_SUPPORTED,
+    finding,
+    forbidden,
+    invalid,
+    not_supported_detail,
+    required,
+    too_long,
+)
+from auditor.validation.metaconvert import Mismatch, convert_metadata, is_clean
+from auditor.validation.names import NameRule, dns_label, go_lower, group_version, label_key, label_value
+
+if TYPE_CHECKING:
+    from auditor.model import Finding, JsonObject
+
+__all__ = ["check_metadata", "check_metadata_update", "read_metadata"]
+
+_CHECK: Final = "object-meta"
+_MAX_ANNOTATIONS: Final = 256 * 1024
+"""Bytes of all keys and values."""
+_IMMUTABLE: Final = "field is immutable"
+
+
+def read_metadata(obj: JsonObject) -> tuple[JsonObject, list[Finding]]:
+    """Return the metadata of an object as ObjectMeta holds it, or what is wrong with it as a whole.
+
+    Source: apiextensions-apiserver pkg/registry/customresource/validator.go (getObjectMeta).
+    """
+    raw = obj.get("metadata")
+    if raw is None:
+        return {}, []
+    if type(raw) is not dict:
+        return {}, [invalid(_CHECK, "metadata", raw, f"expected map[string]interface{{}}, got {type_name(raw)}")]
+    if is_clean(raw):
+        return raw, []
+    try:
+        return convert_metadata(raw), []
+    except Mismatch as mismatch:
+        return {}, [invalid(_CHECK, "metadata", raw, str(mismatch))]
+
+
+def check_metadata(
+    metadata: JsonObject, *, namespaced: bool, name_rule: NameRule, path: str = "metadata", check: str = _CHECK
+) -> list[Finding]:
+    """Check metadata as on a create.
+
+    Args:
+        metadata: As `read_metadata` gives it.
+        namespaced: Whether the object must have a namespace; if not, it may have none.
+        name_rule: What names and name prefixes must be.
+        path: Where the metadata stands.
+        check: Which check asks.
+    """
+    found: list[Finding] = []
+    prefix: str = metadata.get("generateName", "")
+    if prefix:
+        found.extend(invalid(check, f"{path}.generateName", prefix, text) for text in name_rule(prefix, True))
+    name: str = metadata.get("name", "")
+    if not name:
+        found.append(required(check, f"{path}.name", "name or generateName is required"))
+    else:
+        found.extend(invalid(check, f"{path}.name", name, text) for text in name_rule(name, False))
+    namespace: str = metadata.get("namespace", "")
+    if not namespaced:
+        if namespace:
+            found.append(forbidden(check, f"{path}.namespace", "not allowed on this type"))
+    elif not namespace:
+        found.append(required(check, f"{path}.namespace"))
+    else:
+        found.extend(invalid(check, f"{path}.namespace", namespace, text) for text in dns_label(namespace))
+    found.extend(_generation(metadata, path, check))
+    found.extend(_common(metadata, path, check))
+    if finalizers := metadata.get("finalizers"):
+        found.extend(_finalizers(finalizers, f"{path}.finalizers", check))
+    return found
+
+
+def check_metadata_update(new: JsonObject, old: JsonObject) -> list[Finding]:
+    """Check metadata as on an update: what must not change, and what is checked again each time."""
+    path = "metadata"
+    found: list[Finding] = []
+    if old.get("deletionTimestamp") is not None:
+        extra = sorted(set(new.get("finalizers", ())) - set(old.get("finalizers", ())))
+        if extra:
+            listed = ", ".join(quote(text) for text in extra)
+            detail = (
+                "no new finalizers can be added if the object is being deleted, found new finalizers "
+                f"[]string{{{listed}}}"
+            )
+            found.append(forbidden(_CHECK, f"{path}.finalizers", detail))
+    if not new.get("resourceVersion", ""):
+        found.append(invalid(_CHECK, f"{path}.resourceVersion", "", "must be specified for an update"))
+    found.extend(_generation(new, path, _CHECK))
+    generation = new.get("generation", 0)
+    if generation < old.get("generation", 0):
+        found.append(invalid(_CHECK, f"{path}.generation", generation, "must not be decremented"))
+    for name in ("name", "namespace"):
+        value = new.get(name, "")
+        if value != old.get(name, ""):
+            found.append(invalid(_CHECK, f"{path}.{name}", value, _IMMUTABLE))
+    for name, empty in (
+        ("uid", ""),
+        ("creationTimestamp", None),
+        ("deletionTimestamp", None),
+        ("deletionGracePeriodSeconds", None),
+    ):
+        value = new.get(name, empty)
+        if value != old.get(name, empty):
+            found.append(invalid(_CHECK, f"{path}.{name}", value, _IMMUTABLE, shown=encode(value)))
+    found.extend(_common(new, path, _CHECK))
+    return found
+
+
+def _generation(metadata: JsonObject, path: str, check: str) -> list[Finding]:
+    generation = metadata.get("generation", 0)
+    if generation >= 0:
+        return []
+    return [invalid(check, f"{path}.generation", generation, "must be greater than or equal to 0")]
+
+
+def _common(metadata: JsonObject, path: str, check: str) -> list[Finding]:
+    """Check what creates and updates check alike."""
+    found: list[Finding] = []
+    if labels := metadata.get("labels"):
+        where = f"{path}.labels"
+        for key, value in labels.items():
+            found.extend(invalid(check, where, key, text) for text in label_key(key))
+            found.extend(invalid(check, where, value, text) for text in label_value(value))
+    if annotations := metadata.get("annotations"):
+        found.extend(_annotations(annotations, f"{path}.annotations", check))
+    if owners := metadata.get("ownerReferences"):
+        found.extend(_owners(owners, f"{path}.ownerReferences", check))
+    if managed := metadata.get("managedFields"):
+        for index, entry in enumerate(managed):
+            found.extend(_managed(entry, f"{path}.managedFields[{index}]", check))
+    return found
+
+
+def _annotations(annotations: dict[str, str], where: str, check: str) -> list[Finding]:
+    found = [invalid(check, where, key, text) for key in annotations for text in label_key(go_lower(key))]
+    if sum(map(len, annotations)) + sum(map(len, annotations.values())) > _MAX_ANNOTATIONS // 4:
+        size = sum(len(text.encode("utf-8", "surrogatepass")) for pair in annotations.items() for text in pair)
+        if size > _MAX_ANNOTATIONS:
+            found.append(too_long(check, where, _MAX_ANNOTATIONS))
+    return found
+
+
+def _owners(owners: list[JsonObject], where: str, check: str) -> list[Finding]:
+    found: list[Finding] = []
+    first = ""
+    for index, owner in enumerate(owners):
+        path = f"{where}[{index}]"
+        api_version: str = owner.get("apiVersion", "")
+        parts = group_version(api_version)
+        if not api_version:
+            found.append(required(check, f"{path}.apiVersion", "must not be empty"))
+        elif parts is None or not parts[1]:
+            detail = "must be <group>/<version> or <version>"
+            found.append(invalid(check, f"{path}.apiVersion", api_version, detail))
+        found.extend(
+            required(check, f"{path}.{name}", "must not be empty")
+            for name in ("kind", "name", "uid")
+            if not owner.get(name, "")
+        )
+        kind: str = owner.get("kind", "")
+        if parts == ("", "v1") and kind == "Event":
+            detail = "/v1, Kind=Event is disallowed from being an owner"
+            found.append(invalid(check, path, _owner(owner), detail, shown=_owner_text(owner)))
+        if owner.get("controller") is True:
+            current = f"{kind}/{owner.get('name', '')}"
+            if first:
+                detail = (
+                    'Only one reference can have Controller set to true. Found "true" in references for '
+                    f"{first} and {current}"
+                )
+                shown = f"[{','.join(_owner_text(ref) for ref in owners)}]"
+                found.append(invalid(check, where, [_owner(ref) for ref in owners], detail, shown=shown))
+            else:
+                first = current
+    return found
+
+
+def _owner(owner: JsonObject) -> JsonObject:
+    """Return an owner reference as its Go struct encodes: four fields always, two where set, in this order."""
+    out = {name: owner.get(name, "") for name in ("apiVersion", "kind", "name", "uid")}
+    return out | {name: owner[name] for name in ("controller", "blockOwnerDeletion") if owner.get(name) is not None}
+
+
+def _owner_text(owner: JsonObject) -> str:
+    return "{" + ",".join(f'"{name}":{encode(value)}' for name, value in _owner(owner).items()) + "}"
+
+
+def _finalizers(finalizers: list[str], where: str, check: str) -> list[Finding]:
+    found = [invalid(check, where, text, message) for text in finalizers for message in label_key(text)]
+    if "orphan" in finalizers and "foregroundDeletion" in finalizers:
+        detail = "finalizer orphan and foregroundDeletion cannot be both set"
+        found.append(invalid(check, where, list(finalizers), detail))
+    return found
+
+
+def _managed(entry: JsonObject, path: str, check: str) -> list[Finding]:
+    found: list[Finding] = []
+    operation: str = entry.get("operation", "")
+    if not operation:
+        found.append(required(check, f"{path}.operation", "must not be empty"))
+    elif operation not in ("Apply", "Update"):
+        detail = not_supported_detail(("Apply", "Update"))
+        shown = encode(operation)
+        found.append(finding(check, f"{path}.operation", NOT_SUPPORTED, operation, detail, shown=shown))
+    fields_type: str = entry.get("fieldsType", "")
+    if fields_type not in ("", "FieldsV1"):
+        found.append(invalid(check, f"{path}.fieldsType", fields_type, "must be `FieldsV1`"))
+    manager: str = entry.get("manager", "")
+    if _longer(manager, 128):
+        found.append(too_long(check, f"{path}.manager", 128))
+    if not manager.isprintable():
+        found.extend(
+            invalid(check, f"{path}.manager", manager, f"invalid character {text} (at position {position})")
+            for text, position in _unprintable(manager)
+        )
+    if _longer(entry.get("subresource", ""), 256):
+        found.append(too_long(check, f"{path}.subresource", 256))
+    return found
+
+
+def _longer(text: str, limit: int) -> bool:
+    return len(text) > limit or (not text.isascii() and len(text.encode("utf-8", "surrogatepass")) > limit)
+
+
+def _unprintable(text: str) -> list[tuple[str, int]]:
+    """Return the characters that do not print, as %#U spells them, and where they begin in bytes."""
+    found: list[tuple[str, int]] = []
+    position = 0
+    for character in text:
+        if not character.isprintable():
+            found.append((f"U+{ord(character):04X}", position))
+        position += len(character.encode("utf-8", "surrogatepass"))
+    return found

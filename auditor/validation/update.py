@@ -1,0 +1,168 @@
+"""What the server says to an update: the strategy's checks of a new object against the old one, with ratcheting.
+
+Schema findings of unchanged nodes are dropped, list types are checked only where the old object had nothing wrong with
+them, everything else is judged as on a create. The update of /status judges only the schema of `status`.
+
+Source: apiextensions-apiserver pkg/registry/customresource/strategy.go, status_strategy.go, validator.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from auditor.ratcheting import CorrelatedObject
+from auditor.validation.create import CreateValidator
+from auditor.validation.findings import RULES_NOT_CHECKED, has_blocking
+from auditor.validation.names import path_segment
+from auditor.validation.node import validate_value
+from auditor.validation.objectmeta import check_metadata, check_metadata_update, read_metadata
+from auditor.validation.scale import check_scale_spec, check_scale_status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from auditor.crds.definition import CrdVersion, CustomResourceDefinition
+    from auditor.model import Finding, JsonObject
+
+    UpdateRules = Callable[[JsonObject, JsonObject, CorrelatedObject | None], list[Finding]]
+
+__all__ = ["UpdateFindings", "UpdateValidator", "check_update", "validate_update"]
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateFindings:
+    """What came of an update.
+
+    Attributes:
+        findings: What the server says.
+        unratcheted: The same if no finding were tolerated for being old.
+        create: What it says to the new object as a create.
+    """
+
+    findings: list[Finding]
+    unratcheted: list[Finding]
+    create: list[Finding]
+
+
+class UpdateValidator:
+    """Judges updates with what a CreateValidator compiled. Objects come as the storage read gives them.
+
+    Rules are called with the new object, the old object and the correlation of both, None where nothing is tolerated;
+    without them the step is left out.
+    """
+
+    def __init__(self, create: CreateValidator) -> None:
+        self.create = create
+
+    def run(
+        self,
+        new: JsonObject,
+        old: JsonObject,
+        *,
+        ratchet: bool = True,
+        ratchet_lists: bool | None = None,
+        rules: UpdateRules | None = None,
+    ) -> list[Finding]:
+        """Judge an update of the object.
+
+        Args:
+            new: The object as it shall be.
+            old: The object as it is.
+            ratchet: Tolerate what was there before; False reports all of it.
+            ratchet_lists: The same for list types, where it differs: a server without CRDValidationRatcheting still
+                tolerates old duplicates.
+            rules: Evaluates the validation rules.
+        """
+        create = self.create
+        twin = CorrelatedObject(new, old, create.version.structural) if ratchet else None
+        found = create.check_type_meta(new)
+        if not found:
+            found = self.check_metadata(new, old)
+            found += validate_value(create.root, new, twin)
+            found += check_scale_spec(new, create.version.scale)
+            found += check_scale_status(new, create.version.scale)
+        found += create.check_embedded(new)
+        found += self._list_types(new, old, ratchet=ratchet if ratchet_lists is None else ratchet_lists)
+        return found + self._rules(found, new, old, twin, rules)
+
+    def run_status(
+        self, new: JsonObject, old: JsonObject, *, ratchet: bool = True, rules: UpdateRules | None = None
+    ) -> list[Finding]:
+        """Judge an update of /status; `new` is the old object with the new status (and managedFields).
+
+        Source: apiextensions-apiserver pkg/registry/customresource/status_strategy.go.
+        """
+        create = self.create
+        twin = CorrelatedObject(new, old, create.version.structural) if ratchet else None
+        found = create.check_type_meta(new)
+        if not found:
+            found = self.check_metadata(new, old)
+            found += self._status(new, old, twin)
+            found += check_scale_status(new, create.version.scale)
+        found += self._list_types(new, old, ratchet=ratchet)
+        return found + self._rules(found, new, old, twin, rules)
+
+    def _status(self, new: JsonObject, old: JsonObject, twin: CorrelatedObject | None) -> list[Finding]:
+        schema = self.create.root.schema.properties.get("status")
+        if schema is None or "status" not in new:
+            return []
+        below = None
+        if twin is not None and twin.schema is not None:
+            # Without an old status the server starts a correlation of its own, with null as the old value.
+            below = twin.key("status") or CorrelatedObject(new["status"], old.get("status"), schema)
+        return validate_value(self.create.nodes[schema], new["status"], below, prefix="status")
+
+    def _list_types(self, new: JsonObject, old: JsonObject, *, ratchet: bool) -> list[Finding]:
+        found = self.create.check_list_types(new)
+        return [] if found and ratchet and self.create.check_list_types(old) else found
+
+    def _rules(
+        self,
+        found: list[Finding],
+        new: JsonObject,
+        old: JsonObject,
+        twin: CorrelatedObject | None,
+        rules: UpdateRules | None,
+    ) -> list[Finding]:
+        if rules is None or not self.create.has_rules:
+            return []
+        return [RULES_NOT_CHECKED] if has_blocking(found) else rules(new, old, twin)
+
+    def check_metadata(self, new: JsonObject, old: JsonObject) -> list[Finding]:
+        """Check metadata as the strategy does."""
+        new_metadata, found = read_metadata(new)
+        if found:
+            return found
+        old_metadata, found = read_metadata(old)
+        return found or check_metadata_update(new_metadata, old_metadata)
+
+    def check_common(self, new: JsonObject, old: JsonObject) -> list[Finding]:
+        """Check metadata as the generic registry does before every update, also of /status; never ratcheted.
+
+        Source: apiserver pkg/registry/rest/update.go (BeforeUpdate).
+        """
+        metadata, found = read_metadata(new)
+        if found:
+            return found
+        found = check_metadata(metadata, namespaced=self.create.definition.namespaced, name_rule=path_segment)
+        return found + self.check_metadata(new, old)
+
+
+def check_update(create: CreateValidator, new: JsonObject, old: JsonObject) -> UpdateFindings:
+    """Judge an update with and without ratcheting, and the new object as a create; rules are left out."""
+    update = UpdateValidator(create)
+    return UpdateFindings(update.run(new, old), update.run(new, old, ratchet=False), create.run(new))
+
+
+def validate_update(
+    definition: CustomResourceDefinition,
+    version: CrdVersion,
+    new: JsonObject,
+    old: JsonObject,
+    *,
+    ratchet: bool = True,
+    rules: UpdateRules | None = None,
+) -> list[Finding]:
+    """Judge one update as the strategy does; for many objects of a version keep an `UpdateValidator`."""
+    return UpdateValidator(CreateValidator(definition, version)).run(new, old, ratchet=ratchet, rules=rules)
