@@ -61,18 +61,6 @@ def _as_utf8(data: bytes) -> bytes:
     return data.removeprefix(codecs.BOM_UTF8)
 
 
-def _json_documents(name: str, data: bytes) -> Iterator[Any]:
-    at = skip_space(data, 0)
-    while at < len(data):
-        end = value_end(data, at)
-        end = len(data) if end < 0 else end
-        try:
-            yield jsontext.decode(data[at:end])
-        except jsontext.GoJsonError as error:
-            raise _broken_json(name, data, at, str(error)) from None
-        at = skip_space(data, end)
-
-
 def _broken_json(name: str, data: bytes, at: int, text: str) -> DamagedDump:
     place = at
     try:
@@ -85,34 +73,45 @@ def _broken_json(name: str, data: bytes, at: int, text: str) -> DamagedDump:
     return DamagedDump(name, f"line {line}: {text}", "JSON or YAML")
 
 
-def _yaml_documents(name: str, data: bytes) -> Iterator[Any]:
+def _yaml_documents(name: str, data: bytes, start: int = 0) -> Iterator[Any]:
+    above = data.count(b"\n", 0, start)
     try:
-        for chunk in yaml_chunks(data):
+        for chunk in yaml_chunks(data[start:]):
+            line = chunk.line + above
             try:
                 yield yaml_to_json(chunk.text)
             except YamlError as error:
-                text = absolute_lines(error.found.removeprefix("error converting YAML to JSON: "), chunk.line)
-                where = "" if "line " in text else f"document at line {chunk.line + 1}: "
+                text = absolute_lines(error.found.removeprefix("error converting YAML to JSON: "), line)
+                where = "" if "line " in text else f"document at line {line + 1}: "
                 raise YamlError(where + text, name, "JSON or YAML") from None
     except YamlError as error:
         raise error if error.where else error.at(name) from None
 
 
 def _documents(name: str, data: bytes) -> Iterator[Any]:
-    """Yield the documents of one file: JSON values one after another, else YAML."""
+    """Yield the documents of one file: JSON values one after another, YAML from the start or from a separator on."""
     data = _as_utf8(data)
-    start = skip_space(data, 0)
-    if data[start : start + 1] not in (b"{", b"["):
-        yield from _yaml_documents(name, data)
-        return
-    try:
-        found = list(_json_documents(name, data))
-    except DamagedDump as json_error:
+    first = at = skip_space(data, 0)
+    while at < len(data) and data[at] in b"{[":
+        end = value_end(data, at)
+        end = len(data) if end < 0 else end
         try:
-            found = list(_yaml_documents(name, data))
-        except YamlError:
-            raise json_error from None
-    yield from found
+            document = jsontext.decode(data[at:end])
+        except jsontext.GoJsonError as error:
+            wrong = _broken_json(name, data, at, str(error))
+            if at > first:
+                raise wrong from None
+            try:
+                yield from list(_yaml_documents(name, data))
+            except YamlError:
+                raise wrong from None
+            return
+        yield document
+        at = skip_space(data, end)
+    if at == first or data.startswith((b"---", b"#"), at):
+        yield from _yaml_documents(name, data, at)
+    elif at < len(data):
+        raise _broken_json(name, data, at, "neither JSON nor a separator of YAML documents")
 
 
 def _files(paths: Iterable[str]) -> Iterator[Path]:

@@ -71,16 +71,17 @@ def header_of(value: Any) -> Header | None:
     return Header(version, kind, _Metadata(namespace, name))
 
 
-def read_header(data: bytes | memoryview) -> Header | None:
+def read_header(data: bytes | memoryview, *, exact: bool = True) -> Header | None:
     """Return the header of the object in some bytes, None where the server could not decode them as one.
 
-    The fast decoder checks the syntax of the whole text without building it; what it refuses the exact one decides.
+    The fast decoder checks the syntax of the whole text without building it; what it refuses the exact one decides,
+    unless `exact` is False.
     """
     try:
         return _DECODER.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         pass
-    if len(data) > EXACT_LIMIT:
+    if not exact or len(data) > EXACT_LIMIT:
         return None
     try:
         return header_of(jsontext.decode(bytes(data)))

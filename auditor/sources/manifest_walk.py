@@ -28,6 +28,8 @@ __all__ = ["ManifestWalk", "NeedsSpool", "Sink", "Spans", "Spool"]
 MAX_NESTED_LISTS: Final = 8
 MAX_LONG_SCANS: Final = 16
 """Objects without end that may each cost a scan of the rest of the file; later ones end where the next line begins."""
+LONG_LINE: Final = 1 << 22
+"""Bytes of a line from which on it is scanned, not decoded, where the fast decoder refuses it."""
 PIECEWISE_FROM: Final = 1 << 18
 """Bytes of a YAML list from which on its items are converted one by one."""
 PRINTED: Final = "printer output (kind: Table) holds no objects; repeat the command with -o json or -o yaml"
@@ -202,7 +204,7 @@ class ManifestWalk:
             end = value_end(line, 0)
             if end > 0:
                 header = read_header(line[:end])
-                if header is not None or skip_space(line, end) == len(line):
+                if header is not None:
                     self._take(data, view, at, at + end, header, 0)
                     return at + end
             if end < 0 and self._next_is_a_line(data, view, line_end):
@@ -211,8 +213,10 @@ class ManifestWalk:
         return self._long_object(data, view, at)
 
     def _line_header(self, view: memoryview, at: int, line_end: int) -> Header | None:
-        # A lone brace begins a printed object; asking about it would only cost.
-        return read_header(view[at:line_end]) if line_end - at > 2 else None
+        # A lone brace begins a printed object; asking about it would only cost. A very long line is a list, of which
+        # the exact decoder would build every item.
+        line = view[at:line_end]
+        return read_header(line, exact=line_end - at <= LONG_LINE) if line_end - at > 2 else None
 
     def _next_is_a_line(self, data: Bytes, view: memoryview, line_end: int) -> bool:
         start = skip_space(data, line_end)
@@ -355,7 +359,8 @@ class ManifestWalk:
             value = yaml_to_json(text)
         except YamlError as error:
             try:
-                value = jsontext.decode_object(text)
+                # kubectl would refuse it, being led to YAML by a comment or separator; JSON it is all the same.
+                value = jsontext.decode_object(_PREAMBLE.sub(b"", text))
             except jsontext.GoJsonError:
                 self._damaged(f"document {number} (line {chunk.line + 1})", error, chunk.line)
                 return
@@ -397,6 +402,7 @@ class ManifestWalk:
         self.sink.value(value)
 
 
+_PREAMBLE = re.compile(rb"\A(?:[ \t]*(?:(?:#|---)[^\n]*)?\n)*")
 _LINE = re.compile(r"\bline ([0-9]+)\b")
 
 
@@ -434,7 +440,7 @@ EXACT_METADATA: Final = 1 << 20
 _ITEMS = re.compile(rb"^items:[ \t]*\n", re.MULTILINE)
 _ITEM = re.compile(rb"^- ", re.MULTILINE)
 _TOP_KEY = re.compile(rb"^[^ \t\n#-]", re.MULTILINE)
-_ANCHOR = re.compile(rb"(?:^|[ \t\[{,:-])[*&][A-Za-z0-9_-]")
+_ANCHOR = re.compile(rb"(?:^|[ \t\[{,])[*&][A-Za-z0-9_-]")
 
 
 def _list_pieces(text: bytes) -> tuple[str, str, list[int]] | None:
