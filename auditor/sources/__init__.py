@@ -10,6 +10,7 @@ Damage is reported and read around; only a dump of which nothing can be read rai
 
 from __future__ import annotations
 
+from auditor.sources.opening import open_source
 from auditor.sources.plan import Damage, Progress, SourcePlan
 
-__all__ = ["Damage", "Progress", "SourcePlan"]
+__all__ = ["Damage", "Progress", "SourcePlan", "open_source"]
