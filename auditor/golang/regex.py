@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import re2
 
+from auditor.golang.memory import Memory
 from auditor.golang.regex_stdlib import to_stdlib
 from auditor.golang.regex_syntax import GoRegexError, parse
 
@@ -21,29 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["GoRegexError", "Pattern", "compile_pattern"]
 
-_REMEMBERED_TEXTS = 20_000
-_REMEMBERED_LENGTH = 512
 _REMEMBERED_PATTERNS = 4096
 _BETWEEN_BYTES = "\\B"
 _MEMORY_FOR_LARGE = 1 << 30
-
-
-class _Memory(dict[str, bool]):
-    """Answers by text; asks `decide` about a text it does not hold, and forgets everything when it is full."""
-
-    __slots__ = ("decide",)
-
-    def __init__(self, decide: Callable[[str], bool]) -> None:
-        super().__init__()
-        self.decide = decide
-
-    def __missing__(self, text: str) -> bool:
-        answer = self.decide(text)
-        if len(text) <= _REMEMBERED_LENGTH:
-            if len(self) >= _REMEMBERED_TEXTS:
-                self.clear()
-            self[text] = answer
-        return answer
 
 
 class Pattern:
@@ -72,7 +53,7 @@ class Pattern:
             self.matches = self._matches_between_bytes if _BETWEEN_BYTES in source else _by_re2(self._compiled())
         else:
             self.matches = _by_stdlib(*translated)
-        self.search = _Memory(self.matches).__getitem__
+        self.search = Memory(self.matches).__getitem__
 
     def _compiled(self) -> re2._Regexp:
         if self._re2 is None:

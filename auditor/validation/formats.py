@@ -30,8 +30,8 @@ __all__ = ["FORMATS", "accepts", "applicable", "is_known", "normalise", "strip_f
 
 
 def _whole(pattern: str) -> Callable[[str], bool]:
-    r"""Return a check that a text is wholly of a pattern of `re`; classes such as ``\d`` mean ASCII, as in Go."""
-    match = re.compile(pattern, re.ASCII).fullmatch
+    """Return a check that a text is wholly of a pattern of `re`, where Go's pattern says the same."""
+    match = re.compile(pattern).fullmatch
     return lambda text: match(text) is not None
 
 
@@ -72,7 +72,7 @@ def _is_email(text: str) -> bool:
 # -- numbers with a check digit ----------------------------------------------------------------------------------------
 
 _NO_DIGITS: Final = re.compile("[^0-9]+")
-_BLANKS_AND_DASHES: Final = re.compile(r"[\s-]+", re.ASCII)
+_BLANKS_AND_DASHES: Final = re.compile(r"[\t\n\f\r -]+")
 _is_card_number = _whole(
     r"4[0-9]{12}(?:[0-9]{3})?|5[1-5][0-9]{14}|6(?:011|5[0-9][0-9])[0-9]{12}|3[47][0-9]{13}"
     r"|3(?:0[0-5]|[68][0-9])[0-9]{11}|(?:2131|1800|35[0-9]{3})[0-9]{11}",
@@ -104,7 +104,9 @@ def _is_isbn13(text: str) -> bool:
 
 # -- the table ---------------------------------------------------------------------------------------------------------
 
-_BYTE_OF_COLOR: Final = r"\s*(?:0|[1-9][0-9]?|1[0-9]{1,2}|2[0-4][0-9]|25[0-5])\s*"
+_BLANKS: Final = r"[\t\n\f\r ]*"  # Go's \s, which has no \v
+_BYTE_OF_COLOR: Final = rf"{_BLANKS}(?:0|[1-9][0-9]?|1[0-9]{{1,2}}|2[0-4][0-9]|25[0-5]){_BLANKS}"
+_is_base64_shaped = _whole("[A-Za-z0-9+/]+={0,2}")
 
 
 def _uuid(third: str, fourth: str) -> Callable[[str], bool]:
@@ -117,7 +119,7 @@ _VARIANT_GROUP: Final = "[89abAB][0-9a-fA-F]{3}"
 
 FORMATS: Final[dict[str, Callable[[str], bool]]] = {
     "bsonobjectid": _whole("[0-9a-fA-F]{24}"),
-    "byte": _whole("(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})"),
+    "byte": lambda text: len(text) % 4 == 0 and _is_base64_shaped(text),
     "cidr": lambda text: parse_cidr_sloppy(text) is not None,
     "creditcard": _is_credit_card,
     "date": is_date,
