@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["Damage", "Progress", "SourcePlan"]
+__all__ = ["Damage", "DamageLog", "Progress", "SourcePlan"]
 
 Progress = Callable[[int, int], None]
 """Called now and then with bytes done and bytes in all (0: unknown)."""
@@ -22,6 +22,29 @@ class Damage:
 
     where: str
     reason: str
+
+
+class DamageLog:
+    """Collects damage; of very much, the first thousand and how many more there are."""
+
+    LIMIT = 1000
+
+    def __init__(self) -> None:
+        self._kept: list[Damage] = []
+        self._more = 0
+
+    def add(self, where: str, reason: str) -> None:
+        """Note one damaged part."""
+        if len(self._kept) < self.LIMIT:
+            self._kept.append(Damage(where, reason))
+        else:
+            self._more += 1
+
+    def records(self) -> tuple[Damage, ...]:
+        """Return what was noted."""
+        if not self._more:
+            return tuple(self._kept)
+        return (*self._kept, Damage("and more", f"{self._more} more damaged parts are not listed"))
 
 
 @dataclass(slots=True)

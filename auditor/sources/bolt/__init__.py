@@ -1,0 +1,15 @@
+"""bolt files, the B+trees that etcd keeps its keys in.
+
+In: the bytes of a file that may be cut, half overwritten or made by somebody who means harm. Out: the elements of its
+buckets in key order, as arrays over thousands of pages at once, and what could not be read (`Loss`). No key or value
+is copied. Sound pages are read by the thousand (tree.py), every other page alone (check.py).
+
+Nothing here knows etcd: keys are bytes, values are bytes or buckets. Source: bbolt internal/common, tx_check.go.
+"""
+
+from auditor.sources.bolt.check import Loss
+from auditor.sources.bolt.meta import Meta, Metas, read_metas
+from auditor.sources.bolt.page import Rows
+from auditor.sources.bolt.tree import BoltTree, Bucket
+
+__all__ = ["BoltTree", "Bucket", "Loss", "Meta", "Metas", "Rows", "read_metas"]

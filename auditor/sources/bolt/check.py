@@ -1,0 +1,239 @@
+"""What is wrong with a page, and what to keep of a damaged one.
+
+Pages carry no checksum: a page is believed when it stands where it says, is of a known type, holds its elements, and
+its keys ascend between the bounds that its parent gives. What fails is reported with the range of keys that is lost.
+Everything here looks at one page at a time; sound pages never come here (see tree.py).
+Source: bbolt tx_check.go for the conditions; what to keep of a damaged page is ours.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from auditor.sources.bolt.page import (
+    BRANCH,
+    ELEMENT_SIZE,
+    HEADER_SIZE,
+    LEAF,
+    branch_elements,
+    leaf_rows,
+    read_headers,
+)
+
+if TYPE_CHECKING:
+    from auditor.sources.bolt.page import Rows
+    from auditor.sources.file_view import FileView
+
+__all__ = [
+    "Loss",
+    "PageFault",
+    "PageInfo",
+    "bound_fault",
+    "branch_fault",
+    "branch_keys",
+    "longest_chain",
+    "read_page",
+    "sound_elements",
+    "split_leaf",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What a damaged page took along.
+
+    Attributes:
+        page: Page id.
+        reason: What is wrong with it.
+        low: Lower bound of the lost keys, None: from the first.
+        high: Upper bound (exclusive), None: to the last.
+        read_all: All of it could be read all the same, as far as one can tell.
+    """
+
+    page: int
+    reason: str
+    low: bytes | None
+    high: bytes | None
+    read_all: bool = False
+
+
+class PageFault(Exception):
+    """A page cannot be used at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageInfo:
+    """A page whose header holds well enough to look at its elements.
+
+    Attributes:
+        page: Page id.
+        offset: Where the page begins in the file.
+        end: Offset behind it and its overflow pages, or the end of the file where that comes first.
+        flags: BRANCH or LEAF, or something else, then `fault` says so.
+        count: Elements.
+        fault: What is wrong with it although its elements can be looked at; empty for a sound header.
+    """
+
+    page: int
+    offset: int
+    end: int
+    flags: int
+    count: int
+    fault: str = ""
+
+
+def read_page(view: FileView, page_size: int, limit: int, page: int) -> PageInfo:
+    """Read the header of a page.
+
+    Args:
+        limit: First page id that is not used (high water mark).
+
+    Raises:
+        PageFault: The page is no such page.
+    """
+    if not 2 <= page < limit:
+        raise PageFault("not among the pages of the file")
+    offset = page * page_size
+    if offset + HEADER_SIZE > view.size:
+        raise PageFault("beyond end of file")
+    header = read_headers(view, np.array([offset], dtype=np.int64))
+    found, flags = int(header.id[0]), int(header.flags[0])
+    count, overflow = int(header.count[0]), int(header.overflow[0])
+    if found != page:
+        raise PageFault(f"says it is page {found}")
+    end = offset + (1 + overflow) * page_size
+    fault = ""
+    if end > view.size or page + overflow >= limit:
+        fault = "overflow past end of file"
+        end = min(end, view.size, limit * page_size)
+    if offset + HEADER_SIZE + ELEMENT_SIZE * count > end:
+        raise PageFault(f"{count} elements do not fit")
+    if flags not in {BRANCH, LEAF}:
+        fault = f"flags 0x{flags:02x}"
+    return PageInfo(page, offset, end, flags, count, fault)
+
+
+def bound_fault(first: bytes, last: bytes, low: bytes | None, high: bytes | None) -> str:
+    """Say which bound of the parent some keys break; empty: none."""
+    if low is not None and first < low:
+        return "key below parent key"
+    if high is not None and last >= high:
+        return "key not below next parent key"
+    return ""
+
+
+def branch_keys(view: FileView, info: PageInfo) -> tuple[list[bytes | None], list[int]]:
+    """Return keys (None: outside the page) and child page ids of a branch page."""
+    elements = branch_elements(view, np.array([info.offset]), np.array([info.count]))
+    least = info.offset + HEADER_SIZE + ELEMENT_SIZE * info.count
+    keys: list[bytes | None] = []
+    for key, size in zip(elements.key.tolist(), elements.key_size.tolist(), strict=True):
+        keys.append(view.cut(key, size) if least <= key and size and key + size <= info.end else None)
+    return keys, elements.child.tolist()
+
+
+def branch_fault(keys: list[bytes | None], low: bytes | None, high: bytes | None) -> str:
+    """Say what is wrong with the keys of a branch page; empty: nothing."""
+    if not keys:
+        return "empty branch"
+    known = [key for key in keys if key is not None]
+    if len(known) < len(keys):
+        return f"element {keys.index(None)} out of page"
+    if any(one >= other for one, other in pairwise(known)):
+        return "keys out of order"
+    return bound_fault(known[0], known[-1], low, high)
+
+
+def sound_elements(rows: Rows, info: PageInfo) -> list[str]:
+    """Say for each element of a leaf page what is wrong with it by itself; empty: nothing."""
+    least = info.offset + HEADER_SIZE + ELEMENT_SIZE * info.count
+    out: list[str] = []
+    for index in range(len(rows)):
+        key, ksize, vsize = int(rows.key[index]), int(rows.key_size[index]), int(rows.value_size[index])
+        if key < least or key + ksize + vsize > info.end:
+            out.append("out of page")
+        elif rows.flags[index] > 1:
+            out.append(f"flags 0x{int(rows.flags[index]):x}")
+        elif not ksize:
+            out.append("has no key")
+        else:
+            out.append("")
+    return out
+
+
+def longest_chain(firsts: list[bytes], lasts: list[bytes]) -> list[int]:
+    """Return the positions of most spans that, in the order given, each begin after the one before ends."""
+    ends: list[bytes] = []
+    tails: list[int] = []
+    before: list[int] = []
+    for position, (first, last) in enumerate(zip(firsts, lasts, strict=True)):
+        length = bisect_left(ends, first)
+        before.append(tails[length - 1] if length else -1)
+        if length == len(ends):
+            ends.append(last)
+            tails.append(position)
+        elif last < ends[length]:
+            ends[length] = last
+            tails[length] = position
+    chain: list[int] = []
+    position = tails[-1] if tails else -1
+    while position >= 0:
+        chain.append(position)
+        position = before[position]
+    return chain[::-1]
+
+
+def split_leaf(
+    view: FileView, info: PageInfo, low: bytes | None, high: bytes | None
+) -> tuple[Rows, list[int], list[Loss]]:
+    """Look at a leaf page element by element.
+
+    Returns:
+        All its rows, the positions of those to keep, and what is lost with the others.
+
+    Raises:
+        PageFault: Too little of it holds together to say that it belongs here.
+    """
+    rows = leaf_rows(view, np.array([info.page]), np.array([info.offset]), np.array([info.count]))
+    faults = sound_elements(rows, info)
+    whole = [index for index, fault in enumerate(faults) if not fault]
+    keys = {index: view.cut(int(rows.key[index]), int(rows.key_size[index])) for index in whole}
+    inside = [index for index in whole if not bound_fault(keys[index], keys[index], low, high)]
+    chain = longest_chain([keys[index] for index in inside], [keys[index] for index in inside])
+    keep = [inside[position] for position in chain]
+    if len(keep) < len(whole):
+        reason = (whole and bound_fault(min(keys.values()), max(keys.values()), low, high)) or "keys out of order"
+        if 2 * len(keep) <= len(whole):
+            # mostly foreign: more likely another page than a page with many wrong keys
+            raise PageFault(reason)
+        kept = set(keep)
+        for index in whole:
+            if index not in kept:
+                faults[index] = reason
+    if not keep and faults:
+        raise PageFault(info.fault or f"element 0 {faults[0]}")
+    return rows, keep, list(_losses(info, faults, keep, keys, low, high))
+
+
+def _losses(
+    info: PageInfo, faults: list[str], keep: list[int], keys: dict[int, bytes], low: bytes | None, high: bytes | None
+) -> list[Loss]:
+    """Make one Loss of each run of elements that are not kept."""
+    out: list[Loss] = []
+    bounds = [-1, *keep, info.count]
+    for one, other in pairwise(bounds):
+        missing = other - one - 1
+        if not missing:
+            continue
+        reason = info.fault or f"element {one + 1} {faults[one + 1]}"
+        if missing > 1:
+            reason += f" ({missing} elements)"
+        # the lost keys come after the last one kept: the smallest key after it is itself and a zero byte
+        start = keys[one] + b"\0" if one >= 0 else low
+        out.append(Loss(info.page, reason, start, keys[other] if other < info.count else high))
+    return out

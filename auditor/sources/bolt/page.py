@@ -1,0 +1,177 @@
+"""Pages of a bolt file: headers, elements, and keys as numbers that compare as their bytes do.
+
+Everything works on many pages at once. Nothing here trusts a number in the file: callers check before they use it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from auditor.sources.file_view import I64, U64, FileView
+
+__all__ = [
+    "BRANCH",
+    "ELEMENT_SIZE",
+    "FREELIST",
+    "HEADER_SIZE",
+    "KEY_BYTES",
+    "LEAF",
+    "META",
+    "BranchElements",
+    "Headers",
+    "Rows",
+    "branch_elements",
+    "key_words",
+    "leaf_rows",
+    "precedes",
+    "read_headers",
+]
+
+BRANCH, LEAF, META, FREELIST = 0x01, 0x02, 0x04, 0x10
+HEADER_SIZE = 16
+ELEMENT_SIZE = 16
+KEY_BYTES = 24
+"""Keys up to this long compare as numbers; longer ones take the slow way."""
+
+_HEADER = np.dtype([("id", "<u8"), ("flags", "<u2"), ("count", "<u2"), ("overflow", "<u4")])
+_LEAF_ELEMENT = np.dtype([("flags", "<u4"), ("pos", "<u4"), ("ksize", "<u4"), ("vsize", "<u4")])
+_BRANCH_ELEMENT = np.dtype([("pos", "<u4"), ("ksize", "<u4"), ("pgid", "<u8")])
+
+
+@dataclass(frozen=True, slots=True)
+class Headers:
+    """Headers of several pages, one array a field."""
+
+    id: U64
+    flags: I64
+    count: I64
+    overflow: I64
+
+
+def read_headers(view: FileView, offsets: I64) -> Headers:
+    """Read the page headers at some offsets (bytes)."""
+    raw = view.gather(offsets, HEADER_SIZE).view(_HEADER).reshape(-1)
+    return Headers(
+        raw["id"].astype(np.uint64),
+        raw["flags"].astype(np.int64),
+        raw["count"].astype(np.int64),
+        raw["overflow"].astype(np.int64),
+    )
+
+
+@dataclass(slots=True)
+class Rows:
+    """Elements of leaf pages in key order, one array a field.
+
+    Attributes:
+        page: Page id (0 for an inline bucket).
+        index: Position in the page.
+        key: Offset of the key in the file; the value follows it.
+        key_size: Bytes.
+        value_size: Bytes.
+        flags: 1 where the value is a bucket.
+        words: Shape (n, 4): the first KEY_BYTES bytes as three big-endian numbers, and the size. Unsigned.
+        suspect: The page is damaged: rows look right, but do not believe one that contradicts itself.
+    """
+
+    page: I64
+    index: I64
+    key: I64
+    key_size: I64
+    value_size: I64
+    flags: I64
+    words: U64
+    suspect: bool = False
+
+    def __len__(self) -> int:
+        """How many rows."""
+        return len(self.key)
+
+    def select(self, which: slice | NDArray[np.bool_] | I64, *, suspect: bool | None = None) -> Rows:
+        """Return some of the rows."""
+        return Rows(
+            self.page[which],
+            self.index[which],
+            self.key[which],
+            self.key_size[which],
+            self.value_size[which],
+            self.flags[which],
+            self.words[which],
+            self.suspect if suspect is None else suspect,
+        )
+
+
+def key_words(view: FileView, offsets: I64, sizes: I64) -> U64:
+    """Return keys as numbers: comparing rows column by column compares keys of up to KEY_BYTES bytes."""
+    count = len(offsets)
+    raw = view.gather(offsets, KEY_BYTES)
+    raw[np.arange(KEY_BYTES) >= sizes[:, None]] = 0
+    words = np.empty((count, 4), dtype=np.uint64)
+    words[:, :3] = raw.view(">u8").reshape(count, 3)
+    words[:, 3] = sizes
+    return words
+
+
+def precedes(left: U64, right: U64, *, or_equal: bool) -> NDArray[np.bool_]:
+    """Compare keys given as words, row by row."""
+    result: NDArray[np.bool_] = left[:, 3] <= right[:, 3] if or_equal else left[:, 3] < right[:, 3]
+    for column in (2, 1, 0):
+        result = (left[:, column] < right[:, column]) | ((left[:, column] == right[:, column]) & result)
+    return result
+
+
+def _positions(offsets: I64, counts: I64) -> tuple[I64, I64]:
+    """Return (position in its page, offset in the file) of every element of some pages."""
+    total = int(counts.sum())
+    firsts = np.cumsum(counts) - counts
+    index = np.arange(total, dtype=np.int64) - np.repeat(firsts, counts)
+    return index, np.repeat(offsets + HEADER_SIZE, counts) + ELEMENT_SIZE * index
+
+
+def leaf_rows(view: FileView, pages: I64, offsets: I64, counts: I64) -> Rows:
+    """Read the elements of leaf pages whose element arrays lie inside the file; keys and values are NOT checked yet.
+
+    Keys that begin outside the file give a key offset of -1 and words of zero.
+    """
+    index, elements = _positions(offsets, counts)
+    raw = view.gather(elements, ELEMENT_SIZE).view(_LEAF_ELEMENT).reshape(-1)
+    key = elements + raw["pos"].astype(np.int64)
+    key_size = raw["ksize"].astype(np.int64)
+    outside = key > view.size
+    words = key_words(view, np.where(outside, 0, key), key_size)
+    if outside.any():
+        key[outside] = -1
+        words[outside] = 0
+    return Rows(
+        page=np.repeat(pages, counts),
+        index=index,
+        key=key,
+        key_size=key_size,
+        value_size=raw["vsize"].astype(np.int64),
+        flags=raw["flags"].astype(np.int64),
+        words=words,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class BranchElements:
+    """Elements of branch pages in key order, one array a field; `key` and `child` (a page id) are unchecked."""
+
+    key: I64
+    key_size: I64
+    child: U64
+
+
+def branch_elements(view: FileView, offsets: I64, counts: I64) -> BranchElements:
+    """Read the elements of branch pages whose element arrays lie inside the file."""
+    _, elements = _positions(offsets, counts)
+    raw = view.gather(elements, ELEMENT_SIZE).view(_BRANCH_ELEMENT).reshape(-1)
+    return BranchElements(
+        elements + raw["pos"].astype(np.int64), raw["ksize"].astype(np.int64), raw["pgid"].astype(np.uint64)
+    )

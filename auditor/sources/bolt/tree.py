@@ -1,0 +1,513 @@
+"""Walking the B+trees of a bolt file: sound pages by the thousand, damaged ones alone, in key order.
+
+Sibling pages are checked together, with arrays: header, type, elements inside the page, keys ascending between the
+bounds of the parent, no page twice. Whatever fails one of these checks is looked at again alone (check.py), and what
+that cannot read either becomes a Loss. So the fast way only ever has to be right when it says yes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from auditor.sources.bolt.check import (
+    Loss,
+    PageFault,
+    PageInfo,
+    bound_fault,
+    branch_fault,
+    branch_keys,
+    longest_chain,
+    read_page,
+    sound_elements,
+    split_leaf,
+)
+from auditor.sources.bolt.page import (
+    BRANCH,
+    ELEMENT_SIZE,
+    HEADER_SIZE,
+    KEY_BYTES,
+    LEAF,
+    Rows,
+    branch_elements,
+    key_words,
+    leaf_rows,
+    precedes,
+    read_headers,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from auditor.sources.bolt.meta import Meta
+    from auditor.sources.file_view import I64, U64, FileView
+
+__all__ = ["BATCH_ROWS", "MAX_DEPTH", "BoltTree", "Bucket"]
+
+BATCH_ROWS = 1 << 14
+"""Rows handed out at once, about; bounds the memory of whoever reads."""
+
+MAX_DEPTH = 64
+"""Levels of pages in a tree, and of buckets in buckets."""
+
+_CHILDREN_AT_ONCE = 1 << 14
+_BUCKET_HEADER = 16
+_NO_HIGH = np.full(4, np.iinfo(np.uint64).max, dtype=np.uint64)
+_NO_LOW = np.zeros(4, dtype=np.uint64)
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """A bucket: a tree of pages, or one page image inside the parent's value.
+
+    Attributes:
+        root: Page id of its root; 0: inline.
+        page: Page that the bucket's own entry stands in.
+        offset: Offset of the inline page image.
+        size: Bytes of it.
+    """
+
+    name: bytes
+    root: int
+    page: int = 0
+    offset: int = 0
+    size: int = 0
+
+
+@dataclass(slots=True)
+class _Siblings:
+    """Pages of one level in key order, with the bounds of their keys as words."""
+
+    page: U64
+    low: U64
+    high: U64
+
+    def __len__(self) -> int:
+        return len(self.page)
+
+    def select(self, which: slice | NDArray[np.bool_]) -> _Siblings:
+        return _Siblings(self.page[which], self.low[which], self.high[which])
+
+
+@dataclass(slots=True)
+class _Leaves:
+    """Leaf pages waiting to be read, with what their headers say."""
+
+    pages: _Siblings
+    count: I64
+    overflow: I64
+
+
+def _to_bytes(words: U64) -> bytes | None:
+    """Turn a bound back into bytes; None where there is no bound."""
+    size = int(words[3])
+    if size == 0 or size > KEY_BYTES:
+        return None
+    return words[:3].astype(">u8").tobytes()[:size]
+
+
+def _to_words(key: bytes | None, missing: U64) -> U64 | None:
+    """Turn a bound into words; None where it is too long for that."""
+    if key is None:
+        return missing
+    if len(key) > KEY_BYTES:
+        return None
+    words = np.empty(4, dtype=np.uint64)
+    words[:3] = np.frombuffer(key.ljust(KEY_BYTES, b"\0"), dtype=">u8")
+    words[3] = len(key)
+    return words
+
+
+def _parts(count: I64, start: int, stop: int) -> Iterator[slice]:
+    """Cut a run of branch pages so that each part has a bounded number of children, or is one page."""
+    total = np.cumsum(count[start:stop])
+    first = 0
+    while first < len(total):
+        before = int(total[first - 1]) if first else 0
+        end = max(first + 1, int(np.searchsorted(total, before + _CHILDREN_AT_ONCE, side="right")))
+        yield slice(start + first, start + end)
+        first = end
+
+
+class BoltTree:
+    """The trees below one meta page.
+
+    Args:
+        view: The file.
+        meta: Which state of it to read.
+        batch_rows: Rows handed out at once, about.
+
+    Attributes:
+        losses: What could not be read so far.
+    """
+
+    def __init__(self, view: FileView, meta: Meta, *, batch_rows: int = BATCH_ROWS) -> None:
+        self.view = view
+        self.meta = meta
+        self.page_size = meta.page_size
+        self.batch_rows = batch_rows
+        self.losses: list[Loss] = []
+        in_file = -(-view.size // meta.page_size)
+        self.limit = meta.high_water_mark
+        self._visited = np.zeros(max(1, min(self.limit, in_file)), dtype=bool)
+        self._pending: list[_Leaves] = []
+        self._pending_rows = 0
+
+    # ---- buckets
+
+    def buckets(self) -> dict[bytes, Bucket]:
+        """Return the buckets of the root, by name."""
+        found: dict[bytes, Bucket] = {}
+        for rows in self.rows(Bucket(b"", self.meta.root)):
+            found.update(self.nested(rows))
+        return found
+
+    def nested(self, rows: Rows) -> dict[bytes, Bucket]:
+        """Return the buckets among some rows, by name."""
+        found: dict[bytes, Bucket] = {}
+        for index in np.flatnonzero(rows.flags == 1).tolist():
+            name = self.view.cut(int(rows.key[index]), int(rows.key_size[index]))
+            value = int(rows.key[index] + rows.key_size[index])
+            size, page = int(rows.value_size[index]), int(rows.page[index])
+            if size < _BUCKET_HEADER:
+                self.losses.append(Loss(page, f"bucket {name!r} has a header of {size} bytes", name, name + b"\0"))
+                continue
+            root = int.from_bytes(self.view.cut(value, 8), "little")
+            found[name] = Bucket(name, root, page, value + _BUCKET_HEADER, size - _BUCKET_HEADER)
+        return found
+
+    def unreachable(self) -> int:
+        """Return how many pages neither hold a stored free list nor were met on the walks so far."""
+        stored = 0
+        if self.meta.freelist is not None:
+            offset = np.array([self.meta.freelist * self.page_size], dtype=np.int64)
+            if offset[0] < self.view.size:
+                stored = 1 + int(read_headers(self.view, offset).overflow[0])
+        return self.limit - 2 - stored - int(self._visited.sum())
+
+    def root_fault(self, bucket: Bucket) -> str:
+        """Say what is wrong with the header of a bucket's root page; empty: nothing."""
+        if bucket.root == 0:
+            return ""
+        try:
+            info = read_page(self.view, self.page_size, self.limit, bucket.root)
+        except PageFault as fault:
+            return str(fault)
+        return info.fault
+
+    # ---- rows
+
+    def rows(self, bucket: Bucket) -> Iterator[Rows]:
+        """Yield the elements of a bucket in key order, in batches."""
+        if bucket.root == 0:
+            yield from self._inline(bucket)
+            return
+        yield from self._one(bucket.root, None, None, 0)
+        yield from self._flush()
+
+    def _inline(self, bucket: Bucket) -> Iterator[Rows]:
+        view, offset = self.view, bucket.offset
+        if bucket.size < HEADER_SIZE:
+            self.losses.append(Loss(bucket.page, f"inline bucket {bucket.name!r} is cut", None, None))
+            return
+        header = read_headers(view, np.array([offset], dtype=np.int64))
+        count, flags = int(header.count[0]), int(header.flags[0])
+        if flags != LEAF or HEADER_SIZE + ELEMENT_SIZE * count > bucket.size:
+            reason = f"inline bucket {bucket.name!r}: flags 0x{flags:02x}, {count} elements"
+            self.losses.append(Loss(bucket.page, reason, None, None))
+            return
+        info = PageInfo(bucket.page, offset, offset + bucket.size, flags, count)
+        if count:
+            try:
+                yield self._slow_leaf(info, None, None)
+            except PageFault as fault:
+                self.losses.append(Loss(bucket.page, f"inline bucket {bucket.name!r}: {fault}", None, None))
+
+    # ---- the fast way
+
+    def _pages(self, siblings: _Siblings, depth: int) -> Iterator[Rows]:
+        """Read pages of one level: runs of leaves and of branches together, everything else alone."""
+        size, limit = self.page_size, self.limit
+        usable = min(limit, len(self._visited))
+        in_range = (siblings.page >= np.uint64(2)) & (siblings.page < np.uint64(usable))
+        page = np.where(in_range, siblings.page, np.uint64(0)).astype(np.int64)
+        offset = page * size
+        header = read_headers(self.view, offset)
+        span = (1 + header.overflow) * size
+        sound = (
+            in_range
+            & (header.id == siblings.page)
+            & (header.count > 0)
+            & (offset + span <= self.view.size)
+            & (page + header.overflow < limit)
+            & (HEADER_SIZE + ELEMENT_SIZE * header.count <= span)
+        )
+        sound &= ~self._visited[page]
+        kind = np.where(sound & ((header.flags == LEAF) | (header.flags == BRANCH)), header.flags, 0)
+        edges = np.flatnonzero(np.diff(kind)) + 1
+        for start, stop in zip([0, *edges.tolist()], [*edges.tolist(), len(kind)], strict=True):
+            run = slice(start, stop)
+            if kind[start] == LEAF:
+                self._pending.append(_Leaves(siblings.select(run), header.count[run], header.overflow[run]))
+                self._pending_rows += int(header.count[run].sum())
+                while self._pending_rows >= self.batch_rows:
+                    yield from self._read_leaves(self._take_leaves())
+            elif kind[start] == BRANCH and depth < MAX_DEPTH:
+                for part in _parts(header.count, start, stop):
+                    yield from self._branches(siblings.select(part), header.count[part], header.overflow[part], depth)
+            else:
+                yield from self._alone(siblings.select(run), depth)
+
+    def _alone(self, siblings: _Siblings, depth: int) -> Iterator[Rows]:
+        yield from self._flush()
+        for page, low, high in zip(siblings.page.tolist(), siblings.low, siblings.high, strict=True):
+            yield from self._slow(page, _to_bytes(low), _to_bytes(high), depth)
+
+    def _branches(self, siblings: _Siblings, count: I64, overflow: I64, depth: int) -> Iterator[Rows]:
+        children = self._children(siblings, count, overflow)
+        if children is not None:
+            yield from self._pages(children, depth + 1)
+        elif len(siblings) > 1:
+            for index in range(len(siblings)):
+                one = slice(index, index + 1)
+                yield from self._branches(siblings.select(one), count[one], overflow[one], depth)
+        else:
+            yield from self._alone(siblings, depth)
+
+    def _children(self, siblings: _Siblings, count: I64, overflow: I64) -> _Siblings | None:
+        """Return the children of some branch pages and mark these; None where one of them is not sound."""
+        offset = siblings.page.astype(np.int64) * self.page_size
+        elements = branch_elements(self.view, offset, count)
+        least = np.repeat(offset + HEADER_SIZE + ELEMENT_SIZE * count, count)
+        end = np.repeat(offset + (1 + overflow) * self.page_size, count)
+        key, size = elements.key, elements.key_size
+        if not ((key >= least) & (key + size <= end) & (size > 0) & (size <= KEY_BYTES)).all():
+            return None
+        words = key_words(self.view, key, size)
+        firsts = np.cumsum(count) - count
+        lasts = firsts + count - 1
+        # Ascending everywhere: inside a page by its own order, from page to page by the bounds.
+        sound = (
+            precedes(words[:-1], words[1:], or_equal=False).all()
+            and precedes(siblings.low, words[firsts], or_equal=True).all()
+            and precedes(words[lasts], siblings.high, or_equal=False).all()
+        )
+        if not sound:
+            return None
+        used = -(-(np.maximum.reduceat(key + size, firsts) - offset) // self.page_size)
+        for page, pages in zip(siblings.page.tolist(), used.tolist(), strict=True):
+            self._visited[page : page + pages] = True
+        high = np.empty_like(words)
+        high[:-1] = words[1:]
+        high[lasts] = siblings.high
+        return _Siblings(elements.child, words, high)
+
+    def _take_leaves(self) -> _Leaves:
+        """Take waiting leaf pages with about one batch of rows."""
+        pending = self._pending
+        pages = _Siblings(
+            np.concatenate([leaves.pages.page for leaves in pending]),
+            np.concatenate([leaves.pages.low for leaves in pending]),
+            np.concatenate([leaves.pages.high for leaves in pending]),
+        )
+        count = np.concatenate([leaves.count for leaves in pending])
+        overflow = np.concatenate([leaves.overflow for leaves in pending])
+        stop = max(1, int(np.searchsorted(np.cumsum(count), self.batch_rows, side="right")))
+        taken = _Leaves(pages.select(slice(0, stop)), count[:stop], overflow[:stop])
+        self._pending = []
+        self._pending_rows = 0
+        if stop < len(count):
+            rest = _Leaves(pages.select(slice(stop, None)), count[stop:], overflow[stop:])
+            self._pending = [rest]
+            self._pending_rows = int(rest.count.sum())
+        return taken
+
+    def _flush(self) -> Iterator[Rows]:
+        while self._pending:
+            yield from self._read_leaves(self._take_leaves())
+
+    def _read_leaves(self, leaves: _Leaves) -> Iterator[Rows]:
+        """Yield the rows of leaf pages, the sound ones together."""
+        pages, count, size = leaves.pages, leaves.count, self.page_size
+        page = pages.page.astype(np.int64)
+        offset = page * size
+        rows = leaf_rows(self.view, page, offset, count)
+        least = np.repeat(offset + HEADER_SIZE + ELEMENT_SIZE * count, count)
+        end = np.repeat(offset + (1 + leaves.overflow) * size, count)
+        stops = rows.key + rows.key_size + rows.value_size
+        whole = (
+            (rows.key >= least)
+            & (stops <= end)
+            & (rows.flags <= 1)
+            & (rows.key_size > 0)
+            & (rows.key_size <= KEY_BYTES)
+        )
+        firsts = np.cumsum(count) - count
+        ascending = np.ones(len(rows), dtype=bool)
+        ascending[1:] = precedes(rows.words[:-1], rows.words[1:], or_equal=False)
+        ascending[firsts] = True
+        sound = np.logical_and.reduceat(whole & ascending, firsts)
+        sound &= precedes(pages.low, rows.words[firsts], or_equal=True)
+        sound &= precedes(rows.words[firsts + count - 1], pages.high, or_equal=False)
+        used = -(-(np.maximum.reduceat(np.where(whole, stops, 0), firsts) - offset) // size)
+        self._claim(page, used, sound)
+        if sound.all():
+            yield rows
+            return
+        start = 0
+        for bad in np.flatnonzero(~sound).tolist():
+            first = int(firsts[bad])
+            if first > start:
+                yield rows.select(slice(start, first))
+            yield from self._slow(int(page[bad]), _to_bytes(pages.low[bad]), _to_bytes(pages.high[bad]), MAX_DEPTH)
+            start = first + int(count[bad])
+        if start < len(rows):
+            yield rows.select(slice(start, len(rows)))
+
+    def _claim(self, page: I64, used: I64, sound: NDArray[np.bool_]) -> None:
+        """Mark the pages that sound leaves really use; a page that somebody else uses makes a leaf unsound."""
+        used = np.where(sound, used, 0)
+        spans = np.repeat(page, used) + (np.arange(int(used.sum())) - np.repeat(np.cumsum(used) - used, used))
+        order = np.sort(spans)
+        if not self._visited[spans].any() and not (order[1:] == order[:-1]).any():
+            self._visited[spans] = True
+            return
+        for index in np.flatnonzero(sound).tolist():
+            span = slice(int(page[index]), int(page[index] + used[index]))
+            if self._visited[span].any():
+                sound[index] = False
+            else:
+                self._visited[span] = True
+
+    # ---- the slow way
+
+    def _one(self, page: int, low: bytes | None, high: bytes | None, depth: int) -> Iterator[Rows]:
+        """Read one page, the fast way where its bounds allow."""
+        low_words, high_words = _to_words(low, _NO_LOW), _to_words(high, _NO_HIGH)
+        if low_words is None or high_words is None:
+            yield from self._flush()
+            yield from self._slow(page, low, high, depth)
+            return
+        siblings = _Siblings(np.array([page], dtype=np.uint64), low_words[None], high_words[None])
+        yield from self._pages(siblings, depth)
+
+    def _slow(self, page: int, low: bytes | None, high: bytes | None, depth: int) -> Iterator[Rows]:
+        """Read one page with every check, and keep what holds; `depth` 0 is a root."""
+        try:
+            rows, children = self._examine(page, low, high, depth)
+        except PageFault as fault:
+            self.losses.append(Loss(page, str(fault), low, high))
+            return
+        if rows is not None:
+            yield rows
+        for child, child_low, child_high in children:
+            yield from self._one(child, child_low, child_high, depth + 1)
+
+    def _examine(
+        self, page: int, low: bytes | None, high: bytes | None, depth: int
+    ) -> tuple[Rows | None, list[tuple[int, bytes | None, bytes | None]]]:
+        """Return the rows of a leaf page or the children of a branch page."""
+        info = read_page(self.view, self.page_size, self.limit, page)
+        if info.flags != LEAF:
+            self._info(page)
+            children = self._believable_children(info, low, high)
+            if children is not None:
+                if depth >= MAX_DEPTH:
+                    raise PageFault(f"more than {MAX_DEPTH} levels of pages")
+                self._visited[page] = True
+                return None, children
+        if info.count:
+            return self._slow_leaf(info, low, high), []
+        if depth or info.flags != LEAF or info.fault:
+            raise PageFault(info.fault or "empty leaf")
+        self._visited[page] = True
+        return None, []
+
+    def _info(self, page: int) -> PageInfo:
+        if page < len(self._visited) and self._visited[page]:
+            raise PageFault("multiple references")
+        return read_page(self.view, self.page_size, self.limit, page)
+
+    def _slow_leaf(self, info: PageInfo, low: bytes | None, high: bytes | None) -> Rows:
+        rows, keep, losses = split_leaf(self.view, info, low, high)
+        if info.page * self.page_size == info.offset:
+            stop = max(int(rows.key[index] + rows.key_size[index] + rows.value_size[index]) for index in keep)
+            used = slice(info.page, -(-stop // self.page_size))
+            if self._visited[used].any():
+                raise PageFault("multiple references")
+            self._visited[used] = True
+        self.losses.extend(losses)
+        if info.fault and not losses:
+            self.losses.append(Loss(info.page, info.fault, low, high, read_all=True))
+        return rows.select(np.array(keep, dtype=np.int64), suspect=bool(losses or info.fault))
+
+    def _believable_children(
+        self, info: PageInfo, low: bytes | None, high: bytes | None
+    ) -> list[tuple[int, bytes | None, bytes | None]] | None:
+        """Return the children of a branch page with their bounds; None: it is no branch page.
+
+        Where the page's own keys are not in order, its children are believed as far as they fit each other.
+        """
+        keys, children = branch_keys(self.view, info)
+        fault = info.fault or branch_fault(keys, low, high)
+        if not fault:
+            return list(zip(children, keys, [*keys[1:], high], strict=True))
+        spans = [self._span(child) for child in children]
+        fitting = [index for index, span in enumerate(spans) if span and not bound_fault(*span, low, high)]
+        known = [span for span in (spans[index] for index in fitting) if span]
+        accepted = [fitting[at] for at in longest_chain([one for one, _ in known], [one for _, one in known])]
+        if info.flags != BRANCH and 2 * len(accepted) <= len(children):
+            return None
+        if not accepted:
+            raise PageFault(fault)
+        count = len(children)
+        missing = count - len(accepted)
+        told = f"its {count} children were read all the same" if not missing else f"{missing} of {count} children lost"
+        self.losses.append(Loss(info.page, f"{fault}; {told}", low, high, read_all=True))
+        return self._accepted(children, spans, accepted, low, high)
+
+    def _accepted(
+        self,
+        children: list[int],
+        spans: list[tuple[bytes, bytes] | None],
+        accepted: list[int],
+        low: bytes | None,
+        high: bytes | None,
+    ) -> list[tuple[int, bytes | None, bytes | None]]:
+        """Bound accepted children by each other and note what is lost between them."""
+        out: list[tuple[int, bytes | None, bytes | None]] = []
+        for position, index in enumerate(accepted):
+            span = spans[index]
+            following = spans[accepted[position + 1]] if position + 1 < len(accepted) else None
+            out.append((children[index], span[0] if span else low, following[0] if following else high))
+        bounds = [-1, *accepted, len(children)]
+        for one, other in pairwise(bounds):
+            before, after = (spans[one] if one >= 0 else None), (spans[other] if other < len(spans) else None)
+            for index in range(one + 1, other):
+                lost_low, lost_high = (before[1] + b"\0" if before else low), (after[0] if after else high)
+                self.losses.append(Loss(children[index], "does not fit beside its neighbours", lost_low, lost_high))
+        return out
+
+    def _span(self, page: int) -> tuple[bytes, bytes] | None:
+        """Return the first and the last key of a sound page (of a branch: of its elements); None: it is not sound."""
+        try:
+            info = self._info(page)
+        except PageFault:
+            return None
+        if info.fault or not info.count:
+            return None
+        if info.flags == BRANCH:
+            keys, _ = branch_keys(self.view, info)
+        else:
+            rows = leaf_rows(self.view, np.array([page]), np.array([info.offset]), np.array([info.count]))
+            if any(sound_elements(rows, info)):
+                return None
+            keys = [self.view.cut(int(key), int(size)) for key, size in zip(rows.key, rows.key_size, strict=True)]
+        if branch_fault(keys, None, None) or keys[0] is None or keys[-1] is None:
+            return None
+        return keys[0], keys[-1]

@@ -1,0 +1,86 @@
+"""The live keys of an etcd database: of each key the newest row, unless that is a deletion.
+
+Rows come in revision order, so the order of batches says which of two rows is newer. A compaction that was begun and
+not finished does not change what is live.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from auditor.sources.etcd.mvcc import Report, Revisions, revisions
+from auditor.sources.live_table import KeyedRows, NewestPerKey
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from auditor.sources.bolt import Rows
+    from auditor.sources.file_view import FileView
+
+__all__ = ["LiveKeys", "write_live_table"]
+
+_KEY_BYTES_AT_ONCE = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class LiveKeys:
+    """What went into a live table.
+
+    Attributes:
+        rows: Live keys.
+        revisions: Rows of the `key` bucket, deletions included.
+        last: Main revision of the last row, 0 where there is none.
+    """
+
+    rows: int
+    revisions: int
+    last: int
+
+
+def write_live_table(
+    view: FileView, batches: Iterable[Rows], path: Path, *, workdir: Path, number: int, report: Report
+) -> LiveKeys:
+    """Write the live table of a `key` bucket.
+
+    Args:
+        batches: Its rows, in key order.
+        path: Where the table goes.
+        workdir: Where to park what does not fit memory.
+        number: Position of the dump among the inputs.
+        report: Told of every row that cannot be used.
+    """
+    newest = NewestPerKey(workdir, number)
+    count = last = 0
+    for rows in batches:
+        count += len(rows)
+        if len(rows):
+            last = max(last, int(rows.words[-1, 0]) & ((1 << 63) - 1))
+        found = revisions(view, rows, report)
+        for part in _parts(found):
+            newest.add(
+                KeyedRows.of(
+                    view.binary(part.key, part.key_size),
+                    create=part.create,
+                    mod=part.main,
+                    version=part.version,
+                    offset=part.value,
+                    length=part.value_size,
+                    deleted=part.deleted,
+                )
+            )
+    return LiveKeys(newest.finish(path), count, last)
+
+
+def _parts(found: Revisions) -> Iterable[Revisions]:
+    """Cut rows where their keys together get long."""
+    total = np.cumsum(found.key_size)
+    if not len(total) or total[-1] <= _KEY_BYTES_AT_ONCE:
+        return [found]
+    cuts = np.unique(np.searchsorted(total, np.arange(_KEY_BYTES_AT_ONCE, int(total[-1]), _KEY_BYTES_AT_ONCE)))
+    bounds = [0, *(cuts + 1).tolist(), len(found)]
+    return [found.select(slice(start, stop)) for start, stop in pairwise(bounds) if stop > start]

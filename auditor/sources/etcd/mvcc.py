@@ -1,0 +1,277 @@
+"""Rows of etcd's `key` bucket: revision keys, and KeyValue messages taken apart without copying them.
+
+Key: main (8 bytes, big-endian) ``_`` sub (8 bytes), and ``t`` behind it for a deletion. Value: protobuf {1 key, 2
+create_revision, 3 mod_revision, 4 version, 5 value, 6 lease}, zero fields left out. What etcd writes is read for
+thousands of rows at once; any other spelling of the message is read alone, by the rules of protobuf.
+Source: etcd server/storage/mvcc/revision.go, api/mvccpb/kv.proto.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from auditor.sources.bolt import Rows
+    from auditor.sources.file_view import I64, U64, FileView
+
+__all__ = [
+    "KeyValue",
+    "MalformedKeyValue",
+    "Report",
+    "Revision",
+    "Revisions",
+    "parse_key_value",
+    "parse_revision",
+    "revisions",
+]
+
+Report = Callable[[int, int, str], None]
+"""Told of every row that cannot be used: page, element, reason."""
+
+_MAX_REVISION = 1 << 63
+_UNDERSCORE, _T = 0x5F, 0x74
+_SIZE, _SIZE_DELETED = 17, 18
+
+
+class MalformedKeyValue(Exception):
+    """A value of the `key` bucket is no KeyValue message."""
+
+
+class Revision(NamedTuple):
+    """A key of the `key` bucket."""
+
+    main: int
+    sub: int
+    deleted: bool = False
+
+
+class KeyValue(NamedTuple):
+    """A KeyValue message; key and value are (offset, length) in the file."""
+
+    key: tuple[int, int]
+    create_revision: int
+    mod_revision: int
+    version: int
+    value: tuple[int, int]
+    lease: int
+
+
+@dataclass(slots=True)
+class Revisions:
+    """Rows of the `key` bucket in order, one array a field.
+
+    Attributes:
+        row: Position among the rows that were given.
+        key: Offset in the file; likewise `value`, which for an empty value is the end of the row.
+    """
+
+    row: I64
+    main: I64
+    deleted: NDArray[np.bool_]
+    key: I64
+    key_size: I64
+    create: I64
+    version: I64
+    value: I64
+    value_size: I64
+
+    def __len__(self) -> int:
+        """How many rows."""
+        return len(self.main)
+
+    def select(self, which: NDArray[np.bool_] | slice) -> Revisions:
+        """Return some of the rows."""
+        return Revisions(
+            self.row[which],
+            self.main[which],
+            self.deleted[which],
+            self.key[which],
+            self.key_size[which],
+            self.create[which],
+            self.version[which],
+            self.value[which],
+            self.value_size[which],
+        )
+
+
+def parse_revision(key: bytes) -> Revision | None:
+    """Read a key of the `key` bucket (or a value of `meta`); None: it is none."""
+    if len(key) not in {_SIZE, _SIZE_DELETED} or key[8] != _UNDERSCORE or (len(key) == _SIZE_DELETED and key[17] != _T):
+        return None
+    return Revision(int.from_bytes(key[:8], "big"), int.from_bytes(key[9:17], "big"), len(key) == _SIZE_DELETED)
+
+
+def _read_varint(data: Any, at: int, stop: int) -> tuple[int, int]:
+    number, shift = 0, 0
+    while at < stop and shift <= 63:
+        byte = data[at]
+        at += 1
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return number & 0xFFFFFFFFFFFFFFFF, at
+        shift += 7
+    raise MalformedKeyValue("a number is cut" if shift <= 63 else "a number is too long")
+
+
+def parse_key_value(data: Any, start: int, stop: int) -> KeyValue:
+    """Read one KeyValue message at [start, stop) of some bytes (or a mapped file).
+
+    Raises:
+        MalformedKeyValue: It is none.
+    """
+    spans = {1: (start, 0), 5: (stop, 0)}
+    numbers = dict.fromkeys((2, 3, 4, 6), 0)
+    at = start
+    while at < stop:
+        tag, at = _read_varint(data, at, stop)
+        field, wire = tag >> 3, tag & 7
+        if wire != {1: 2, 5: 2}.get(field, 0 if field in numbers else wire):
+            raise MalformedKeyValue(f"field {field} is of the wrong type")
+        if wire == 0:
+            number, at = _read_varint(data, at, stop)
+            if field in numbers:
+                numbers[field] = number - (1 << 64) if number >= _MAX_REVISION else number
+        elif wire == 2:
+            length, at = _read_varint(data, at, stop)
+            if at + length > stop:
+                raise MalformedKeyValue(f"field {field} is cut")
+            if field in spans:
+                spans[field] = (at, length)
+            at += length
+        elif field and wire in {1, 5}:
+            at += 8 if wire == 1 else 4
+        else:
+            raise MalformedKeyValue(f"field {field} is of an unknown type")
+    if at > stop:
+        raise MalformedKeyValue("the last field is cut")
+    return KeyValue(spans[1], numbers[2], numbers[3], numbers[4], spans[5], numbers[6])
+
+
+def _varint_after_tag(words: U64) -> tuple[I64, I64, NDArray[np.bool_]]:
+    """Decode the number behind the first of 8 bytes.
+
+    Returns:
+        Number, bytes it takes, and whether it ends within the 7 bytes.
+    """
+    bits = words >> np.uint64(8)
+    # the lowest clear top bit ends the number; the top byte is zero by the shift, so there always is one
+    ends = ~bits & np.uint64(0x8080808080808080)
+    end = ends & (~ends + np.uint64(1))
+    bits &= (end << np.uint64(1)) - np.uint64(1)
+    size = np.searchsorted(_ENDS, end).astype(np.int64) + 1
+    bits = (bits & np.uint64(0x007F007F007F007F)) | ((bits & np.uint64(0x7F007F007F007F00)) >> np.uint64(1))
+    bits = (bits & np.uint64(0x00003FFF00003FFF)) | ((bits & np.uint64(0x3FFF00003FFF0000)) >> np.uint64(2))
+    bits = (bits & np.uint64(0x000000000FFFFFFF)) | ((bits & np.uint64(0x0FFFFFFF00000000)) >> np.uint64(4))
+    return bits.astype(np.int64), size, size <= 7
+
+
+_ENDS = np.array([1 << (8 * byte + 7) for byte in range(8)], dtype=np.uint64)
+
+
+class _Cursor:
+    """Reads field after field of many messages at once; rows that do not follow the usual form drop out of `usual`."""
+
+    def __init__(self, view: FileView, start: I64, stop: I64) -> None:
+        self.view = view
+        self.at = start.copy()
+        self.stop = stop
+        self.usual = np.ones(len(start), dtype=bool)
+
+    def number(self, tag: int) -> tuple[I64, NDArray[np.bool_]]:
+        """Read a field of that tag where it comes next: (number or 0, whether it is there); `at` moves behind it."""
+        words = self.view.words(np.minimum(self.at, self.stop))
+        here = ((words & np.uint64(0xFF)) == tag) & (self.at < self.stop)
+        number, size, fits = _varint_after_tag(words)
+        self.usual &= ~here | fits
+        self.at += np.where(here, size + 1, 0)
+        self.usual &= self.at <= self.stop
+        return np.where(here, number, 0), here
+
+    def span(self, tag: int) -> tuple[I64, I64, NDArray[np.bool_]]:
+        """Read a field of bytes where it comes next: (offset, length, whether it is there)."""
+        length, here = self.number(tag)
+        offset = self.at.copy()
+        self.at += length
+        self.usual &= self.at <= self.stop
+        return offset, length, here
+
+
+def revisions(view: FileView, rows: Rows, report: Report) -> Revisions:
+    """Take rows of the `key` bucket apart.
+
+    Rows with neither key nor value are left out: `snapshot restore --mark-compacted` writes one.
+
+    Args:
+        rows: As the walk gives them. Of suspect rows, one whose message names another revision is dropped.
+        report: Told of every row that is dropped, and of rows that contradict themselves.
+    """
+    words, size = rows.words, rows.key_size
+    deleted = size == _SIZE_DELETED
+    good = (
+        (rows.flags == 0)
+        & (deleted | (size == _SIZE))
+        & (words[:, 0] < np.uint64(_MAX_REVISION))
+        & ((words[:, 1] >> np.uint64(56)) == _UNDERSCORE)
+        & (~deleted | (((words[:, 2] >> np.uint64(48)) & np.uint64(0xFF)) == _T))
+    )
+    if not good.all():
+        for index in np.flatnonzero(~good).tolist():
+            key = view.cut(int(rows.key[index]), min(int(size[index]), 40))
+            report(int(rows.page[index]), int(rows.index[index]), f"{key!r} is no revision")
+    good &= deleted | (rows.value_size > 0)
+    row = np.flatnonzero(good)
+    if len(row) < len(rows):
+        rows, deleted = rows.select(good), deleted[good]
+    return _messages(view, rows, row, deleted, report)
+
+
+def _messages(view: FileView, rows: Rows, row: I64, deleted: NDArray[np.bool_], report: Report) -> Revisions:
+    main = rows.words[:, 0].astype(np.int64)
+    start = rows.key + rows.key_size
+    cursor = _Cursor(view, start, start + rows.value_size)
+    key, key_size, named = cursor.span(0x0A)
+    create, _ = cursor.number(0x10)
+    mod, _ = cursor.number(0x18)
+    version, _ = cursor.number(0x20)
+    value, value_size, valued = cursor.span(0x2A)
+    value = np.where(valued, value, cursor.stop)
+    cursor.number(0x30)
+    usual = cursor.usual & named & (key_size > 0) & (cursor.at == cursor.stop) & (deleted | (mod == main))
+    out = Revisions(row, main, deleted, key, key_size, create, version, value, value_size)
+    if usual.all():
+        return out
+    for index in np.flatnonzero(~usual).tolist():
+        usual[index] = _read_alone(view, rows, out, index, report)
+    return out if usual.all() else out.select(usual)
+
+
+def _read_alone(view: FileView, rows: Rows, out: Revisions, index: int, report: Report) -> bool:
+    """Read one message that is not in the usual form into `out`; return whether the row can be used."""
+
+    def fault(reason: str) -> None:
+        report(int(rows.page[index]), int(rows.index[index]), f"revision {int(out.main[index])}: {reason}")
+
+    start = int(rows.key[index] + rows.key_size[index])
+    try:
+        found = parse_key_value(view.data, start, start + int(rows.value_size[index]))
+    except MalformedKeyValue as error:
+        fault(f"its value is no KeyValue message ({error})")
+        return False
+    if not found.key[1]:
+        if found.value[1]:
+            fault("its message has no key")
+        return False
+    if not out.deleted[index] and found.mod_revision != out.main[index]:
+        fault(f"its message says it is revision {found.mod_revision}")
+        if rows.suspect:
+            return False
+    out.key[index], out.key_size[index] = found.key
+    out.create[index], out.version[index] = found.create_revision, found.version
+    out.value[index], out.value_size[index] = found.value
+    return True

@@ -1,0 +1,379 @@
+"""etcd's database file: the digest behind a snapshot, the buckets, what `meta` says, and status numbers.
+
+A snapshot is the database followed by its SHA-256 (32 bytes), which `size % 512 == 32` gives away; a copied database
+has none. A wrong digest is said loudly and reading goes on.
+Source: etcd etcdutl/snapshot/v3_snapshot.go, server/storage/schema/bucket.go, server/storage/mvcc/hash.go.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from auditor.errors import DamagedDump, UnknownDump
+from auditor.sources.bolt import BoltTree, Bucket, Loss, Meta, read_metas
+from auditor.sources.etcd.crc32c import Crc32c
+from auditor.sources.etcd.live import write_live_table
+from auditor.sources.etcd.mvcc import parse_revision, revisions
+from auditor.sources.file_view import FileView, map_file
+from auditor.sources.plan import DamageLog
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from auditor.sources.bolt import Rows
+    from auditor.sources.file_view import I64
+    from auditor.sources.plan import Progress
+
+__all__ = ["Digest", "EtcdFile", "MetaValues", "SnapshotStatus", "snapshot_status"]
+
+_DIGEST_SIZE = 32
+_SECTOR = 512
+_PUT_SIZE, _DELETED_SIZE = 17, 18
+_HASH_AT_ONCE = 1 << 20
+
+
+class Digest(threading.Thread):
+    """Hashes a file beside other work; hashing holds no interpreter lock.
+
+    Attributes:
+        sha256: Hex digest of the whole file, after `join`.
+        status: ``ok``, ``mismatch``, or ``absent`` where the file carries none, after `join`.
+    """
+
+    def __init__(self, path: Path, progress: Progress | None = None) -> None:
+        super().__init__(daemon=True)
+        self._data = map_file(path)
+        self._progress = progress
+        self.sha256 = ""
+        self.status = "absent"
+
+    def run(self) -> None:
+        """Hash everything, looking at the digest on the way."""
+        data, total = self._data, len(self._data)
+        carries = total % _SECTOR == _DIGEST_SIZE
+        body = total - _DIGEST_SIZE if carries else total
+        running = hashlib.sha256()
+        for start in range(0, body, _HASH_AT_ONCE):
+            running.update(data[start : min(start + _HASH_AT_ONCE, body)])
+            if self._progress:
+                self._progress(start, total)
+        if carries:
+            self.status = "ok" if running.digest() == data[body:] else "mismatch"
+            running.update(data[body:])
+        self.sha256 = running.hexdigest()
+
+
+@dataclass(slots=True)
+class EtcdFile:
+    """An etcd database whose pages can be read.
+
+    Attributes:
+        meta: The meta page that is read by.
+        valid_metas: All that hold, newest first.
+        buckets: Top-level buckets by name.
+        notes: What a reader of the report should know.
+        damage: What could not be read so far; `note_losses` adds what the tree lost.
+    """
+
+    path: str
+    view: FileView
+    meta: Meta
+    valid_metas: tuple[Meta, ...]
+    tree: BoltTree
+    buckets: dict[bytes, Bucket]
+    notes: list[str] = field(default_factory=list)
+    damage: DamageLog = field(default_factory=DamageLog)
+
+    @classmethod
+    def open(cls, path: Path, *, name: str = "") -> EtcdFile:
+        """Open a database or snapshot.
+
+        Args:
+            name: What to call it; the path where empty.
+
+        Raises:
+            DamagedDump: No meta page holds.
+            UnknownDump: A bolt file of something else.
+        """
+        name = name or str(path)
+        data = map_file(path)
+        size = len(data)
+        view = FileView(data, size - _DIGEST_SIZE if size % _SECTOR == _DIGEST_SIZE else size)
+        metas = read_metas(view)
+        if not metas.valid:
+            faults = "; ".join(f"meta page {page}: {fault}" for page, fault in metas.faults)
+            raise DamagedDump(name, f"etcd database with both meta pages damaged ({faults})", "", "save it again")
+        trees = [BoltTree(view, meta) for meta in metas.valid]
+        buckets = [tree.buckets() for tree in trees]
+        chosen = _better(trees, buckets)
+        found = buckets[chosen]
+        if b"key" not in found and not trees[chosen].losses:
+            names = ", ".join(sorted(key.decode("utf-8", "backslashreplace") for key in found)) or "none"
+            raise UnknownDump(
+                name, f"bolt file, not etcd: buckets found: {names}", "an etcd database with a bucket `key`"
+            )
+        out = cls(name, view, metas.valid[chosen], metas.valid, trees[chosen], found)
+        out.notes.extend(
+            f"meta page {page} is damaged ({fault}); the other one is used" for page, fault in metas.faults
+        )
+        if chosen:
+            page, fault = _fault(trees[0], buckets[0])
+            told = f"state as of the transaction before it ({out.meta.txid}, not {metas.valid[0].txid}) is read instead"
+            out.damage.add(f"page {page}", f"{fault}; {told}")
+        out.note_losses("root")
+        out._check_size(size)
+        return out
+
+    def _check_size(self, size: int) -> None:
+        meta, view = self.meta, self.view
+        if meta.high_water_mark * meta.page_size > view.size:
+            pages = view.size / meta.page_size
+            text = f"header says {meta.high_water_mark} pages of {meta.page_size} bytes, file has {pages:.10g}"
+            self.damage.add("end of file", f"truncated: {text}")
+        elif size % _SECTOR not in {0, _DIGEST_SIZE}:
+            self.notes.append(f"size {size} is neither that of a database nor of a snapshot: cut or padded")
+
+    @property
+    def file_pages(self) -> float:
+        """Pages that the file has room for."""
+        return self.view.size / self.meta.page_size
+
+    def rows(self, bucket: bytes) -> Iterator[Rows]:
+        """Yield the rows of a bucket; nothing where there is no such bucket."""
+        if bucket in self.buckets:
+            yield from self.tree.rows(self.buckets[bucket])
+
+    def values(self, bucket: bytes) -> dict[bytes, bytes]:
+        """Return the rows of a small bucket."""
+        cut = self.view.cut
+        return {
+            cut(key, key_size): cut(key + key_size, size)
+            for rows in self.rows(bucket)
+            for key, key_size, size in zip(
+                rows.key.tolist(), rows.key_size.tolist(), rows.value_size.tolist(), strict=True
+            )
+        }
+
+    def report(self, page: int, element: int, reason: str) -> None:
+        """Note a row of the `key` bucket that cannot be used."""
+        self.damage.add(f"page {page}, element {element}", reason)
+
+    def note_losses(self, bucket: str = "key") -> None:
+        """Move what the tree could not read into `damage`, in words of revisions."""
+        for loss in self.tree.losses:
+            self.damage.add(*_describe(loss, bucket))
+        self.tree.losses.clear()
+
+
+def _better(trees: list[BoltTree], buckets: list[dict[bytes, Bucket]]) -> int:
+    """Choose between two states: the newest, unless only the other one can be read."""
+
+    def score(index: int) -> int:
+        tree, found = trees[index], buckets[index]
+        if b"key" not in found:
+            return 0
+        return 1 if tree.losses or tree.root_fault(found[b"key"]) else 2
+
+    best = max(score(index) for index in range(len(trees)))
+    return next(index for index in range(len(trees)) if score(index) == best)
+
+
+def _fault(tree: BoltTree, found: dict[bytes, Bucket]) -> tuple[int, str]:
+    """Say why a state was not chosen: page, reason."""
+    if tree.losses:
+        return tree.losses[0].page, tree.losses[0].reason
+    if b"key" not in found:
+        return tree.meta.root, "no bucket `key`"
+    return found[b"key"].root, tree.root_fault(found[b"key"])
+
+
+def _describe(loss: Loss, bucket: str) -> tuple[str, str]:
+    """Say where keys are lost, and which."""
+    where = f"page {loss.page}"
+    if bucket != "key":
+        return f"{where} (bucket {bucket})", loss.reason
+    if loss.read_all:
+        return where, loss.reason
+    low = parse_revision(loss.low[:17]) if loss.low else None
+    high = parse_revision(loss.high[:17]) if loss.high else None
+    first = low.main if low else 1
+    if high is None:
+        span = f"revisions {first} and later"
+    else:
+        last = high.main if high.sub else high.main - 1
+        span = f"revisions {first}..{max(first, last)}"
+    return f"{where} ({span})", f"{loss.reason}; objects changed in these revisions are unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotStatus:
+    """What `etcdutl snapshot status` prints, and what else a database says of itself.
+
+    Attributes:
+        hash: CRC-32C over names, keys and values of all buckets.
+        revision: Main revision of the last row.
+        total_key: Live keys, as etcdutl 3.6 counts.
+        total_key_34: Entries of all buckets, as etcdctl 3.4 counts.
+        total_size: Bytes of the pages in use.
+        version: Storage version; empty before 3.6.
+        hash_kv: What `etcdutl hashkv` prints at the current revision; equal between members.
+        current_revision: The store's revision, which may be above that of the last row.
+        digest: ok, mismatch or absent.
+        finished_compaction: Revision, None where nothing was compacted; likewise `scheduled_compaction`.
+        unreachable_pages: Pages that no bucket uses.
+    """
+
+    hash: int
+    revision: int
+    total_key: int
+    total_key_34: int
+    total_size: int
+    version: str
+    hash_kv: int
+    current_revision: int
+    digest: str
+    page_size: int
+    txid: int
+    high_water_mark: int
+    key_rows: int
+    consistent_index: int | None
+    term: int | None
+    finished_compaction: int | None
+    scheduled_compaction: int | None
+    unreachable_pages: int
+    meta_keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MetaValues:
+    """What the bucket `meta` says; None: nothing."""
+
+    consistent_index: int | None
+    term: int | None
+    finished: int | None
+    scheduled: int | None
+    version: str
+    keys: tuple[str, ...]
+
+    @classmethod
+    def of(cls, values: dict[bytes, bytes]) -> MetaValues:
+        """Read the values of the bucket."""
+
+        def number(key: bytes) -> int | None:
+            return int.from_bytes(values[key], "big") if len(values.get(key, b"")) == 8 else None
+
+        def main(key: bytes) -> int | None:
+            found = parse_revision(values.get(key, b""))
+            return found.main if found else None
+
+        return cls(
+            number(b"consistent_index"),
+            number(b"term"),
+            main(b"finishedCompactRev"),
+            main(b"scheduledCompactRev"),
+            values.get(b"storageVersion", b"").decode("utf-8", "backslashreplace"),
+            tuple(sorted(key.decode("utf-8", "backslashreplace") for key in values)),
+        )
+
+    def current_revision(self, last: int) -> int:
+        """Return the store's revision, given the last row's: a compacted deletion may have been newer."""
+        return max(1, last, self.finished or 0, self.scheduled or 0)
+
+
+def _spans(view: FileView, starts: I64, sizes: I64, take: Callable[[memoryview], None]) -> None:
+    """Hand out spans of the file, those that touch each other together."""
+    if not len(starts):
+        return
+    data, ends = memoryview(view.data), starts + sizes
+    breaks = np.flatnonzero(starts[1:] != ends[:-1]) + 1
+    for start, stop in zip(
+        starts[np.concatenate(([0], breaks))].tolist(),
+        ends[np.concatenate((breaks, [len(starts)])) - 1].tolist(),
+        strict=True,
+    ):
+        take(data[start:stop])
+
+
+def snapshot_status(path: Path, *, workdir: Path) -> SnapshotStatus:
+    """Read a database once over and return its status numbers; of a damaged one those of what can be read.
+
+    Args:
+        workdir: For temporary files; nothing is left there.
+
+    Raises:
+        DamagedDump: Nothing can be read.
+    """
+    digest = Digest(path)
+    digest.start()
+    file = EtcdFile.open(path)
+    total, entries, bare = Crc32c(), 0, False
+    for name in sorted(file.buckets):
+        total.update(name)
+        for rows in file.rows(name):
+            entries += len(rows)
+            nested = rows.flags == 1
+            _spans(file.view, rows.key, rows.key_size + np.where(nested, 0, rows.value_size), total.update)
+            bare = bare or (name == b"key" and bool(((rows.value_size == 0) & (rows.key_size == _PUT_SIZE)).any()))
+    unreachable = file.tree.unreachable()
+    file.tree = BoltTree(file.view, file.meta)  # a tree is walked once
+    values = MetaValues.of(file.values(b"meta"))
+    table = workdir / "status.arrow"
+    live = write_live_table(
+        file.view, file.rows(b"key"), table, workdir=workdir, number=0, report=lambda _page, _element, _reason: None
+    )
+    hash_kv = _hash_kv(file, table, values)
+    table.unlink()
+    digest.join()
+    return SnapshotStatus(
+        hash=total.value(),
+        revision=live.last,
+        total_key=live.rows + bare,
+        total_key_34=entries,
+        total_size=file.meta.high_water_mark * file.meta.page_size,
+        version=values.version,
+        hash_kv=hash_kv,
+        current_revision=values.current_revision(live.last),
+        digest=digest.status,
+        page_size=file.meta.page_size,
+        txid=file.meta.txid,
+        high_water_mark=file.meta.high_water_mark,
+        key_rows=live.revisions,
+        consistent_index=values.consistent_index,
+        term=values.term,
+        finished_compaction=values.finished,
+        scheduled_compaction=values.scheduled,
+        unreachable_pages=unreachable,
+        meta_keys=values.keys,
+    )
+
+
+def _hash_kv(file: EtcdFile, table: Path, values: MetaValues) -> int:
+    """Hash the `key` bucket as members compare themselves: without what a compaction may or may not have removed."""
+    import pyarrow as pa  # noqa: PLC0415 - for this only
+
+    compacted = -1 if values.finished is None else values.finished
+    with pa.memory_map(str(table)) as stream:
+        kept = np.sort(pa.ipc.open_file(stream).read_all()["offset"].to_numpy())
+    out = Crc32c()
+    out.update(b"key")
+    file.tree = BoltTree(file.view, file.meta)
+    for rows in file.rows(b"key"):
+        main = rows.words[:, 0].astype(np.int64)
+        counts = main > compacted
+        if not counts.all():
+            if len(kept):
+                found = revisions(file.view, rows, lambda _page, _element, _reason: None)
+                counts[found.row[~found.deleted & np.isin(found.value, kept)]] = (
+                    True  # where a value stands names its row
+                )
+            else:
+                counts[:] = True
+            counts &= ~((main == compacted) & (rows.key_size == _DELETED_SIZE))
+        _spans(file.view, rows.key[counts], (rows.key_size + rows.value_size)[counts], out.update)
+    return out.value()

@@ -1,0 +1,296 @@
+"""Live tables: one row a live key, in key order, as an Arrow file that workers map.
+
+`NewestPerKey` makes one out of any number of rows in any order with bounded memory: batches are sorted and thinned to
+the newest row a key, parked in files, and merged range by range of keys. Files are mapped, so what is parked is no
+memory of ours. All columns stay arrays: nothing is done row by row.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+import pyarrow
+import pyarrow.compute
+
+from auditor.sources.file_view import I64, map_file
+from auditor.tables import LIVE_KEYS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+__all__ = ["UNKNOWN", "KeyedRows", "LiveTableWriter", "NewestPerKey"]
+
+pa: Any = pyarrow  # type stubs, where there are any, lag behind the library
+pc: Any = pyarrow.compute
+
+UNKNOWN = -1
+"""A revision or version that the dump does not say: null in the table."""
+
+_PART_BYTES = 2 << 20
+"""Weight of what is merged at once: row numbers and keys."""
+
+_ROW_WEIGHT = 48
+_RUNS_PER_TIER = 32
+
+_ROW = np.dtype(
+    [
+        ("create", "<i8"),
+        ("mod", "<i8"),
+        ("version", "<i8"),
+        ("offset", "<i8"),
+        ("length", "<i8"),
+        ("encoding", "i1"),
+        ("deleted", "?"),
+    ]
+)
+
+
+@dataclass(slots=True)
+class KeyedRows:
+    """Rows with their keys: an Arrow array of type large_binary and a structured array of numbers."""
+
+    keys: Any
+    rows: NDArray[np.void]
+
+    @staticmethod
+    def of(
+        keys: Any,
+        *,
+        create: Any = UNKNOWN,
+        mod: Any = UNKNOWN,
+        version: Any = UNKNOWN,
+        offset: Any,
+        length: Any,
+        encoding: int = 0,
+        deleted: Any = False,
+    ) -> KeyedRows:
+        """Put columns together; each is an array or one number for all rows."""
+        rows = np.empty(len(keys), dtype=_ROW)
+        rows["create"], rows["mod"], rows["version"] = create, mod, version
+        rows["offset"], rows["length"], rows["encoding"], rows["deleted"] = offset, length, encoding, deleted
+        return KeyedRows(keys, rows)
+
+    def __len__(self) -> int:
+        """How many rows."""
+        return len(self.rows)
+
+    def newest(self) -> KeyedRows:
+        """Return the row of the greatest mod revision of each key, sorted by key; of equals the last one given."""
+        count = len(self.rows)
+        if not count:
+            return self
+        order = pc.sort_indices(self.keys).to_numpy()  # stable
+        keys = self.keys.take(pa.array(order))
+        last = np.ones(count, dtype=bool)
+        last[:-1] = pc.not_equal(keys.slice(0, count - 1), keys.slice(1)).to_numpy(zero_copy_only=False)
+        mod = self.rows["mod"][order]
+        if (~last[:-1] & (mod[:-1] > mod[1:])).any():
+            group = np.cumsum(last) - last
+            again = np.lexsort((mod, group))  # stable; keys are equal inside a group, so they stay as they are
+            order = order[again]
+        if last.all():
+            return KeyedRows(keys, self.rows[order])
+        return KeyedRows(keys.filter(pa.array(last)), self.rows[order[last]])
+
+    def alive(self) -> KeyedRows:
+        """Return the rows that are no deletions."""
+        deleted = self.rows["deleted"]
+        if not deleted.any():
+            return self
+        return KeyedRows(self.keys.filter(pa.array(~deleted)), self.rows[~deleted])
+
+
+class LiveTableWriter:
+    """Writes a live table (`auditor.tables.LIVE_KEYS`) batch by batch; rows come in their final order.
+
+    Args:
+        number: Position of the dump among the inputs, the `source` column.
+    """
+
+    def __init__(self, path: Path, number: int) -> None:
+        self.path = path
+        self.rows = 0
+        self._number = number
+        self._sink = pa.OSFile(str(path), "wb")
+        self._writer = pa.ipc.new_file(self._sink, LIVE_KEYS)
+
+    def write(self, batch: KeyedRows) -> None:
+        """Append rows; their keys together are below 2 GiB."""
+        if not len(batch):
+            return
+        rows = batch.rows
+
+        def known(name: str) -> Any:
+            column = rows[name]
+            return pa.array(column, mask=column == UNKNOWN)
+
+        columns = [
+            pa.array(np.full(len(rows), self._number, dtype=np.int32)),
+            batch.keys.cast(pa.binary()),
+            known("create"),
+            known("mod"),
+            known("version"),
+            pa.array(rows["offset"]),
+            pa.array(rows["length"]),
+            pa.array(rows["encoding"]),
+        ]
+        self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=LIVE_KEYS))
+        self.rows += len(rows)
+
+    def close(self) -> None:
+        """Finish the file; without this it cannot be opened."""
+        self._writer.close()
+        self._sink.close()
+
+
+class _Run:
+    """Rows sorted by key, each key once, parked in three files: keys, where they end, numbers."""
+
+    def __init__(self, stem: Path, tier: int) -> None:
+        self.tier = tier
+        self.paths = [stem.with_suffix(suffix) for suffix in (".keys", ".ends", ".rows")]
+        self._files: list[BinaryIO] = [path.open("wb") for path in self.paths]
+        self._files[1].write(bytes(8))
+        self._end = 0
+        self.ends: I64 = np.zeros(1, dtype=np.int64)
+        self.keys: Any = b""
+        self._rows: NDArray[np.void] = np.empty(0, dtype=_ROW)
+        self._array: Any = None
+
+    def write(self, batch: KeyedRows) -> None:
+        keys = batch.keys
+        offsets = np.frombuffer(keys.buffers()[1], dtype=np.int64)[keys.offset : keys.offset + len(keys) + 1]
+        first, last = int(offsets[0]), int(offsets[-1])
+        data = keys.buffers()[2]
+        if data is not None:
+            self._files[0].write(memoryview(data)[first:last])
+        self._files[1].write((offsets[1:] - first + self._end).tobytes())
+        self._files[2].write(batch.rows.tobytes())
+        self._end += last - first
+
+    def close(self) -> None:
+        """Stop writing and map what was written."""
+        for stream in self._files:
+            stream.close()
+        self.keys = map_file(self.paths[0])
+        ends = map_file(self.paths[1])
+        self.ends = np.frombuffer(ends, dtype=np.int64)
+        self._rows = np.frombuffer(map_file(self.paths[2]), dtype=_ROW)
+        buffers = [None, pa.py_buffer(ends), pa.py_buffer(self.keys)]
+        self._array = pa.Array.from_buffers(pa.large_binary(), len(self.ends) - 1, buffers)
+
+    def __len__(self) -> int:
+        return len(self.ends) - 1
+
+    def __getitem__(self, row: int) -> bytes:
+        key: bytes = self.keys[int(self.ends[row]) : int(self.ends[row + 1])]
+        return key
+
+    def weight(self) -> int:
+        return int(self.ends[-1]) + _ROW_WEIGHT * len(self)
+
+    def samples(self, step: int) -> list[bytes]:
+        """Return keys that stand about `step` of weight apart."""
+        weights = self.ends[1:] + _ROW_WEIGHT * np.arange(1, len(self) + 1)
+        at = np.unique(np.searchsorted(weights, np.arange(step, self.weight(), step)))
+        return [self[row] for row in at.tolist()]
+
+    def slice(self, start: int, stop: int) -> tuple[Any, NDArray[np.void]]:
+        return self._array.slice(start, stop - start), self._rows[start:stop]
+
+    def remove(self) -> None:
+        self._array, self._rows, self.ends, self.keys = None, np.empty(0, dtype=_ROW), np.zeros(1, np.int64), b""
+        for path in self.paths:
+            path.unlink()
+
+
+class NewestPerKey:
+    """Collects rows in any order and writes the live table: the newest row of each key, unless that is a deletion.
+
+    Args:
+        workdir: Where to park batches; nothing is left there.
+        number: Position of the dump among the inputs.
+    """
+
+    def __init__(self, workdir: Path, number: int) -> None:
+        self.workdir = workdir
+        self.number = number
+        self._held: KeyedRows | None = None
+        self._runs: list[_Run] = []
+        self._made = 0
+
+    def add(self, batch: KeyedRows) -> None:
+        """Take rows; of two with the same key and mod revision the one added later counts."""
+        batch = batch.newest()
+        if not len(batch):
+            return
+        if self._held is None and not self._runs:
+            self._held = batch
+            return
+        if self._held is not None:
+            self._park(self._held)
+            self._held = None
+        self._park(batch)
+
+    def finish(self, path: Path) -> int:
+        """Write the live table and return how many rows it has."""
+        writer = LiveTableWriter(path, self.number)
+        if self._held is not None:
+            writer.write(self._held.alive())
+        for batch in self._merge(self._runs):
+            writer.write(batch.alive())
+        writer.close()
+        for run in self._runs:
+            run.remove()
+        self._held, self._runs = None, []
+        return writer.rows
+
+    def _new_run(self, tier: int) -> _Run:
+        self._made += 1
+        return _Run(self.workdir / f"keys-{self.number:03d}-{self._made:05d}", tier)
+
+    def _park(self, batch: KeyedRows) -> None:
+        run = self._new_run(0)
+        run.write(batch)
+        run.close()
+        self._runs.append(run)
+        while len(self._runs) >= _RUNS_PER_TIER and self._runs[-_RUNS_PER_TIER].tier == self._runs[-1].tier:
+            self._fold(self._runs[-_RUNS_PER_TIER:])
+
+    def _fold(self, runs: list[_Run]) -> None:
+        """Put the last runs together to one, so that there are never many."""
+        folded = self._new_run(runs[-1].tier + 1)
+        first = len(runs) == len(self._runs)
+        for batch in self._merge(runs):
+            folded.write(batch.alive() if first else batch)  # deletions still hide rows of older runs
+        folded.close()
+        self._runs[-len(runs) :] = [folded]
+        for run in runs:
+            run.remove()
+
+    @staticmethod
+    def _merge(runs: list[_Run]) -> Iterator[KeyedRows]:
+        """Yield the newest rows of some runs in key order."""
+        if not runs:
+            return
+        step = max(1, _PART_BYTES // (2 * len(runs)))
+        marks = sorted(key for run in runs for key in run.samples(step))[len(runs) - 1 :: len(runs)]
+        starts = [0] * len(runs)
+        for mark in [*marks, None]:
+            stops = [
+                len(run) if mark is None else bisect_right(run, mark, start)
+                for run, start in zip(runs, starts, strict=True)
+            ]
+            parts = [
+                run.slice(start, stop) for run, start, stop in zip(runs, starts, stops, strict=True) if stop > start
+            ]
+            starts = stops
+            if parts:
+                keys = pa.concat_arrays([keys for keys, _ in parts])
+                yield KeyedRows(keys, np.concatenate([rows for _, rows in parts])).newest()
