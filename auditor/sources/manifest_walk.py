@@ -20,7 +20,7 @@ import orjson
 from auditor.golang import jsontext
 from auditor.sources.json_stream import Bytes, Layout, array_items, layout, skip_space, value_end
 from auditor.sources.manifest_rows import Header, ManifestRows, header_of, read_header
-from auditor.sources.plan import Damage
+from auditor.sources.plan import DamageLog
 from auditor.sources.yaml import Chunk, YamlError, yaml_chunks, yaml_to_json
 
 __all__ = ["ManifestWalk", "NeedsSpool", "Sink", "Spans", "Spool"]
@@ -133,7 +133,7 @@ class ManifestWalk:
 
     def __init__(self, sink: Sink) -> None:
         self.sink = sink
-        self.damage: list[Damage] = []
+        self.damage = DamageLog()
         self.notes: list[str] = []
         self.format = ""
         self.tables = 0
@@ -146,7 +146,7 @@ class ManifestWalk:
         """Read all of it: JSON values one after another, else YAML."""
         start = skip_space(data, 3 if data[:3] == b"\xef\xbb\xbf" else 0)
         first = data[start : start + 1]
-        if first in (b"{", b"[") and self._starts_as_json(data, start):
+        if self._starts_as_json(data, start) if first in (b"{", b"[") else _talks_first(data, start):
             with memoryview(data) as view:
                 self._json(data, view, start)
             one_each = self.lines == self.objects + self.tables and not self.lists
@@ -247,10 +247,8 @@ class ManifestWalk:
             self._items(data, view, parts, kind, api_version, 0)
             if parts.broken:
                 where = f"{kind or 'List'} at byte {at}"
-                self.damage.append(
-                    Damage(
-                        where, f"{parts.broken} (byte {parts.end}); {len(parts.items) // 2} items before it were read"
-                    )
+                self.damage.add(
+                    where, f"{parts.broken} (byte {parts.end}); {len(parts.items) // 2} items before it were read"
                 )
                 return len(data)
             return parts.end
@@ -272,7 +270,7 @@ class ManifestWalk:
         self._items(data, view, parts, "List", "", 0)
         if parts.broken:
             reason = f"{parts.broken} (byte {parts.end}); {len(items) // 2} items before it were read"
-            self.damage.append(Damage(f"array at byte {at}", reason))
+            self.damage.add(f"array at byte {at}", reason)
             return len(data)
         return parts.end
 
@@ -298,7 +296,7 @@ class ManifestWalk:
             end -= 1
         if header is not None and header.kind == "Table" and header.apiVersion.startswith("meta.k8s.io/"):
             self.tables += 1
-            self.damage.append(Damage(f"Table at byte {start}", PRINTED))
+            self.damage.add(f"Table at byte {start}", PRINTED)
             return
         if header is not None and header.kind.endswith("List") and not header.name and depth < MAX_NESTED_LISTS:
             parts = layout(data, start)
@@ -336,7 +334,7 @@ class ManifestWalk:
                 self._chunk(Chunk(chunk.text, chunk.offset, chunk.line + above), number)
         except YamlError as error:
             where = f"line {above + last + 1} or later"
-            self.damage.append(Damage(where, f"{error.found}; nothing from there on was read"))
+            self.damage.add(where, f"{error.found}; nothing from there on was read")
 
     def _chunk(self, chunk: Chunk, number: int) -> None:
         text = chunk.text
@@ -369,7 +367,7 @@ class ManifestWalk:
 
     def _damaged(self, where: str, error: YamlError, above: int) -> None:
         reason = absolute_lines(error.found.removeprefix("error converting YAML to JSON: "), above)
-        self.damage.append(Damage(where, reason))
+        self.damage.add(where, reason)
 
     def _value(self, value: Any, inherited: dict[str, str], depth: int) -> None:
         """Give one decoded value to the sink, or its items where it is a list."""
@@ -389,7 +387,7 @@ class ManifestWalk:
             header = header_of(value) or header
         if header.kind == "Table" and header.apiVersion.startswith("meta.k8s.io/"):
             self.tables += 1
-            self.damage.append(Damage("Table", PRINTED))
+            self.damage.add("Table", PRINTED)
             return
         items = value.get("items")
         if header.kind.endswith("List") and not header.name and type(items) is list and depth < MAX_NESTED_LISTS:
@@ -400,6 +398,14 @@ class ManifestWalk:
             return
         self.objects += 1
         self.sink.value(value)
+
+
+_TALK = re.compile(rb"(?!---|#|%)[^\n]+\n\{[ \t]*\"")
+
+
+def _talks_first(data: Bytes, start: int) -> bool:
+    """Tell lines of JSON behind one line of something else, e.g. a warning that went to the same file."""
+    return _TALK.match(data, start) is not None
 
 
 _PREAMBLE = re.compile(rb"\A(?:[ \t]*(?:(?:#|---)[^\n]*)?\n)*")

@@ -22,7 +22,7 @@ from auditor.errors import DamagedDump, SourceError, UnknownDump
 from auditor.sources.file_view import map_file
 from auditor.sources.manifest_rows import ManifestRows
 from auditor.sources.manifest_walk import PRINTED, ManifestWalk, NeedsSpool, Spans, Spool
-from auditor.sources.plan import Damage, SourcePlan
+from auditor.sources.plan import DamageLog, SourcePlan
 
 __all__ = ["MANIFEST_SUFFIXES", "looks_like_manifests", "manifest_files", "open_directory", "open_manifests"]
 
@@ -56,6 +56,8 @@ def looks_like_manifests(head: bytes) -> str | None:
         return None
     if _TYPE_META.search(text) or (re.match(rb"\{\s*(?:apiVersion|kind)\s*:", text)):
         return "yaml"
+    if re.search(rb"^\{\s*\"", text, re.MULTILINE):
+        return "json"
     first = text.split(b"\n", 1)[0]
     return "yaml" if first.startswith(b"---") and _YAML_KEY.search(text) else None
 
@@ -102,8 +104,7 @@ def _refuse_empty(name: str, walk: ManifestWalk) -> None:
         return
     if walk.tables:
         raise UnknownDump(name, "the output of a printer (kind: Table)", "Kubernetes objects", PRINTED)
-    if walk.damage:
-        first = walk.damage[0]
+    for first in walk.damage.records():
         raise DamagedDump(name, f"{first.where}: {first.reason}", "Kubernetes objects as JSON or YAML")
 
 
@@ -154,7 +155,7 @@ def open_manifests(path: str, data_file: Path, *, number: int, workdir: Path, sh
         is_export=True,
         live=str(live),
         rows=rows.write(live),
-        damage=tuple(walk.damage),
+        damage=walk.damage.records(),
         notes=(*notes, *walk.notes),
     )
 
@@ -226,7 +227,7 @@ class _Folder:
         self.root = root
         self.rows = ManifestRows(number)
         self.spool = Spool(self.rows, file)
-        self.damage: list[Damage] = []
+        self.damage = DamageLog()
         self.notes: list[str] = []
         self.formats: set[str] = set()
         self.digest = hashlib.sha256()
@@ -237,12 +238,13 @@ class _Folder:
             digest = _digest(path)
             data = _text_of(path)
         except (SourceError, OSError) as error:
-            self.damage.append(Damage(name, str(getattr(error, "found", error))))
+            self.damage.add(name, str(getattr(error, "found", error)))
             return
         self.digest.update(f"{name}\0{digest}\n".encode())
         walk = ManifestWalk(self.spool)
         walk.walk(data)
-        self.damage.extend(Damage(f"{name}: {damage.where}", damage.reason) for damage in walk.damage)
+        for damage in walk.damage.records():
+            self.damage.add(f"{name}: {damage.where}", damage.reason)
         if walk.objects:
             self.formats.add(walk.format)
 
@@ -298,6 +300,6 @@ def open_directory(path: Path, *, number: int, workdir: Path) -> SourcePlan:
         is_export=True,
         live=str(live),
         rows=folder.rows.write(live),
-        damage=tuple(folder.damage),
+        damage=folder.damage.records(),
         notes=tuple(folder.notes),
     )

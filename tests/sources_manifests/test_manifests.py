@@ -153,6 +153,7 @@ BROKEN = {
     "a last line cut short": (lines(*PAIR) + '{"apiVersion":"v1","ki', [b'{"apiVersion":"v1","ki']),
     "a brace too many": (lines(thing("b")) + '{"a":1}}\n' + lines(thing("a")), [b"}"]),
     "text between": (lines(thing("b")) + "error: connection lost\n" + lines(thing("a")), [b"error: connection lost"]),
+    "a warning first": ("Warning: v1 is deprecated\n" + lines(*PAIR), [b"Warning: v1 is deprecated"]),
     "scalars": (lines(thing("b"), 1, "x", thing("a")), [b"1", b'"x"']),
     "trailing comma in a line": (lines(thing("b")) + '{"a":1,}\n' + lines(thing("a")), [b'{"a":1,}']),
     "printed object without end": (
@@ -262,6 +263,13 @@ def test_a_broken_yaml_document_is_damage_with_its_line_in_the_file(opened):
     assert plan.damage[0].reason == "yaml: line 5: did not find expected node content"
 
 
+def test_of_very_much_damage_the_first_is_listed(opened):
+    plan = opened("kind: A\n" + "---\nx: [\n" * 1100)
+    assert plan.rows == 1
+    assert len(plan.damage) == 1001
+    assert "100 more" in plan.damage[-1].reason
+
+
 def test_reading_ends_at_a_bad_separator_and_says_so(opened):
     plan = opened("kind: A\n---\nkind: B\n--- oops\nkind: C\n")
     assert [one["kind"] for one in objects(plan)] == ["A"]
@@ -320,6 +328,7 @@ HEADS = [
     (b"---\nfoo: bar\n", "yaml"),
     ("kind: A\n".encode("utf-16"), "yaml"),
     ('{"kind":"A"}'.encode("utf-16"), "json"),
+    (b'Warning: v1 is deprecated\n{"kind":"A"}\n', "json"),
     (b"", None),
     (b"hello\n", None),
     (b"<html>\n<p>kind: A</p>\n", None),
