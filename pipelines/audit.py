@@ -55,6 +55,7 @@ class ShardResult:
     stored: Counter[tuple[str, str]] = field(default_factory=Counter)
     unevaluated: Counter[tuple[str, str]] = field(default_factory=Counter)
     proven: Counter[tuple[str, str, bool]] = field(default_factory=Counter)
+    valid: Counter[tuple[str, str]] = field(default_factory=Counter)
     out_of_scope: int = 0
     lost: str = ""
 
@@ -98,6 +99,8 @@ class ShardAuditor:
         self.definitions: dict[str, CustomResourceDefinition | str] = {}
         self.programs: dict[tuple[str, str], AuditProgram] = {}
         self.sources: dict[int, tuple[Any, Any]] = {}
+        self.decoded: Any = None
+        self.counted: dict[tuple[str, str], tuple[int, int]] = {}
         self.since_collect = 0
 
     # ---- definitions and programs
@@ -128,6 +131,7 @@ class ShardAuditor:
 
     def judge(self, definition: CustomResourceDefinition, data: bytes) -> list[tuple[AuditedObject, bool]]:
         """Return (audited, needs_webhook) for each version that was asked for."""
+        decoded, self.decoded = self.decoded, None
         at = self.plan.options.at
         storage = definition.storage_version
         fallback = storage.name if storage is not None else next(iter(definition.versions))
@@ -139,7 +143,7 @@ class ShardAuditor:
             return [self.at_version(definition, own or fallback, data)]
         if at != "storage":
             return [self.at_version(definition, at if at in definition.versions else fallback, data)]
-        audited, webhook = self.at_version(definition, fallback, data)
+        audited, webhook = self.at_version(definition, fallback, data, decoded)
         own = audited.stored_version
         if audited.unreadable is not None and own in definition.versions and own != fallback:
             second, _ = self.at_version(definition, own, data)
@@ -147,9 +151,11 @@ class ShardAuditor:
                 return [(second, webhook)]
         return [(audited, webhook)]
 
-    def at_version(self, definition: CustomResourceDefinition, version: str, data: bytes) -> tuple[AuditedObject, bool]:
+    def at_version(
+        self, definition: CustomResourceDefinition, version: str, data: bytes, decoded: Any = None
+    ) -> tuple[AuditedObject, bool]:
         """Return (audited, whether only a webhook could have read it) at one version."""
-        audited = self.program(definition, version).audit(data)
+        audited = self.program(definition, version).audit(data, decoded)
         webhook = audited.unreadable is not None and audited.unreadable.reason.startswith(NEEDS_WEBHOOK)
         return audited, webhook
 
@@ -157,10 +163,18 @@ class ShardAuditor:
 
     def classify_export(self, data: bytes) -> tuple[str, DefinitionEntry | None, tuple[Any, ...], str | None]:
         """Tell what an exported object is from its own header."""
+        document: Any
         try:
-            document = jsontext.decode_object(data)
-        except jsontext.GoJsonError as error:
-            return "unreadable", None, (None, None, None, None), str(error)
+            document = decoded = orjson.loads(data)  # handed on, so that a value is decoded once
+            if type(document) is not dict:
+                raise orjson.JSONDecodeError("no object", "", 0)  # noqa: TRY301 - the exact decoder names it
+        except orjson.JSONDecodeError:
+            decoded = None
+            try:
+                document = jsontext.decode_object(data)
+            except jsontext.GoJsonError as error:
+                return "unreadable", None, (None, None, None, None), str(error)
+        self.decoded = decoded
         api, kind = document.get("apiVersion"), document.get("kind")
         metadata = document.get("metadata")
         metadata = metadata if isinstance(metadata, dict) else {}
@@ -312,6 +326,8 @@ class _ShardWriter:
             for finding in audited.findings:
                 self.finding_row(row, audited, finding, deleting)
                 self.result.findings[(kind, finding.check, _plain_path(finding.field), finding.type)] += 1
+            if status == "valid":
+                self.result.valid[(definition.name, audited.audited_version or "")] += 1
             if audited.unevaluated_rules:
                 self.result.unevaluated[(definition.name, audited.audited_version or "")] += 1
         stored = judged[0][0].stored_version
@@ -425,6 +441,13 @@ class _ShardWriter:
         self.result.lost = self.result.lost or f"{row.text_key or offset}: {reason}"
 
     def finish(self) -> ShardResult:
+        """Write the part files; return the counts."""
+        for (name, version), program in self.owner.programs.items():
+            before = self.owner.counted.get((name, version), (0, 0))
+            now = (program.proven, program.total)
+            self.result.proven[(name, version, True)] += now[0] - before[0]
+            self.result.proven[(name, version, False)] += (now[1] - now[0]) - (before[1] - before[0])
+            self.owner.counted[(name, version)] = now
         name = f"part-{self.result.number:05d}.parquet"
         write_parquet(self.objects.table(), self.owner.parts / "objects" / name)
         if len(self.found):

@@ -155,9 +155,10 @@ def _explain(manifest: dict[str, Any], kind: str) -> str:
         name = f"{entry['kind']}.{entry['group']}".lower()
         if wanted in (name, entry["kind"].lower(), entry["crd"].lower()):
             total = entry["proven"] + entry["not_proven"]
+            share = 100 * entry["proven"] / entry["valid"] if entry["valid"] else 0.0
             lines.append(
-                f"{entry['crd']} {entry['version']}: the generated program proved {entry['proven']} of {total} objects "
-                f"({100 * entry['proven'] / total:.1f} %); {entry['valid']} are valid"
+                f"{entry['crd']} {entry['version']}: {total} objects, {entry['valid']} valid; the generated program alone "
+                f"proved {entry['proven']} ({share:.1f} % of the valid)"
             )
     return "\n".join(lines) or f"no object of a kind {kind} was audited"
 

@@ -34,7 +34,7 @@ def merge(results: Iterable[ShardResult]) -> ShardResult:
         total.rows += result.rows
         total.bytes += result.bytes
         total.out_of_scope += result.out_of_scope
-        for name in ("statuses", "impacts", "findings", "stored", "unevaluated", "proven"):
+        for name in ("statuses", "impacts", "findings", "stored", "unevaluated", "proven", "valid"):
             getattr(total, name).update(getattr(result, name))
         for kind, first in result.breaking.items():
             known = total.breaking.get(kind)
@@ -99,6 +99,24 @@ def _by_kind(total: ShardResult) -> list[dict[str, Any]]:
     for kind, (key, reason, impact) in total.breaking.items():
         kinds[kind]["breaking"] = {"key": key, "reason": reason, "impact": impact}
     return list(kinds.values())
+
+
+def _programs(plan: Plan, total: ShardResult) -> list[dict[str, Any]]:
+    """Say for each version how many objects its generated program proved valid, and how many are valid."""
+    entries = {entry.name: entry for entry in plan.entries}
+    return [
+        {
+            "crd": name,
+            "group": entries[name].group,
+            "kind": entries[name].kind,
+            "version": version,
+            "proven": total.proven[(name, version, True)],
+            "not_proven": total.proven[(name, version, False)],
+            "valid": total.valid[(name, version)],
+        }
+        for name, version in sorted({key[:2] for key in total.proven})
+        if name in entries and total.proven[(name, version, True)] + total.proven[(name, version, False)]
+    ]
 
 
 def write_manifest(
@@ -168,6 +186,7 @@ def write_manifest(
             {"what": "x-kubernetes-validations", "crd": name, "version": version, "objects": count}
             for (name, version), count in sorted(total.unevaluated.items())
         ],
+        "programs": _programs(plan, total),
         "lost": total.lost.splitlines(),
     }
     (folder / MANIFEST).write_bytes(orjson.dumps(manifest, option=orjson.OPT_INDENT_2) + b"\n")

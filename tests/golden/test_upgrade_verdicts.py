@@ -1,6 +1,6 @@
 """Create verdicts over the golden snapshot, key by key, beside what the real server answered.
 
-The harness that asked the server renamed each object to NAME-dr, dropped what a server sets (uid, resourceVersion,
+The harness that asked the server named each object NAME-dr (NAME from the key), in the namespace of the key, dropped what a server sets (uid, resourceVersion,
 creationTimestamp, managedFields, generation, ...) and the status where it is a subresource, and sent that as a create. The
 same is done here to our read. Keys that still differ stand in upgrade-verdicts.json with the reason; a test fails when one
 of them starts to agree, or a new one appears. Versions with validation rules are compared where the server's answer shows
@@ -51,10 +51,12 @@ def has_rules(node):
     return isinstance(node, list) and any(has_rules(child) for child in node)
 
 
-def prepared(obj, *, has_status):
-    """Return the object as the harness sent it."""
+def prepared(obj, row, *, has_status):
+    """Return the object as the harness sent it, and as the server then completed it from the request."""
     out = {**obj, "metadata": {k: v for k, v in obj.get("metadata", {}).items() if k not in SERVER_SET}}
-    out["metadata"]["name"] = f"{out['metadata'].get('name', '')}-dr"
+    out["metadata"]["name"] = f"{row['name']}-dr"
+    if row.get("namespace") and not out["metadata"].get("namespace"):
+        out["metadata"]["namespace"] = row["namespace"]
     if has_status:
         out.pop("status", None)
     return out
@@ -75,7 +77,7 @@ def compare(catalog, values):
             if read.unreadable is not None or answer["code"] not in (201, 422):
                 continue
             has_status = definition.versions[version].has_status
-            sent = jsontext.encode(prepared(read.object, has_status=has_status)).encode()
+            sent = jsontext.encode(prepared(read.object, row, has_status=has_status)).encode()
             ours = auditor.audit_object(catalog, sent, resource=row["crd"], version=version)
             found = Counter((f.field, f.type, f.message.removeprefix(f"{f.field}: ")) for f in ours.findings)
             yield row["key"], version, found, causes(answer), bool(ours.unevaluated_rules)

@@ -195,7 +195,7 @@ def test_scope_counts_what_it_leaves_out(tmp_path):
     assert manifest["counts"]["rows"] + manifest["counts"]["out_of_scope"] == manifest["counts"]["keys"]
 
 
-@pytest.mark.slow()
+@pytest.mark.slow
 def test_interrupt_leaves_no_process_and_no_half_report(tmp_path):
     lines = []
     for number in range(60_000):
