@@ -263,6 +263,7 @@ class _ShardWriter:
     def add(self, key: bytes | None, revisions: tuple[Any, ...], data: bytes, offset: int, length: int) -> None:
         """Classify one live key and write its rows."""
         owner = self.owner
+        owner.decoded = None
         row = _RowHead(key, revisions, data, offset, length)
         entry: DefinitionEntry | None
         if key is None:

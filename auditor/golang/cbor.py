@@ -1,6 +1,6 @@
 """CBOR as the API server reads stored values: one self-described item to the values that JSON has.
 
-Integers beyond int64 are refused, floats stay floats, byte strings become base64 text, keys are text or byte strings,
+Integers beyond int64 are refused, floats stay floats, byte strings become text (after a tag 21 to 23: base64url, base64, hex), keys are text or byte strings,
 simple values other than false, true and null are refused. Lengths may be indefinite.
 Source: apimachinery pkg/runtime/serializer/cbor/internal/modes/decode.go (the mode); golden data (what it answers).
 """
@@ -143,7 +143,8 @@ def _text(data: bytes) -> str:
 
 
 def _plain(value: Any) -> Any:
-    return base64.b64encode(value).decode() if type(value) is bytes else value
+    """Return a byte string as the text that its bytes are; those that are no UTF-8 become U+FFFD when printed."""
+    return value.decode("utf-8", "replace") if type(value) is bytes else value
 
 
 def decode(data: bytes) -> Any:
