@@ -1,0 +1,213 @@
+"""The values that field selectors see: what is under the selectable fields of a version, printed as Go prints it.
+
+A path is evaluated by a JSONPath engine whose syntax is not quite that by which definitions are checked, so that odd
+property names fail or mean something else. A path that does not parse breaks every query on its version, not just its
+own field.
+
+Source: apiextensions-apiserver pkg/registry/customresource/strategy.go (selectableFields); client-go util/jsonpath.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from auditor.errors import SelectorError
+from auditor.golang.text import display
+
+if TYPE_CHECKING:
+    from auditor.crds.definition import CrdVersion
+    from auditor.model import JsonObject
+
+__all__ = ["IndexValue", "selectable", "selectable_values"]
+
+IndexValue = bool | int | str | None
+"""A value as the index keeps it beside its text; None where it is absent or of a type that cannot be selected by."""
+
+
+class _Step(NamedTuple):
+    """One step of a path: a key, all of them, or something that yields itself or fails."""
+
+    kind: str
+    value: Any = None
+
+
+_TERMINATORS: Final = frozenset(" \t\r\n.,[]$@{}")
+_NUMBER = re.compile(r"[+-]?[0-9.]*")
+
+
+def selectable(version: CrdVersion, obj: JsonObject, namespaced: bool) -> dict[str, str]:
+    """Return what field selectors on a version see of an object.
+
+    Args:
+        version: Whose selectable fields count.
+        obj: The object after the read at that version.
+        namespaced: Whether its kind is.
+    Returns:
+        Label to text; metadata.name first. An absent or null field is the empty text.
+    Raises:
+        SelectorError: Selectors on this version fail for this object, or altogether; `found` is the server's text.
+    """
+    seen: dict[str, str] = _identity(obj, namespaced=namespaced)
+    for path in version.selectable_fields:
+        value = _find(path, obj)
+        seen.setdefault(path.removeprefix("."), "" if value is None else display(value))
+    return seen
+
+
+def selectable_values(version: CrdVersion, obj: JsonObject) -> dict[str, IndexValue]:
+    """Return the typed values of the selectable fields of a version, by label.
+
+    Floats without fraction are integers here; values that no selectable type has are None.
+
+    Raises:
+        SelectorError: As `selectable`.
+    """
+    return {path.removeprefix("."): _typed(_find(path, obj)) for path in version.selectable_fields}
+
+
+def _identity(obj: JsonObject, *, namespaced: bool) -> dict[str, str]:
+    metadata = obj.get("metadata")
+    metadata = metadata if type(metadata) is dict else {}
+    names = ("name", "namespace") if namespaced else ("name",)
+    return {f"metadata.{name}": _text(metadata.get(name)) for name in names}
+
+
+def _text(value: Any) -> str:
+    return value if type(value) is str else ""
+
+
+def _typed(value: Any) -> IndexValue:
+    if type(value) is float:
+        return int(value) if value.is_integer() and -(2**63) <= value < 2**63 else None
+    return value if type(value) in (str, int, bool) else None
+
+
+def _find(path: str, obj: JsonObject) -> Any:
+    try:
+        steps = _parse(path)
+    except ValueError as error:
+        raise SelectorError(path, f"unexpected error parsing jsonPath: {error}") from None
+    found: list[Any] = [obj]
+    for step in steps:
+        if step.kind == "key":
+            found = [one[step.value] for one in found if type(one) is dict and step.value in one]
+        elif step.kind == "all":
+            found = [child for one in found for child in _children(one)]
+        elif step.kind == "below":
+            found = _descendants(found)
+        elif step.kind == "value":
+            found = [step.value] * len(found)
+        elif step.kind == "text":
+            found = [step.value]
+        else:
+            raise SelectorError(path, f"unexpected error finding value with jsonPath: {step.value}")
+    if len(found) > 1:
+        raise SelectorError(path, "unexpectedly received more than one JSON path result")
+    return found[0] if found else None
+
+
+def _children(value: Any) -> list[Any]:
+    if type(value) is dict:
+        return list(value.values())
+    if type(value) is str:
+        return list(value.encode("utf-8", "surrogatepass"))  # Go's strings are made of bytes
+    return value if type(value) is list else []
+
+
+def _descendants(values: list[Any]) -> list[Any]:
+    """Return the values and everything below them that is made of parts, in no order."""
+    found: list[Any] = []
+    todo = list(values)
+    while todo:
+        value = todo.pop()
+        children = _children(value)
+        if children:
+            found.append(value)
+            todo.extend(children)
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _parse(path: str) -> tuple[_Step, ...]:
+    """Return the steps of a path.
+
+    Raises:
+        ValueError: It does not parse; with Go's text. Brackets, which no stored definition holds, count as such.
+    """
+    steps: list[_Step] = []
+    at = 0
+    while at < len(path):
+        letter = path[at]
+        if letter in " @$":
+            at += 1
+        elif letter == ".":
+            if path.startswith("..", at):
+                if steps and steps[-1].kind == "below":
+                    raise ValueError("invalid multiple recursive descent")
+                steps.append(_Step("below"))
+                at += 1
+                if not (path[at + 1 : at + 2].isalnum() or path.startswith("_", at + 1)):
+                    at += 1
+                    continue
+            at, name = _field(path, at + 1)
+            steps.append(_Step("all") if name == "*" else _Step("key", name.replace("\\", "")))
+        elif letter in "\"'":
+            at, text = _quoted(path, at)
+            steps.append(_Step("text", text))
+        elif letter in "+-" or letter.isdecimal():
+            at = _number(path, at, steps)
+        elif letter == "_" or letter.isalpha():
+            at = _identifier(path, at, steps)
+        elif letter in "\r\n":
+            raise ValueError("unclosed action")
+        elif letter == "[":
+            raise ValueError("array notation is not evaluated")
+        else:
+            shown = f" '{letter}'" if letter.isprintable() else ""
+            raise ValueError(f"unrecognized character in action: U+{ord(letter):04X}{shown}")
+    return tuple(steps)
+
+
+def _field(path: str, at: int) -> tuple[int, str]:
+    start = at
+    while at < len(path) and path[at] not in _TERMINATORS:
+        at += 2 if path[at] == "\\" else 1
+    if at > len(path):  # a backslash at the end takes the closing brace with it
+        raise ValueError("unclosed action")
+    return at, path[start:at]
+
+
+def _quoted(path: str, at: int) -> tuple[int, str]:
+    quote, start = path[at], at + 1
+    while True:
+        end = path.find(quote, at + 1)
+        if end < 0 or "\n" in path[start:end]:
+            raise ValueError("unterminated quoted string")
+        if path[end - 1] != "\\":
+            return end + 1, path[start:end].replace(f"\\{quote}", quote)
+        at = end
+
+
+def _number(path: str, at: int, steps: list[_Step]) -> int:
+    match = _NUMBER.match(path, at)
+    assert match is not None
+    text = match[0]
+    try:
+        steps.append(_Step("value", float(text) if "." in text else int(text)))
+    except ValueError:
+        raise ValueError(f"cannot parse number {text}") from None
+    return match.end()
+
+
+def _identifier(path: str, at: int, steps: list[_Step]) -> int:
+    start = at
+    while at < len(path) and path[at] not in _TERMINATORS:
+        at += 1
+    name = path[start:at]
+    if name in ("true", "false"):
+        steps.append(_Step("value", name == "true"))
+    else:
+        steps.append(_Step("error", f"unrecognized identifier {name}"))
+    return at

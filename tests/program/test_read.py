@@ -1,0 +1,202 @@
+"""The storage read against the reference data: every vector, every key of the golden cluster, every damaged value."""
+
+import base64
+import gzip
+import json
+
+import pytest
+
+from auditor.crds.catalog import CrdCatalog
+from auditor.crds.definition import parse_definition
+from auditor.errors import SelectorError
+from auditor.golang.jsontext import decode
+from auditor.program.read import NO_METADATA, choose_version, read_object
+from auditor.selectors.fields import selectable
+from auditor.sources.yaml import documents
+from tests.shared import shared
+
+# The storage codec reads it, but no server can answer with it (shared/oracle/README.md).
+LISTS = "*unstructured.Unstructured is not a list: no Items field in this object"
+
+
+def same(ours, theirs):
+    """Whether two JSON values are equal, numbers by value but never as booleans."""
+    if isinstance(ours, bool) or isinstance(theirs, bool):
+        return ours is theirs
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        return ours.keys() == theirs.keys() and all(same(one, theirs[key]) for key, one in ours.items())
+    if isinstance(ours, list) and isinstance(theirs, list):
+        return len(ours) == len(theirs) and all(map(same, ours, theirs))
+    return ours == theirs
+
+
+def bytes_of(case):
+    text = case.get("objectText")
+    if text is None:
+        text = json.dumps(case["object"], separators=(",", ":"), ensure_ascii=False)  # keeps 1.0 apart from 1
+    return text.encode("utf-8", "surrogatepass")
+
+
+def go_lines(name):
+    """Lines of NDJSON with the numbers that Go reads."""
+    path = shared(name)
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rb") as stream:
+        return [decode(line) for line in stream]
+
+
+def definitions_of(case, cache={}):  # noqa: B006 - parsed once for all cases
+    if "crd" in case:
+        return [parse_definition(case["crd"])]
+    if case["ref"] not in cache:
+        found = documents(shared(f"corpus/crds/{case['ref']}").read_bytes())
+        cache[case["ref"]] = [parse_definition(one) for one in found if one]
+    return cache[case["ref"]]
+
+
+def audit(case):
+    """Read the object of a case: (result, selectable or None, select error or None)."""
+    definitions = definitions_of(case)
+    data = bytes_of(case)
+    try:
+        obj = decode(data)
+    except ValueError:
+        obj = None
+    head = obj if isinstance(obj, dict) else {}
+    if "resource" in case:
+        definition = next(one for one in definitions if one.resource == case["resource"])
+    else:
+        catalog = CrdCatalog(definitions)
+        group = str(head.get("apiVersion")).partition("/")[0]
+        definition = catalog.by_group_kind(group, head.get("kind")) or definitions[0]
+    if "resource" in case or "version" in case:
+        version = choose_version(definition, obj, case.get("version"))
+    elif len(definition.versions) == 1:
+        version = next(iter(definition.versions))
+    else:
+        version = str(head.get("apiVersion")).partition("/")[2]
+    read = read_object(definition, version, data)
+    if read.object is None:
+        return read, None, None
+    try:
+        return read, selectable(definition.versions[version], read.object, definition.namespaced), None
+    except SelectorError as error:
+        return read, None, error.found
+
+
+def differences(case):
+    expect = case["expect"]
+    read, fields, error = audit(case)
+    if "readError" in expect:
+        return [] if read.unreadable is not None else ["read, though the server cannot"]
+    if read.object is None:
+        return [f"unreadable: {read.unreadable}"]
+    found = []
+    if not same(read.object, expect["object"]):
+        found.append(f"object {json.dumps(read.object)} not {json.dumps(expect['object'])}")
+    if list(read.pruned) != sorted(expect["pruned"] or []):
+        found.append(f"pruned {read.pruned} not {expect['pruned']}")
+    if fields != expect.get("selectable"):
+        found.append(f"selectable {fields} not {expect.get('selectable')}")
+    if error != (expect.get("selectError") or None):
+        found.append(f"select error {error!r} not {expect.get('selectError')!r}")
+    return found
+
+
+def audits(name):
+    return [case for case in go_lines(f"vectors/{name}") if "object" in case or "objectText" in case]
+
+
+@pytest.mark.parametrize("name", ["conformance-audit.jsonl", "conformance-versions.jsonl", "real-audit.jsonl.gz"])
+def test_every_audit_of_the_vectors_reads_as_the_server_reads_it(name):
+    cases = audits(name)
+    assert cases
+    wrong = {case["name"]: found for case in cases if (found := differences(case))}
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("name", ["conformance-audit.jsonl", "conformance-versions.jsonl"])
+def test_reasons_of_unreadable_objects_are_the_servers(name):
+    seen = 0
+    for case in audits(name):
+        reason = case["expect"].get("readError")
+        if reason is None or reason.startswith("unusable CRD"):
+            continue
+        assert audit(case)[0].unreadable == reason
+        seen += 1
+    assert seen > 5
+
+
+def golden_cluster():
+    """Keys, values and definitions of the golden cluster, as its dump holds them."""
+    with gzip.open(shared("golden/upgrade/etcdctl-get.json.gz")) as stream:
+        rows = json.load(stream)["kvs"]
+    values = {base64.b64decode(row["key"]).decode(): base64.b64decode(row.get("value", "")) for row in rows}
+    prefix = "/registry/apiextensions.k8s.io/customresourcedefinitions/"
+    stored = [decode(value) for key, value in values.items() if key.startswith(prefix)]
+    assert {one["apiVersion"] for one in stored} == {"apiextensions.k8s.io/v1beta1"}
+    return values, CrdCatalog.from_documents(stored, stored=True)
+
+
+def golden_difference(read, answer, revision):
+    if answer["code"] != 200:
+        message = answer["body"]["message"]
+        if read.object is not None:
+            return None if message == LISTS else f"read, but the server answered {answer['code']}: {message}"
+        _, found, text = message.partition("object not decodable revision=")
+        reason = text.partition(": ")[2]
+        others = ("conversion webhook", "cbor:")  # the first is ours, the second the library's of the day
+        if found and not reason.startswith(others) and read.unreadable != reason:
+            return f"{read.unreadable!r} not {reason!r}"
+        return None
+    if read.object is None:
+        return f"unreadable: {read.unreadable}"
+    read.object["metadata"]["resourceVersion"] = str(revision)
+    return None if same(read.object, answer["body"]) else f"{read.object} not {answer['body']}"
+
+
+def test_every_key_of_the_golden_cluster_reads_as_its_server_answered():
+    values, catalog = golden_cluster()
+    assert not catalog.broken
+    compared, wrong = 0, {}
+    for line in go_lines("golden/upgrade/expected.ndjson.gz"):
+        if "get" not in line:
+            assert line["note"] == "key does not fit the scope"
+            continue
+        definition = catalog.crds[line["crd"]]
+        assert definition.established
+        assert {version.name for version in definition.served_versions} == set(line["get"])
+        for version, answer in line["get"].items():
+            read = read_object(definition, version, values[line["key"]])
+            difference = golden_difference(read, answer, line["modRevision"])
+            compared += 1
+            if difference is not None:
+                wrong[line["key"], version] = difference
+    assert wrong == {}
+    assert compared > 1200
+
+
+def test_damaged_values_read_or_not_as_a_server_with_nothing_else_in_it():
+    _, catalog = golden_cluster()
+    cases = json.loads(shared("golden/upgrade/unlistable.json").read_text())
+    assert cases
+    for case in cases:
+        _, group, plural, _, _ = case["key"].strip("/").split("/")
+        read = read_object(catalog.crds[f"{plural}.{group}"], "v1", case["value"].encode())
+        answer = case["noWatchCache"]["get"]
+        if answer["code"] == 200:
+            read.object["metadata"]["resourceVersion"] = answer["body"]["metadata"]["resourceVersion"]
+            assert same(read.object, answer["body"]), case["case"]
+        else:
+            assert read.unreadable or answer["message"] == LISTS, case["case"]
+
+
+def test_values_that_crash_the_server_are_unreadable_and_say_so():
+    _, catalog = golden_cluster()
+    cases = json.loads(shared("golden/upgrade/crash-cases.json").read_text())
+    assert cases
+    for case in cases:
+        _, group, plural, _, _ = case["key"].strip("/").split("/")
+        read = read_object(catalog.crds[f"{plural}.{group}"], "v1", base64.b64decode(case["value"]))
+        assert read.unreadable == NO_METADATA
+        assert read.crashes_server
