@@ -111,7 +111,7 @@ class _Reader:
             if type(key) is bytes:
                 key = _text(key)
             if type(key) is not str:
-                raise CborError("cbor: cannot unmarshal a map key that is no string into Go value of type string")
+                raise CborError(f"cbor: cannot unmarshal {_kind_of(key)} into Go value of type string")
             if key in out:
                 raise CborError(f'cbor: found duplicate map key "{key}" at map element index {count}')
             value = self.item(depth + 1)
@@ -133,6 +133,13 @@ class _Reader:
         if info == 31:
             return _BREAK
         raise CborError(f"cbor: simple value {info} is not recognized")
+
+
+def _kind_of(value: Any) -> str:
+    """Name the type of an item as Go's decoder does."""
+    if type(value) is int:
+        return "positive integer" if value >= 0 else "negative integer"
+    return {list: "array", dict: "map"}.get(type(value), "primitives")
 
 
 def _text(data: bytes) -> str:
