@@ -121,7 +121,7 @@ def _coerce(value: Any, schema: StructuralSchema, path: KeyPath, unknown: list[s
             below = properties.get(key)
             if below is not None:
                 if type(child) is dict or type(child) is list:
-                    _coerce(child, below, path.field(key), unknown, drop=drop)
+                    _coerce(child, below, _child(path, key), unknown, drop=drop)
             elif (
                 additional is not None and type(additional) is not bool and (type(child) is dict or type(child) is list)
             ):
@@ -130,6 +130,11 @@ def _coerce(value: Any, schema: StructuralSchema, path: KeyPath, unknown: list[s
         for index, child in enumerate(value):
             if type(child) is dict or type(child) is list:
                 _coerce(child, schema.items, path.index(index), unknown, drop=drop)
+
+
+def _child(path: KeyPath, name: str) -> KeyPath:
+    """Return the path of a property; one without a name prints as an empty pair of brackets."""
+    return path.field(name) if name else path.key(name)
 
 
 def _coerce_key(value: JsonObject, key: str, child: Any, path: KeyPath, unknown: list[str], *, drop: bool) -> None:
