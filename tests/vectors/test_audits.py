@@ -1,0 +1,128 @@
+"""Every audit vector through the public API, by the generated path and by the reference.
+
+Rules (CEL) are not evaluated yet: cases whose definition has rules are held against `expectWithoutRules`.
+"""
+
+import base64
+import gzip
+import json
+from collections import Counter
+
+import pytest
+
+import auditor
+from auditor.golang import jsontext
+from auditor.program import request
+from auditor.program.audit_program import AuditProgram
+from auditor.program.impact import impacts_of, worst
+from auditor.sources.crd_files import read_crd_documents
+from tests.shared import shared, shared_lines
+
+FILES = ["conformance-audit.jsonl", "conformance-versions.jsonl", "real-audit.jsonl.gz"]
+MINIMUM = {"conformance-audit.jsonl": 340, "conformance-versions.jsonl": 90, "real-audit.jsonl.gz": 3200}
+
+
+@pytest.fixture(scope="module")
+def catalogs():
+    known = {}
+
+    def catalog(case):
+        key = case.get("ref") or json.dumps(case["crd"])
+        if key not in known:
+            documents = (
+                [case["crd"]] if "crd" in case else read_crd_documents([str(shared(f"corpus/crds/{case['ref']}"))])
+            )
+            known[key] = auditor.CrdCatalog.from_documents(documents)
+        return known[key]
+
+    return catalog
+
+
+def plain(value):
+    """Return a JSON value with every number as a float, so that only values count, not how they were spelled."""
+    if isinstance(value, dict):
+        return {key: plain(child) for key, child in value.items()}
+    if isinstance(value, list):
+        return [plain(child) for child in value]
+    return float(value) if type(value) is int else value
+
+
+def differences(got, expect, rules_left_out):
+    """Return what differs from the server's answer, empty where nothing does."""
+    if (got.unreadable is not None) != bool(expect.get("readError")):
+        return f"readable or not: {got.unreadable} / {expect.get('readError')}"
+    if got.unreadable is not None:
+        return ""
+    ours = Counter((f.field, f.type, f.message) for f in got.findings)
+    theirs = Counter((e["field"], e["type"], e["message"]) for e in (rules_left_out or expect)["errors"])
+    if ours != theirs:
+        return f"findings: ours {ours - theirs}, server's {theirs - ours}"
+    if plain(got.object) != plain(expect["object"]):
+        return "object after the read"
+    if sorted(got.pruned) != sorted(expect.get("pruned") or []):
+        return f"pruned: {got.pruned} / {expect.get('pruned')}"
+    if "selectable" in expect and got.selectable != expect["selectable"]:
+        return f"selectable: {got.selectable} / {expect['selectable']}"
+    if bool(expect.get("selectError")) != (got.select_error is not None):
+        return f"select error: {got.select_error} / {expect.get('selectError')}"
+    return ""
+
+
+@pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "interpreted"])
+@pytest.mark.parametrize("name", FILES)
+def test_audits_equal_the_servers(name, compiled, catalogs, monkeypatch):
+    programs = {}
+
+    def program(definition, version):
+        key = (id(definition), version)
+        if key not in programs:
+            programs[key] = AuditProgram(definition, definition.versions[version], compiled=compiled)
+        return programs[key]
+
+    monkeypatch.setattr(request, "_program", program)
+    wrong, run = {}, 0
+    for case in shared_lines(f"vectors/{name}"):
+        if "old" in case or not ("object" in case or "objectText" in case):
+            continue
+        text = case.get("objectText")
+        data = text.encode("utf-8", "surrogatepass") if text is not None else json.dumps(case["object"]).encode()
+        got = auditor.audit_object(catalogs(case), data, resource=case.get("resource"), version=case.get("version"))
+        run += 1
+        difference = differences(got, case["expect"], case.get("expectWithoutRules"))
+        if difference:
+            wrong[case["name"]] = difference
+    assert run >= MINIMUM[name]
+    assert wrong == {}
+
+
+def stored_definitions():
+    with gzip.open(shared("golden/upgrade/etcdctl-get.json.gz")) as stream:
+        rows = json.load(stream)["kvs"]
+    prefix = "/registry/apiextensions.k8s.io/customresourcedefinitions/"
+    for row in rows:
+        if base64.b64decode(row["key"]).decode("utf-8", "replace").startswith(prefix):
+            yield jsontext.decode(base64.b64decode(row["value"]))
+
+
+def test_impact_is_named_for_each_measured_case():
+    catalog = auditor.CrdCatalog.from_documents(stored_definitions(), stored=True)
+    cases = [
+        (case["case"], case["key"], base64.b64decode(case["value"]), "crashes-server")
+        for case in json.loads(shared("golden/upgrade/crash-cases.json").read_text())
+    ]
+    for case in json.loads(shared("golden/upgrade/unlistable.json").read_text()):
+        answers = [answer["code"] for cache in ("watchCache", "noWatchCache") for answer in case[cache].values()]
+        listed = [answer["code"] for name, answer in case["watchCache"].items() if name.startswith("list")]
+        assert len(answers) == 12
+        broken = "breaks-list" if any(code != 200 for code in listed) else None
+        cases.append((case["case"], case["key"], case["value"].encode(), broken))
+    wrong = {}
+    for name, key, data, expected in cases:
+        group, plural = key.split("/")[2:4]
+        got = auditor.audit_object(catalog, data, resource=f"{plural}.{group}")
+        namespaced = catalog.crds[f"{plural}.{group}"].namespaced
+        impact = worst(impacts_of(got, namespaced=namespaced), invalid=bool(got.findings))
+        if (impact if impact in {"crashes-server", "breaks-list"} else None) != expected:
+            wrong[name] = (impact, expected)
+    assert len(cases) == 11
+    assert wrong == {}
