@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from auditor.cel.types import Kind, Type
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from auditor.cel.types import Kind, Type
 
 __all__ = ["Function", "Overload"]
 
@@ -23,7 +25,7 @@ class Overload:
             types: the interpreter picks the overload by the values (elements of lists and maps are looked at as cel-go
             does: the first one only).
         cost: Takes the arguments (a sequence) and the result and returns what the call costs at run time. Asked only
-            where the checker settled on exactly this overload (an argument of type dyn may leave several open). Both may
+            where the checker settled on exactly this overload (dyn may leave several open). Both can
             hold a `CelError`: a call is paid for whether it succeeds or not; a `CelError` has size 1. None where the
             server's estimator goes by the function's name alone: those costs stand in `cost.py`, for all functions.
         in_order: Of one or two arguments all are evaluated even if the first fails (and the call is paid for); of three

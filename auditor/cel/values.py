@@ -1,4 +1,4 @@
-"""The values of CEL in Python.
+"""The values of CEL in Python, and what a value of another room must offer.
 
 =====================  ============================================================================================
 CEL                    Python
@@ -6,21 +6,44 @@ CEL                    Python
 null, bool, string     None, bool, str
 int, double, bytes     int (64 bits, `type(x) is int`), float, bytes
 uint                   `UInt`, an int of its own type
-list, map              list, dict: a plain dict has str keys only; other maps are `MapValue`
+list, map              list, dict: a plain dict has str keys only; maps with other keys are `MapValue`
 duration, timestamp    `Duration`, `Timestamp`, both integer nanoseconds
 optional, type         `Optional_`, `TypeValue`
-extension types        frozen classes with a class attribute ``cel_type: Type`` and ``__eq__``
+extension types        frozen classes with a class attribute ``cel_type: Type`` and ``__eq__``; compared with a value of
+                       another class they give the error ``no such overload`` (unless they have a `cel_equal`)
 =====================  ============================================================================================
+
+Values are never changed after they are made (the one exception, the accumulator of a comprehension, never leaves it).
+Lists and maps that know more than their items (the schema's) are subclasses of `CelList` and `CelMap`. An item that
+cannot be had is a `CelError` as a value: it does harm only when it is used.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from auditor.cel.types import DURATION, DYN, TIMESTAMP, TYPE, Type, optional_of
+from auditor.cel.types import DURATION, DYN, TIMESTAMP, TYPE, Type, list_of, map_of, optional_of
 
-__all__ = ["Duration", "Optional_", "Timestamp", "TypeValue", "UInt"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from auditor.cel.errors import CelError
+
+__all__ = [
+    "MISSING",
+    "NONE",
+    "CelList",
+    "CelMap",
+    "Duration",
+    "MapValue",
+    "Optional_",
+    "Timestamp",
+    "TypeValue",
+    "UInt",
+    "is_list",
+    "is_map",
+]
 
 
 class UInt(int):
@@ -39,10 +62,16 @@ class Duration:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Timestamp:
-    """An instant: nanoseconds since 1970-01-01T00:00:00Z, negative before (years 1 to 9999, so more than 64 bits)."""
+    """An instant: nanoseconds since 1970-01-01T00:00:00Z, negative before (years 1 to 9999, so more than 64 bits).
+
+    Attributes:
+        nanos: The instant; equality and order look at nothing else.
+        zone: Offset from UTC in seconds with which it was written; shows only when it is turned into a string.
+    """
 
     cel_type: ClassVar[Type] = TIMESTAMP
     nanos: int
+    zone: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,3 +102,158 @@ class TypeValue:
 
     cel_type: ClassVar[Type] = TYPE
     name: str
+
+
+class _Missing:
+    """Type of `MISSING`."""
+
+    __slots__ = ()
+
+
+MISSING = _Missing()
+"""What a map answers where it has no such key; null is a value."""
+
+
+class CelList:
+    """A list that is more than its items. Subclasses give at least `cel_size` and `cel_get`."""
+
+    __slots__ = ()
+    cel_type: ClassVar[Type] = list_of(DYN)
+
+    def cel_size(self) -> int:
+        """Return the number of items."""
+        raise NotImplementedError
+
+    def cel_get(self, index: Any) -> Any:
+        """Return the item at an index, any CEL value: a `CelError` value where it is no index or out of range."""
+        raise NotImplementedError
+
+    def cel_iter(self) -> Iterator[Any]:
+        """Yield the items; one that cannot be had is a `CelError` value."""
+        for index in range(self.cel_size()):
+            yield self.cel_get(index)
+
+    def cel_contains(self, value: Any) -> bool | CelError:
+        """Return whether an item equals a value (``value in list``)."""
+        raise NotImplementedError
+
+    def cel_equal(self, other: Any) -> bool | CelError:
+        """Return whether this, standing on the left, equals another value; never asked about null."""
+        raise NotImplementedError
+
+    def cel_add(self, other: Any) -> Any:
+        """Return this list plus another value, which may be no list: the error is ``no such overload``."""
+        raise NotImplementedError
+
+
+class CelMap:
+    """A map or object that is more than its entries. Subclasses give at least `cel_size`, `cel_find` and `cel_iter`."""
+
+    __slots__ = ()
+    cel_type: ClassVar[Type] = map_of(DYN, DYN)
+
+    def cel_size(self) -> int:
+        """Return the number of entries."""
+        raise NotImplementedError
+
+    def cel_find(self, key: Any) -> Any:
+        """Return the value at a key (any CEL value), `MISSING`, or a `CelError` value if it cannot be had."""
+        raise NotImplementedError
+
+    def cel_iter(self) -> Iterator[Any]:
+        """Yield the keys."""
+        raise NotImplementedError
+
+    def cel_equal(self, other: Any) -> bool | CelError:
+        """Return whether this, standing on the left, equals another value; never asked about null."""
+        raise NotImplementedError
+
+
+class MapValue(CelMap):
+    """A map whose keys need not be strings: bool, int, uint, double and string are different keys.
+
+    A key that is not there as it stands is looked for as the same number of another type, as cel-go does.
+    """
+
+    __slots__ = ("_entries",)
+
+    def __init__(self) -> None:
+        self._entries: dict[tuple[type, Any], tuple[Any, Any]] = {}
+
+    @classmethod
+    def of(cls, items: Iterable[tuple[Any, Any]]) -> MapValue | dict[str, Any]:
+        """Return a map of key and value pairs, the last of equal keys counting: a dict if all keys are strings."""
+        made = cls()
+        for key, value in items:
+            made.put(key, value)
+        return made.plain()
+
+    def put(self, key: Any, value: Any) -> None:
+        """Set an entry; only for a map that nobody else has seen yet."""
+        self._entries[_place(key)] = (key, value)
+
+    def drop(self, key: Any) -> None:
+        """Take an entry away, if it is there; only for a map that nobody else has seen yet."""
+        self._entries.pop(_place(key), None)
+
+    def plain(self) -> MapValue | dict[str, Any]:
+        """Return this map as a dict if all keys are strings."""
+        if all(kind is str for kind, _ in self._entries):
+            return dict(self._entries.values())
+        return self
+
+    def cel_size(self) -> int:
+        """Return the number of entries."""
+        return len(self._entries)
+
+    def cel_iter(self) -> Iterator[Any]:
+        """Yield the keys."""
+        for key, _ in self._entries.values():
+            yield key
+
+    def cel_find(self, key: Any) -> Any:
+        """Return the value at a key, or `MISSING`."""
+        found = self._at(type(key), key)
+        if found is not MISSING:
+            return found
+        kind = type(key)
+        if kind is float and key.is_integer():
+            whole = int(key)
+            if -(2**63) < whole < 2**63:
+                found = self._at(int, whole)
+            if found is MISSING and 0 <= whole < 2**64:
+                found = self._at(UInt, UInt(whole))
+        elif kind is int and key >= 0:
+            found = self._at(UInt, UInt(key))
+        elif kind is UInt and key < 2**63:
+            found = self._at(int, int(key))
+        return found
+
+    def _at(self, kind: type, key: Any) -> Any:
+        entry = self._entries.get((kind, key) if kind in _KEYS else (kind, id(key)))
+        return MISSING if entry is None else entry[1]
+
+    def cel_equal(self, other: Any) -> bool | CelError:
+        """Return whether another map has the same keys with equal values."""
+        from auditor.cel.equality import maps_equal  # noqa: PLC0415 - it needs this module
+
+        return maps_equal(self, other)
+
+
+_KEYS = frozenset({bool, int, UInt, float, str, type(None), Duration, Timestamp, TypeValue})
+"""Types whose values are the same key if they are equal; of all others each value is a key of its own."""
+
+
+def _place(key: Any) -> tuple[type, Any]:
+    kind = type(key)
+    return (kind, key) if kind in _KEYS else (kind, id(key))
+
+
+def is_list(value: Any) -> bool:
+    """Return whether a value is a list."""
+    return type(value) is list or isinstance(value, CelList)
+
+
+def is_map(value: Any) -> bool:
+    """Return whether a value is a map (objects are)."""
+    return type(value) is dict or isinstance(value, CelMap)

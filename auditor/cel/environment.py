@@ -1,0 +1,247 @@
+"""Where an expression is compiled: the variables it may read, the types they have, the functions it may call.
+
+`Environment` is cheap to make once its libraries are declared (`Libraries`), so that every schema can have its own.
+Source: cel-go cel/env.go, cel/program.go; k8s.io/apiserver pkg/cel/environment/base.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from auditor.cel.checker import CheckedExpression, check
+from auditor.cel.cost import Cancelled, Tracker
+from auditor.cel.declarations import CROSS_TYPE_COMPARISONS, STANDARD
+from auditor.cel.dispatch import Declaration, declare
+from auditor.cel.errors import CelError, CompileError, CostLimitExceeded, Issue
+from auditor.cel.messages import MESSAGES
+from auditor.cel.parser import parse
+from auditor.cel.reference import Node, plan
+from auditor.cel.scope import Scope
+from auditor.cel.types import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DURATION,
+    DYN,
+    INT,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    TYPE,
+    UINT,
+    ObjectType,
+    Type,
+    list_of,
+    map_of,
+    type_of,
+)
+from auditor.cel.validators import validate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from auditor.cel.function import Function
+
+__all__ = ["PER_CALL_LIMIT", "Environment", "Libraries", "Name", "Program", "display_issues"]
+
+PER_CALL_LIMIT = 1_000_000
+"""What one evaluation of a rule may cost."""
+_MOST_ISSUES = 100
+_LONGEST_LINE = 16_384  # bytes
+_WIDE_DOT, _WIDE_CARET = "\uff0e", "\uff3e"
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """What a name stands for.
+
+    Attributes:
+        type: The type of the variable, or ``type(T)`` for the name of a type.
+        is_type: Whether it is the name of a type.
+        value: The number of an enumeration's name.
+    """
+
+    type: Type
+    is_type: bool = False
+    value: int | None = None
+
+
+def _type_name(kind: Type) -> Name:
+    return Name(type_of(kind), is_type=True)
+
+
+_TYPES: dict[str, Name] = {
+    kind.name: _type_name(kind) for kind in (BOOL, BYTES, DOUBLE, DURATION, INT, NULL, STRING, TIMESTAMP, TYPE, UINT)
+} | {
+    "list": _type_name(list_of(DYN)),
+    "map": _type_name(map_of(DYN, DYN)),
+    "google.protobuf.NullValue.NULL_VALUE": Name(INT, value=0),
+}
+
+
+class Libraries:
+    """The functions of an environment, and the types that come with them.
+
+    Args:
+        functions: In the order in which the server adds them, CEL's own first.
+        types: Types of theirs that can be named in an expression.
+    """
+
+    def __init__(self, functions: Iterable[Function], types: Iterable[Type] = ()) -> None:
+        self.functions: dict[str, Declaration] = declare(tuple(functions))
+        self.names = _TYPES | {kind.name: _type_name(kind) for kind in types}
+
+
+_STANDARD = Libraries(STANDARD)
+
+
+class Environment:
+    """Variables, types and functions.
+
+    Args:
+        variables: Name to type.
+        libraries: The functions; CEL's standard library if None.
+        object_types: The declared object types that types of variables and fields refer to.
+        cross_type_comparisons: Whether the checker lets ``1 < 1.5`` pass.
+        checks_literals: Whether literals that can only fail are refused (durations, timestamps, regular expressions),
+            and lists and maps of mixed types.
+    """
+
+    def __init__(
+        self,
+        variables: Mapping[str, Type],
+        libraries: Libraries | None = None,
+        object_types: Iterable[ObjectType] = (),
+        *,
+        cross_type_comparisons: bool = True,
+        checks_literals: bool = True,
+    ) -> None:
+        self.variables = dict(variables)
+        self.libraries = _STANDARD if libraries is None else libraries
+        self.object_types = {each.name: each for each in object_types}
+        self.disabled_overloads = frozenset() if cross_type_comparisons else CROSS_TYPE_COMPARISONS
+        self.checks_literals = checks_literals
+
+    # What the checker asks
+
+    def find_name(self, name: str) -> Name | None:
+        """Return what a name stands for: a variable, a type, a constant."""
+        variable = self.variables.get(name)
+        if variable is not None:
+            return Name(variable)
+        found = self.libraries.names.get(name)
+        if found is not None:
+            return found
+        if name in self.object_types:
+            return _type_name(self.object_types[name].type)
+        return _type_name(MESSAGES[name][0]) if name in MESSAGES else None
+
+    def object_type(self, name: str) -> ObjectType | None:
+        """Return the declared object type of a name."""
+        return self.object_types.get(name)
+
+    def message(self, name: str) -> Mapping[str, Type] | None:
+        """Return the fields of a well-known message."""
+        found = MESSAGES.get(name)
+        return None if found is None else found[1]
+
+    def function(self, name: str) -> Declaration | None:
+        """Return the function of a name."""
+        return self.libraries.functions.get(name)
+
+    # Compiling
+
+    def check(self, text: str) -> CheckedExpression:
+        """Parse an expression and check its types and literals.
+
+        Raises:
+            CompileError: It is not valid; the text is that of the server behind ``compilation failed: ``.
+        """
+        parsed, issues = parse(text)
+        if issues or parsed is None:
+            raise CompileError(display_issues(text, issues), _sorted(issues))
+        checked, issues = check(self, parsed)
+        if not issues and self.checks_literals:
+            issues = validate(checked)
+        if issues:
+            raise CompileError(display_issues(text, issues), _sorted(issues))
+        return checked
+
+    def program(self, checked: CheckedExpression) -> Program:
+        """Prepare a checked expression for evaluation.
+
+        Raises:
+            CompileError: A constant part cannot be computed; the text is that of the server behind
+                ``program instantiation failed: ``, and there are no issues.
+        """
+        return Program(checked, plan(self, checked))
+
+    def compile(self, text: str) -> Program:
+        """Do both: `check` and `program`.
+
+        Raises:
+            CompileError: See there.
+        """
+        return self.program(self.check(text))
+
+
+class Program:
+    """An expression that can be evaluated.
+
+    Attributes:
+        checked: The expression with its types; `checked.type` is the type of the result.
+    """
+
+    __slots__ = ("_root", "checked")
+
+    def __init__(self, checked: CheckedExpression, root: Node) -> None:
+        self.checked = checked
+        self._root = root
+
+    def evaluate(self, variables: Mapping[str, Any], cost_limit: int = PER_CALL_LIMIT) -> tuple[Any, int]:
+        """Evaluate the expression.
+
+        Args:
+            variables: Values by name, see `auditor.cel.values`; a `CelError` is an error wherever it is used.
+            cost_limit: Evaluation ends when it has cost more.
+
+        Returns:
+            The value, or a `CelError` (a `CostLimitExceeded` beyond the limit), and what it cost.
+        """
+        tracker = Tracker(cost_limit)
+        try:
+            value = self._root.run(Scope(variables, tracker))
+        except Cancelled:
+            return CostLimitExceeded(), tracker.cost
+        except RecursionError:
+            return CelError("internal error: recursion too deep"), tracker.cost
+        return value, tracker.cost
+
+
+def _sorted(issues: list[Issue]) -> tuple[Issue, ...]:
+    return tuple(sorted(issues, key=lambda issue: (issue.line, issue.column)))
+
+
+def display_issues(text: str, issues: Iterable[Issue]) -> str:
+    """Return issues as cel-go prints them: with position, the line and a caret, in the order of the text."""
+    ordered = _sorted(list(issues))
+    shown = [_display(text, issue) for issue in ordered[:_MOST_ISSUES]]
+    if len(ordered) > _MOST_ISSUES:
+        shown.append(f"{len(ordered) - _MOST_ISSUES} more errors were truncated")
+    return "\n".join(shown)
+
+
+def _display(text: str, issue: Issue) -> str:
+    head = f"ERROR: <input>:{issue.line}:{issue.column}: {issue.text}"
+    lines = text.split("\n")
+    if not 1 <= issue.line <= len(lines):
+        return head
+    line = lines[issue.line - 1].replace("\t", " ")
+    if len(line.encode("utf-8", "surrogatepass")) > _LONGEST_LINE:
+        return head
+    before = line[: issue.column - 1]
+    marks = "".join("." if letter.isascii() else _WIDE_DOT for letter in before)
+    pointed = line[issue.column - 1 : issue.column]
+    caret = "^" if pointed.isascii() else _WIDE_CARET
+    return f"{head}\n | {line}\n | {marks}{caret}"

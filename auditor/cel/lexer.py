@@ -1,0 +1,90 @@
+"""Cuts the text of an expression into tokens, by the rules of CEL's grammar.
+
+Characters that begin no token are reported and skipped, as ANTLR does; the parser then sees the rest.
+Source: cel-go parser/gen/CEL.g4.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+__all__ = ["END", "Token", "tokenize"]
+
+END = "<EOF>"
+
+_ESCAPE = r"""\\(?:[abfnrtv"'\\?`]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-3][0-7]{2})"""
+_QUOTED = "|".join(
+    (
+        rf'"""(?:{_ESCAPE}|[^\\])*?"""',
+        rf"'''(?:{_ESCAPE}|[^\\])*?'''",
+        rf'"(?:{_ESCAPE}|[^\\"\n\r])*"',
+        rf"'(?:{_ESCAPE}|[^\\'\n\r])*'",
+        r'[rR]"""[\s\S]*?"""',
+        r"[rR]'''[\s\S]*?'''",
+        r'[rR]"[^"\n\r]*"',
+        r"[rR]'[^'\n\r]*'",
+    )
+)
+_TOKEN = re.compile(
+    "|".join(
+        (
+            r"(?P<SPACE>[\t \r\n\f]+|//[^\n]*)",
+            rf"(?P<BYTES>[bB](?:{_QUOTED}))",
+            rf"(?P<STRING>{_QUOTED})",
+            r"(?P<NUM_FLOAT>[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+|\.[0-9]+(?:[eE][+-]?[0-9]+)?)",
+            r"(?P<NUM_UINT>(?:0x[0-9a-fA-F]+|[0-9]+)[uU])",
+            r"(?P<NUM_INT>0x[0-9a-fA-F]+|[0-9]+)",
+            r"(?P<IDENTIFIER>[A-Za-z_][A-Za-z0-9_]*)",
+            r"(?P<ESC_IDENTIFIER>`[A-Za-z0-9_.\-/ ]+`)",
+            r"(?P<SYMBOL>==|!=|<=|>=|&&|\|\||[<>\[\]{}().,\-!?:+*/%])",
+        )
+    )
+)
+# How far the lexer reads before it finds that there is no token.
+_DEAD_END = re.compile(
+    rf'"(?:{_ESCAPE}|[^\\"\n\r])*(?:\\(?:[xX][0-9a-fA-F]?|u[0-9a-fA-F]{{0,3}}|U[0-9a-fA-F]{{0,7}}|[0-3][0-7]?)?)?'
+    rf"|'(?:{_ESCAPE}|[^\\'\n\r])*(?:\\(?:[xX][0-9a-fA-F]?|u[0-9a-fA-F]{{0,3}}|U[0-9a-fA-F]{{0,7}}|[0-3][0-7]?)?)?"
+    r"|`[A-Za-z0-9_.\-/ ]*|&|\||="
+)
+_KEYWORDS = frozenset({"in", "true", "false", "null"})
+_SHOWN = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One token.
+
+    Attributes:
+        kind: Name in the grammar for literals and identifiers; the text itself for symbols and keywords; `END`.
+        text: As written.
+        offset: Where it starts, in code points.
+    """
+
+    kind: str
+    text: str
+    offset: int
+
+
+def tokenize(text: str) -> tuple[list[Token], list[tuple[int, str]]]:
+    """Return the tokens, the last one being `END`, and what could not be read as offset and complaint."""
+    tokens: list[Token] = []
+    errors: list[tuple[int, str]] = []
+    position = 0
+    while position < len(text):
+        found = _TOKEN.match(text, position)
+        if found is None:
+            dead = _DEAD_END.match(text, position)
+            stop = (dead.end() if dead else position) + 1
+            shown = "".join(_SHOWN.get(letter, letter) for letter in text[position:stop])
+            errors.append((position, f"Syntax error: token recognition error at: '{shown}'"))
+            position = stop
+            continue
+        kind, part = found.lastgroup or "", found.group()
+        if kind != "SPACE":
+            if kind == "SYMBOL" or (kind == "IDENTIFIER" and part in _KEYWORDS):
+                kind = part
+            tokens.append(Token(kind, part, position))
+        position = found.end()
+    tokens.append(Token(END, END, len(text)))
+    return tokens, errors
