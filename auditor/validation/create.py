@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from auditor.schema.structural import StructuralSchema
 from auditor.validation.embedded import compile_embedded
-from auditor.validation.findings import RULES_NOT_CHECKED, has_blocking
+from auditor.validation.findings import RULES_NOT_CHECKED, has_blocking, unique
 from auditor.validation.listtype import compile_list_types
 from auditor.validation.names import path_segment, subdomain_name
 from auditor.validation.node import compile_schema, validate_value
@@ -37,6 +37,8 @@ class CreateValidator:
         version: The version that objects are judged at.
         root: The compiled schema.
         nodes: The compiled positions that may be given a `prove`, by their schema (see `node.Node`).
+        prove_metadata: Set from outside: tells of an object that its metadata have no finding, so that they are not
+            checked again; False means "not known".
         has_rules: Whether the version has validation rules, so that a blocking finding is followed by
             `RULES_NOT_CHECKED`.
     """
@@ -46,6 +48,7 @@ class CreateValidator:
         self.version = version
         self.api_version = f"{definition.group}/{version.name}"
         self.root, self.nodes = compile_schema(version.schema)
+        self.prove_metadata: Callable[[JsonObject], bool] | None = None
         self.has_rules = has_rules(version.structural)
         self._embedded = compile_embedded(version.structural)
         self._list_types = compile_list_types(version.structural)
@@ -61,9 +64,8 @@ class CreateValidator:
         """
         found = self.check_type_meta(obj)
         if not found:
-            metadata, found = read_metadata(obj)
-            if not found:
-                found = check_metadata(metadata, namespaced=self.definition.namespaced, name_rule=subdomain_name)
+            if self.prove_metadata is None or not self.prove_metadata(obj):
+                found = self.check_metadata(obj)
             found += validate_value(self.root, obj)
             found += check_scale_spec(obj, self.version.scale)
             found += check_scale_status(obj, self.version.scale)
@@ -76,6 +78,13 @@ class CreateValidator:
     def check_type_meta(self, obj: JsonObject) -> list[Finding]:
         """Check kind and apiVersion."""
         return check_type_meta(obj, self.definition.kind, self.api_version)
+
+    def check_metadata(self, obj: JsonObject) -> list[Finding]:
+        """Check metadata as the strategy does on a create."""
+        metadata, found = read_metadata(obj)
+        if found:
+            return found
+        return unique(check_metadata(metadata, namespaced=self.definition.namespaced, name_rule=subdomain_name))
 
     def check_embedded(self, obj: JsonObject) -> list[Finding]:
         """Check the embedded resources."""

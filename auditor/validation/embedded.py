@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.schema.objectmeta.reference import CoerceError, decode_metadata
 from auditor.schema.structural import StructuralSchema
-from auditor.validation.findings import invalid, required
+from auditor.validation.findings import invalid, required, unique
 from auditor.validation.metaconvert import is_clean
 from auditor.validation.names import dns_1035_label, go_lower, group_version, path_segment
 from auditor.validation.objectmeta import check_metadata
@@ -98,7 +98,8 @@ def _check_resource(resource: JsonObject, path: str, found: list[Finding]) -> No
         # Embedded objects may go without a name.
         metadata = {**metadata, "name": "fakename"}
     namespaced = bool(metadata.get("namespace"))
-    found.extend(check_metadata(metadata, namespaced=namespaced, name_rule=path_segment, path=where, check=_CHECK))
+    problems = check_metadata(metadata, namespaced=namespaced, name_rule=path_segment, path=where, check=_CHECK)
+    found.extend(unique(problems))
 
 
 def _check_text(value: Any, path: str, problem: Any) -> list[Finding]:

@@ -54,6 +54,8 @@ _FIELDS: Final[dict[str, Any]] = {
 """Name -> type; in the order of the Go struct, which is the order of conversion."""
 
 _PYTHON: Final = {"bool": bool, "int64": int, "any": object}
+_ONLY_STRINGS: Final = frozenset({str})
+_ONLY_STRINGS: Final = frozenset({str})
 _KINDS: Final = {dict: "map", list: "slice", str: "string", int: "int64", float: "float64", bool: "bool"}
 _TIME_KINDS: Final = {dict: "object", list: "array", int: "number", float: "number", bool: "bool"}
 
@@ -73,7 +75,7 @@ def is_clean(metadata: JsonObject) -> bool:
             if kind is not _PYTHON.get(wanted, str):
                 return False
         elif type(wanted) is dict:
-            if kind is not dict or not all(type(text) is str for text in value.values()):
+            if kind is not dict or not _ONLY_STRINGS.issuperset(map(type, value.values())):
                 return False
         elif kind is not list or not all(_is_clean_item(item, wanted[0]) for item in value):
             return False

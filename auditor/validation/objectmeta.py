@@ -55,7 +55,7 @@ def read_metadata(obj: JsonObject) -> tuple[JsonObject, list[Finding]]:
 def check_metadata(
     metadata: JsonObject, *, namespaced: bool, name_rule: NameRule, path: str = "metadata", check: str = _CHECK
 ) -> list[Finding]:
-    """Check metadata as on a create.
+    """Check metadata as on a create. Two labels may give the same finding twice; where that counts, see `unique`.
 
     Args:
         metadata: As `read_metadata` gives it.
@@ -72,17 +72,19 @@ def check_metadata(
     if not name:
         found.append(required(check, f"{path}.name", "name or generateName is required"))
     else:
-        found.extend(invalid(check, f"{path}.name", name, text) for text in name_rule(name, False))
+        texts = name_rule(name, False)
+        if texts:
+            found.extend(invalid(check, f"{path}.name", name, text) for text in texts)
     namespace: str = metadata.get("namespace", "")
     if not namespaced:
         if namespace:
             found.append(forbidden(check, f"{path}.namespace", "not allowed on this type"))
     elif not namespace:
         found.append(required(check, f"{path}.namespace"))
-    else:
-        found.extend(invalid(check, f"{path}.namespace", namespace, text) for text in dns_label(namespace))
-    found.extend(_generation(metadata, path, check))
-    found.extend(_common(metadata, path, check))
+    elif texts := dns_label(namespace):
+        found.extend(invalid(check, f"{path}.namespace", namespace, text) for text in texts)
+    found += _generation(metadata, path, check)
+    found += _common(metadata, path, check)
     if finalizers := metadata.get("finalizers"):
         found.extend(_finalizers(finalizers, f"{path}.finalizers", check))
     return found
@@ -137,8 +139,10 @@ def _common(metadata: JsonObject, path: str, check: str) -> list[Finding]:
     if labels := metadata.get("labels"):
         where = f"{path}.labels"
         for key, value in labels.items():
-            found.extend(invalid(check, where, key, text) for text in label_key(key))
-            found.extend(invalid(check, where, value, text) for text in label_value(value))
+            if texts := label_key(key):
+                found.extend(invalid(check, where, key, text) for text in texts)
+            if texts := label_value(value):
+                found.extend(invalid(check, where, value, text) for text in texts)
     if annotations := metadata.get("annotations"):
         found.extend(_annotations(annotations, f"{path}.annotations", check))
     if owners := metadata.get("ownerReferences"):
@@ -170,11 +174,8 @@ def _owners(owners: list[JsonObject], where: str, check: str) -> list[Finding]:
         elif parts is None or not parts[1]:
             detail = "must be <group>/<version> or <version>"
             found.append(invalid(check, f"{path}.apiVersion", api_version, detail))
-        found.extend(
-            required(check, f"{path}.{name}", "must not be empty")
-            for name in ("kind", "name", "uid")
-            if not owner.get(name, "")
-        )
+        missing = [name for name in ("kind", "name", "uid") if not owner.get(name, "")]
+        found.extend(required(check, f"{path}.{name}", "must not be empty") for name in missing)
         kind: str = owner.get("kind", "")
         if parts == ("", "v1") and kind == "Event":
             detail = "/v1, Kind=Event is disallowed from being an owner"

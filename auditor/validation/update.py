@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from auditor.ratcheting import CorrelatedObject
 from auditor.validation.create import CreateValidator
-from auditor.validation.findings import RULES_NOT_CHECKED, has_blocking
+from auditor.validation.findings import RULES_NOT_CHECKED, has_blocking, unique
 from auditor.validation.names import path_segment
 from auditor.validation.node import validate_value
 from auditor.validation.objectmeta import check_metadata, check_metadata_update, read_metadata
@@ -135,18 +135,23 @@ class UpdateValidator:
         if found:
             return found
         old_metadata, found = read_metadata(old)
-        return found or check_metadata_update(new_metadata, old_metadata)
+        return found or unique(check_metadata_update(new_metadata, old_metadata))
 
     def check_common(self, new: JsonObject, old: JsonObject) -> list[Finding]:
         """Check metadata as the generic registry does before every update, also of /status; never ratcheted.
 
         Source: apiserver pkg/registry/rest/update.go (BeforeUpdate).
         """
-        metadata, found = read_metadata(new)
+        new_metadata, found = read_metadata(new)
         if found:
             return found
-        found = check_metadata(metadata, namespaced=self.create.definition.namespaced, name_rule=path_segment)
-        return found + self.check_metadata(new, old)
+        old_metadata, found = read_metadata(old)
+        if found:
+            return found
+        namespaced = self.create.definition.namespaced
+        return check_metadata(new_metadata, namespaced=namespaced, name_rule=path_segment) + check_metadata_update(
+            new_metadata, old_metadata
+        )
 
 
 def check_update(create: CreateValidator, new: JsonObject, old: JsonObject) -> UpdateFindings:

@@ -35,26 +35,27 @@ def fields(
         closed: Whether other keys are forbidden (additionalProperties: false).
         matches: Tells which other keys patternProperties takes care of.
     """
-    find = nodes.get
+    find = {name: (node, node.kinds) for name, node in nodes.items()}.get
+    rest = None if extra is None else (extra, extra.kinds)
 
     def check(value: Any, trail: Trail, sink: Sink, twin: CorrelatedObject | None) -> int:
         count = 0
         for key, item in value.items():
-            node = find(key)
-            if node is None:
+            known = find(key)
+            if known is None:
                 if matches is not None and matches(key):
                     continue
                 if closed:
                     sink.append((_forbidden, trail, key, None))
-                if extra is None:
+                if rest is None:
                     continue
-                node, declared = extra, False
+                node, kinds = rest
             else:
-                declared = True
-            fixed, checks = node.kinds[type(item)]
+                node, kinds = known
+            fixed, checks = kinds[type(item)]
             count += fixed
             if checks and not (node.prove is not None and node.prove(item)):
-                below = (trail, key) if declared else (trail, key, True)
+                below = (trail, key, True) if known is None else (trail, key)
                 if twin is None:
                     for inner in checks:
                         count += inner(item, below, sink, None)
