@@ -3,7 +3,66 @@
 What comes in is values of CEL (`auditor.cel.values`), what goes out is values or a `CelError` in the server's words.
 Nothing here parses or checks an expression. Each file has `functions()`, the `Function` records of its library; the
 interpreter finds the overload and pays the cost (an `Overload` has a `cost` only where the server keeps one for
-exactly that overload). Macros are the parser's, the standard functions the interpreter's.
+exactly that overload). Macros are the parser's; the standard functions, optional values and what macros call are the
+interpreter's.
 
 Source: k8s.io/apiserver pkg/cel/library and pkg/cel/environment/base.go; cel-go v0.29.2 ext/ and cel/library.go.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from auditor.cel.declarations import OPTIONALS, TWO_VARIABLE_COMPREHENSIONS
+from auditor.cel.library import cel_lists, cidr, formats, ip, lists, quantity, regex, semver, sets, strings, urls
+from auditor.cel.library.cidr import CIDR
+from auditor.cel.library.ip import IP
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from auditor.cel.function import Function
+    from auditor.cel.types import Type
+
+__all__ = ["LIBRARIES", "functions", "type_names"]
+
+Version = tuple[int, int]
+
+_ALWAYS: Version = (1, 0)
+_NEVER: Version = (1, 1 << 30)
+
+LIBRARIES: tuple[tuple[str, Version, Version, Callable[[], tuple[Function, ...]]], ...] = (
+    ("kubernetes.urls", _ALWAYS, _NEVER, urls.functions),
+    ("kubernetes.regex", _ALWAYS, _NEVER, regex.functions),
+    ("kubernetes.lists/0", _ALWAYS, (1, 37), lambda: lists.functions(0)),
+    ("optional", (1, 28), _NEVER, lambda: OPTIONALS),
+    ("kubernetes.quantity", (1, 28), _NEVER, quantity.functions),
+    ("cel.lib.ext.strings/0", _ALWAYS, (1, 29), lambda: strings.functions(0)),
+    ("cel.lib.ext.strings/2", (1, 29), _NEVER, strings.functions),
+    ("cel.lib.ext.sets", (1, 29), _NEVER, sets.functions),
+    ("kubernetes.net.ip", (1, 30), _NEVER, ip.functions),
+    ("kubernetes.net.cidr", (1, 30), _NEVER, cidr.functions),
+    ("kubernetes.format", (1, 31), _NEVER, formats.functions),
+    ("cel.lib.ext.comprev2", (1, 32), _NEVER, lambda: TWO_VARIABLE_COMPREHENSIONS),
+    ("kubernetes.Semver/1", (1, 33), _NEVER, semver.functions),
+    ("cel.lib.ext.lists/3", (1, 34), _NEVER, cel_lists.functions),
+    ("kubernetes.lists/1", (1, 37), _NEVER, lists.functions),
+)
+"""Name, first compatibility version, first one without it, functions; in the order in which the server adds them."""
+
+_TYPE_NAMES: tuple[tuple[Version, Type], ...] = (((1, 30), IP), ((1, 30), CIDR))
+
+
+def functions(compatibility: Version = (1, 37)) -> tuple[Function, ...]:
+    """Return the functions of all libraries; a name may come several times, then its overloads belong together.
+
+    Args:
+        compatibility: Major and minor of the Kubernetes version. Rules that are stored are run with all libraries of
+            the server; an older version matters where a new rule is admitted.
+    """
+    return tuple([each for _, first, end, made in LIBRARIES if first <= compatibility < end for each in made()])
+
+
+def type_names(compatibility: Version = (1, 37)) -> dict[str, Type]:
+    """Return the types of the libraries whose names are expressions: ``type(x) == net.IP``; not all of them are."""
+    return {kind.name: kind for first, kind in _TYPE_NAMES if first <= compatibility}

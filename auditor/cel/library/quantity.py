@@ -74,14 +74,10 @@ class Quantity:
         self.wide = self.wide or other.wide
         return _compare(self, other)
 
-    def cel_equal(self, other: object) -> bool:
-        """Return whether CEL's ``==`` with `other` on the right holds.
-
-        Raises:
-            CelError: `other` is no quantity, or one that was computed.
-        """
+    def cel_equal(self, other: object) -> bool | CelError:
+        """Return whether CEL's ``==`` with `other` on the right holds; an error if that is computed or no quantity."""
         if not isinstance(other, Quantity) or other.computed:
-            raise CelError("no such overload")
+            return CelError("no such overload")
         return _compare(self, other) == 0
 
     def __eq__(self, other: object) -> bool:

@@ -1,0 +1,222 @@
+"""What cel-go adds to lists: ``slice``, ``flatten``, ``distinct``, ``reverse``, ``sort``, ``lists.range``.
+
+The macro ``sortBy`` becomes a call of ``@sortByAssociatedKeys``. All of them make new lists and are paid for by size;
+where a cost cannot be told because the receiver is no list, the server's evaluation breaks off, whatever stands around.
+
+Source: cel-go ext/lists.go, version 3.
+"""
+
+from __future__ import annotations
+
+from functools import cmp_to_key
+from typing import TYPE_CHECKING, Any
+
+from auditor.cel.cost import LIST, size
+from auditor.cel.describe import go_type
+from auditor.cel.equality import compare, equal, type_of
+from auditor.cel.errors import CelError
+from auditor.cel.function import Function, Overload
+from auditor.cel.library.lists import COMPARABLE, items
+from auditor.cel.types import DYN, INT, Kind, list_of, type_param
+from auditor.cel.values import is_list
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["functions"]
+
+_LONGEST_RANGE = 1_000_000
+_BY_INSERTION = 12
+_CALL = 1
+_TEXT_FACTOR = 0.1
+_KINDS = frozenset([kind.kind for _, kind in COMPARABLE])
+_LISTS = frozenset({Kind.LIST})
+
+
+def _slice(values: Any, start: int, end: int) -> list[Any]:
+    call = f"cannot slice({start}, {end})"
+    if start < 0 or end < 0:
+        raise CelError(f"{call}, negative indexes not supported")
+    if start > end:
+        raise CelError(f"{call}, start index must be less than or equal to end index")
+    length = size(values)
+    if length < end:
+        raise CelError(f"{call}, list is length {length}")
+    return list(items(values))[start:end]
+
+
+def _flatten(value: Any, depth: Any = None) -> list[Any]:
+    if not is_list(value) or not (depth is None or type(depth) is int):
+        if isinstance(value, CelError):
+            raise value
+        argument = "" if depth is None else type_of(depth).name
+        raise CelError(f"no such overload: {type_of(value).name}.flatten({argument})")
+    return _flat(value, 1 if depth is None else depth)
+
+
+def _flat(values: Any, depth: int) -> list[Any]:
+    if depth < 0:
+        raise CelError("level must be non-negative")
+    found: list[Any] = []
+    for item in items(values):
+        if depth and is_list(item):
+            found += _flat(item, depth - 1)
+        else:
+            found.append(item)
+    return found
+
+
+def _sort_by_keys(values: Any, keys: Any) -> Any:
+    """Sort a list by the keys of its items."""
+    found, ranks = list(items(values)), list(items(keys))
+    if len(found) != len(ranks):
+        raise CelError(
+            "@sortByAssociatedKeys() expected a list of the same size as the associated keys list, "
+            f"but got {len(found)} and {len(ranks)} elements respectively"
+        )
+    if not found:
+        return values
+    kind = type_of(ranks[0])
+    if kind.kind not in _KINDS:
+        raise CelError("list elements must be comparable")
+    if any(type_of(rank) != kind for rank in ranks):
+        raise CelError("list elements must have the same type")
+    return [found[index] for index in _order(ranks)]
+
+
+def _order(ranks: list[Any]) -> list[int]:
+    """Return the positions of sorted values.
+
+    Go sorts up to twelve by insertion, which shows where NaN, of which nothing comes before or after, is among them.
+    Equal ones of more than twelve Go leaves in an order of its own; here they stay as they were.
+    """
+    if len(ranks) > _BY_INSERTION:
+        by_rank = cmp_to_key(_compare)
+        return sorted(range(len(ranks)), key=lambda index: by_rank(ranks[index]))
+    positions: list[int] = []
+    for index, rank in enumerate(ranks):
+        place = index
+        while place and _compare(rank, ranks[positions[place - 1]]) < 0:
+            place -= 1
+        positions.insert(place, index)
+    return positions
+
+
+def _compare(left: Any, right: Any) -> int:
+    try:
+        return compare(left, right)
+    except CelError:
+        return 0  # NaN
+
+
+def _sort(values: Any) -> Any:
+    return _sort_by_keys(values, values)
+
+
+def _range(end: int) -> list[int]:
+    if end < 0:
+        raise CelError(f"lists.range: size must be non-negative, got {end}")
+    if end > _LONGEST_RANGE:
+        raise CelError(f"lists.range: size {end} exceeds maximum allowed ({_LONGEST_RANGE})")
+    return list(range(end))
+
+
+def _reverse(values: Any) -> list[Any]:
+    return list(items(values))[::-1]
+
+
+def _distinct(values: Any) -> Any:
+    found: list[Any] = []
+    for item in items(values):
+        if not any(equal(item, other) is True for other in found):
+            found.append(item)
+    return found or values
+
+
+# -- costs -------------------------------------------------------------------------------------------------------------
+
+
+def _broken(value: Any, wanted: str) -> CelError:
+    error = isinstance(value, CelError)
+    return CelError(
+        f"internal error: interface conversion: {'*types.Err' if error else go_type(value)} is not {wanted}"
+    )
+
+
+def _output(_: Sequence[Any], result: Any) -> int:
+    return size(result) + _CALL + LIST
+
+
+def _flattened(arguments: Sequence[Any], _: Any) -> int:
+    depth = 1
+    if len(arguments) == 2:
+        if type(arguments[1]) is not int:
+            kind = "*types.Err" if isinstance(arguments[1], CelError) else go_type(arguments[1])
+            raise CelError(f"internal error: interface conversion: ref.Val is {kind}, not types.Int")
+        depth = arguments[1]
+    return size(arguments[0]) * (depth if depth >= 0 else 1) + _CALL + LIST
+
+
+def _compared(value: Any) -> int:
+    """Return the cost of comparing all items with each other, which is more where they are texts."""
+    if not is_list(value):
+        # Go names the first method, in alphabetical order, that the value lacks.
+        missing = "Add" if isinstance(value, CelError) else _first_missing(value)
+        raise _broken(value, f"traits.Lister: missing method {missing}")
+    length = size(value)
+    factor = 2.0
+    if length and type_of(next(items(value))).kind in (Kind.STRING, Kind.BYTES):
+        factor += _TEXT_FACTOR
+    return int(length * length * factor) + _CALL + LIST
+
+
+def _first_missing(value: Any) -> str:
+    kind = type_of(value).kind
+    if kind in (Kind.INT, Kind.UINT, Kind.DOUBLE, Kind.STRING, Kind.BYTES, Kind.DURATION, Kind.TIMESTAMP):
+        return "Contains"
+    return "Add"
+
+
+def _self_compared(arguments: Sequence[Any], _: Any) -> int:
+    return _compared(arguments[0])
+
+
+def _keys_compared(arguments: Sequence[Any], _: Any) -> int:
+    return _compared(arguments[1])
+
+
+def functions() -> tuple[Function, ...]:
+    """Return the functions of the library."""
+    values = list_of(type_param("T"))
+    anything = list_of(DYN)
+    flatten = (
+        Overload("list_flatten", (list_of(values),), values, _flatten, _flattened),
+        Overload("list_flatten_int", (anything, INT), anything, _flatten, _flattened),
+    )
+    sort = tuple(
+        [
+            Overload(f"list_{kind.name}_sort", (list_of(kind),), list_of(kind), _sort, _self_compared)
+            for _, kind in COMPARABLE
+        ]
+    )
+    sort_by = tuple(
+        [
+            Overload(
+                f"list_{kind.name}_sortByAssociatedKeys", (values, list_of(kind)), values, _sort_by_keys, _keys_compared
+            )
+            for _, kind in COMPARABLE
+        ]
+    )
+    slice_ = Overload("list_slice", (values, INT, INT), values, _slice, _output)
+    reverse = Overload("list_reverse", (values,), values, _reverse, _output)
+    distinct = Overload("list_distinct", (values,), values, _distinct, _self_compared)
+    range_ = Overload("lists_range", (INT,), list_of(INT), _range, _output)
+    return (
+        Function("slice", member=True, overloads=(slice_,)),
+        Function("flatten", member=True, overloads=flatten, guarded=False),
+        Function("sort", member=True, overloads=sort, singleton=True, operands=_LISTS),
+        Function("@sortByAssociatedKeys", member=True, overloads=sort_by, singleton=True, operands=_LISTS),
+        Function("lists.range", member=False, overloads=(range_,)),
+        Function("reverse", member=True, overloads=(reverse,)),
+        Function("distinct", member=True, overloads=(distinct,)),
+    )

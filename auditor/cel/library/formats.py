@@ -1,0 +1,227 @@
+"""Named formats of strings, which say what is wrong with a text: ``format.dns1123Label().validate(x)``.
+
+Source: k8s.io/apiserver pkg/cel/library/format.go; k8s.io/apimachinery pkg/api/validation, pkg/api/validate/content;
+k8s.io/kube-openapi pkg/validation/strfmt.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from auditor.cel.errors import CelError
+from auditor.cel.function import Function, Overload
+from auditor.cel.types import STRING, Type, list_of, opaque, optional_of
+from auditor.cel.values import NONE, Optional_
+from auditor.golang.strfmt import is_date, is_date_time
+from auditor.golang.url import UrlError, parse_request_uri
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["FORMAT", "FORMATS", "NamedFormat", "functions"]
+
+FORMAT = opaque("kubernetes.NamedFormat")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NamedFormat:
+    """A format; known by its name.
+
+    Attributes:
+        name: The server's own, ``DNS1123Label``.
+        complaints: What is wrong with a text, in the server's words; empty if nothing is.
+        max_regex_size: Length of a regular expression that would do the check, which is what costs go by.
+    """
+
+    cel_type: ClassVar[Type] = FORMAT
+
+    name: str
+    complaints: Callable[[str], list[str]]
+    max_regex_size: int
+
+    def cel_equal(self, other: object) -> bool | CelError:
+        """Return whether CEL's ``==`` with `other` on the right holds; an error if `other` is no format."""
+        if not isinstance(other, NamedFormat):
+            return CelError("no such overload")
+        return self.name == other.name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NamedFormat) and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+# -- names -------------------------------------------------------------------------------------------------------------
+
+_ALNUM = "start and end with an alphanumeric character"
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """A regular expression, what it asks for in words, and examples."""
+
+    words: str
+    pattern: str
+    examples: tuple[str, ...]
+
+    def fits(self, data: str) -> bool:
+        return re.fullmatch(self.pattern, data) is not None
+
+    @property
+    def complaint(self) -> str:
+        examples = ",  or ".join([f"'{example}'" for example in self.examples])
+        return f"{self.words} (e.g. {examples}, regex used for validation is '{self.pattern}')"
+
+
+_LABEL = _Shape(
+    f"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must {_ALNUM}",
+    "[a-z0-9]([-a-z0-9]*[a-z0-9])?",
+    ("my-name", "123-abc"),
+)
+_SUBDOMAIN = _Shape(
+    f"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must {_ALNUM}",
+    rf"{_LABEL.pattern}(\.{_LABEL.pattern})*",
+    ("example.com",),
+)
+_LABEL_1035 = _Shape(
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
+    "and end with an alphanumeric character",
+    "[a-z]([-a-z0-9]*[a-z0-9])?",
+    ("my-name", "abc-123"),
+)
+_KEY = _Shape(
+    f"must consist of alphanumeric characters, '-', '_' or '.', and must {_ALNUM}",
+    "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]",
+    ("MyName", "my.name", "123-abc"),
+)
+_VALUE = _Shape(
+    f"a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must {_ALNUM}",
+    f"({_KEY.pattern})?",
+    ("MyValue", "my_value", "12345"),
+)
+_WITH_PREFIX = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+_EMPTY = "must be non-empty"
+_NO_DOTS = "must not contain dots"
+_MOST_OF_LABEL = 63
+_MOST_OF_SUBDOMAIN = 253
+
+
+def _bytes(text: str) -> str:
+    """Return a text whose characters are the bytes of the one given: lengths count bytes."""
+    return text if text.isascii() else text.encode("utf-8", "surrogatepass").decode("latin-1")
+
+
+def _masked(data: str) -> str:
+    """Return a prefix of a name as if the name went on: a dash at its end, and what is before it, become a letter."""
+    return data[:-2] + "a" if len(data) > 1 and data.endswith("-") else data
+
+
+def _too_long(most: int, unit: str) -> str:
+    return f"must be no more than {most} {unit}"
+
+
+def _label(data: str) -> list[str]:
+    found = [_too_long(_MOST_OF_LABEL, "characters")] if len(data) > _MOST_OF_LABEL else []
+    if not _LABEL.fits(data):
+        found.append(_NO_DOTS if _SUBDOMAIN.fits(data) else _LABEL.complaint)
+    return found
+
+
+def _subdomain(data: str, unit: str = "characters") -> list[str]:
+    found = [_too_long(_MOST_OF_SUBDOMAIN, unit)] if len(data) > _MOST_OF_SUBDOMAIN else []
+    return found if _SUBDOMAIN.fits(data) else [*found, _SUBDOMAIN.complaint]
+
+
+def _label_1035(data: str) -> list[str]:
+    found = [_too_long(_MOST_OF_LABEL, "characters")] if len(data) > _MOST_OF_LABEL else []
+    return found if _LABEL_1035.fits(data) else [*found, _LABEL_1035.complaint]
+
+
+def _qualified_name(text: str) -> list[str]:
+    parts = _bytes(text).split("/")
+    if len(parts) > 2:
+        return [f"a valid label key {_KEY.complaint} {_WITH_PREFIX}"]
+    found = []
+    if len(parts) == 2:
+        wrong = _subdomain(parts[0], "bytes") if parts[0] else [_EMPTY]
+        found += [f"prefix part {complaint}" for complaint in wrong]
+    name = parts[-1]
+    if not name:
+        found.append(f"name part {_EMPTY}")
+    elif len(name) > _MOST_OF_LABEL:
+        found.append(f"name part {_too_long(_MOST_OF_LABEL, 'bytes')}")
+    if not _KEY.fits(name):
+        found.append(f"name part {_KEY.complaint}")
+    return found
+
+
+def _label_value(text: str) -> list[str]:
+    data = _bytes(text)
+    found = [_too_long(_MOST_OF_LABEL, "bytes")] if len(data) > _MOST_OF_LABEL else []
+    return found if _VALUE.fits(data) else [*found, _VALUE.complaint]
+
+
+# -- formats of schemas ------------------------------------------------------------------------------------------------
+
+_UUID = re.compile("[0-9a-fA-F]{8}(-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}")
+_BASE64 = re.compile("([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})")
+_UUID_SIZE, _BASE64_SIZE, _URL_SIZE, _TIME_SIZE = 70, 84, 1103, 71
+
+
+def _uri(text: str) -> list[str]:
+    try:
+        parse_request_uri(text)
+    except UrlError as error:
+        return [str(error)]
+    return []
+
+
+def _unless(holds: Callable[[str], object], complaint: str) -> Callable[[str], list[str]]:
+    return lambda text: [] if holds(text) else [complaint]
+
+
+FORMATS = {
+    "dns1123Label": NamedFormat("DNS1123Label", lambda text: _label(_bytes(text)), 30),
+    "dns1123Subdomain": NamedFormat("DNS1123Subdomain", lambda text: _subdomain(_bytes(text)), 60),
+    "dns1035Label": NamedFormat("DNS1035Label", lambda text: _label_1035(_bytes(text)), 30),
+    "qualifiedName": NamedFormat("QualifiedName", _qualified_name, 60),
+    "dns1123LabelPrefix": NamedFormat("DNS1123LabelPrefix", lambda text: _label(_masked(_bytes(text))), 30),
+    "dns1123SubdomainPrefix": NamedFormat("DNS1123SubdomainPrefix", lambda text: _subdomain(_masked(_bytes(text))), 60),
+    "dns1035LabelPrefix": NamedFormat("DNS1035LabelPrefix", lambda text: _label_1035(_masked(_bytes(text))), 30),
+    "labelValue": NamedFormat("LabelValue", _label_value, 40),
+    "uri": NamedFormat("URI", _uri, _URL_SIZE),
+    "uuid": NamedFormat("uuid", _unless(_UUID.fullmatch, "does not match the UUID format"), _UUID_SIZE),
+    "byte": NamedFormat("byte", _unless(_BASE64.fullmatch, "invalid base64"), _BASE64_SIZE),
+    "date": NamedFormat("date", _unless(is_date, "invalid date"), _TIME_SIZE),
+    "datetime": NamedFormat("datetime", _unless(is_date_time, "invalid datetime"), _TIME_SIZE),
+}
+"""The formats by the names that expressions use."""
+
+
+def _named(name: str) -> Optional_:
+    found = FORMATS.get(name)
+    return NONE if found is None else Optional_.of(found)
+
+
+def _validate(form: NamedFormat, text: str) -> Optional_:
+    found = form.complaints(text)
+    return Optional_.of(found) if found else NONE
+
+
+def _constant(name: str, form: NamedFormat) -> Function:
+    overload = Overload(f"format.{name}", (), FORMAT, lambda: form)
+    return Function(f"format.{name}", member=False, overloads=(overload,))
+
+
+def functions() -> tuple[Function, ...]:
+    """Return the functions of the library."""
+    named = Overload("format-named", (STRING,), optional_of(FORMAT), _named)
+    validate = Overload("format-validate", (FORMAT, STRING), optional_of(list_of(STRING)), _validate)
+    return (
+        Function("validate", member=True, overloads=(validate,)),
+        Function("format.named", member=False, overloads=(named,)),
+        *[_constant(name, form) for name, form in FORMATS.items()],
+    )

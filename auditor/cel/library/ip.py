@@ -1,0 +1,96 @@
+"""IP addresses, without zones and without IPv4 inside of IPv6.
+
+Source: k8s.io/apiserver pkg/cel/library/ip.go, pkg/cel/ip.go; Go net/netip.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from auditor.cel.errors import CelError
+from auditor.cel.function import Function, Overload
+from auditor.cel.types import BOOL, INT, STRING, Type, opaque
+from auditor.golang.net import Address, GoNetError, parse_addr
+from auditor.golang.text import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["IP", "IpAddress", "functions", "to_ip"]
+
+IP = opaque("net.IP")
+
+
+@dataclass(frozen=True, slots=True)
+class IpAddress:
+    """An address.
+
+    Attributes:
+        address: Without a zone, not mapped.
+    """
+
+    cel_type: ClassVar[Type] = IP
+
+    address: Address
+
+    def cel_size(self) -> int:
+        """Bytes of the address, which is what costs go by."""
+        return self.address.width // 8
+
+    def cel_equal(self, other: object) -> bool | CelError:
+        """Return whether CEL's ``==`` with `other` on the right holds; an error if `other` is no address."""
+        if not isinstance(other, IpAddress):
+            return CelError("no such overload")
+        return self == other
+
+
+def to_ip(text: str) -> IpAddress:
+    """Return the address that a text is.
+
+    Raises:
+        CelError: It is none, or of a kind that Kubernetes does not take.
+    """
+    try:
+        address = parse_addr(text)
+    except GoNetError as error:
+        raise CelError(f"IP Address {quote(text)} parse error during conversion from string: {error}") from None
+    if address.zone:
+        raise CelError(f"IP address {quote(text)} with zone value is not allowed")
+    if address.is_mapped:
+        raise CelError(f"IPv4-mapped IPv6 address {quote(text)} is not allowed")
+    return IpAddress(address)
+
+
+def _is_ip(text: str) -> bool:
+    try:
+        to_ip(text)
+    except CelError:
+        return False
+    return True
+
+
+def _free(name: str, key: str, argument: Type, result: Type, call: Callable[..., object]) -> Function:
+    return Function(name, member=False, overloads=(Overload(key, (argument,), result, call),))
+
+
+def _member(name: str, key: str, result: Type, call: Callable[[IpAddress], object]) -> Function:
+    return Function(name, member=True, overloads=(Overload(key, (IP,), result, call),))
+
+
+def functions() -> tuple[Function, ...]:
+    """Return the functions of the library; ``string`` adds an overload to a standard function."""
+    return (
+        _free("ip", "string_to_ip", STRING, IP, to_ip),
+        _free("isIP", "is_ip", STRING, BOOL, _is_ip),
+        _free("ip.isCanonical", "ip_is_canonical", STRING, BOOL, lambda text: str(to_ip(text).address) == text),
+        _free("string", "ip_to_string", IP, STRING, lambda it: str(it.address)),
+        _member("family", "ip_family", INT, lambda it: 4 if it.address.width == 32 else 6),
+        _member("isUnspecified", "ip_is_unspecified", BOOL, lambda it: it.address.is_unspecified),
+        _member("isLoopback", "ip_is_loopback", BOOL, lambda it: it.address.is_loopback),
+        _member(
+            "isLinkLocalMulticast", "ip_is_link_local_multicast", BOOL, lambda it: it.address.is_link_local_multicast
+        ),
+        _member("isLinkLocalUnicast", "ip_is_link_local_unicast", BOOL, lambda it: it.address.is_link_local_unicast),
+        _member("isGlobalUnicast", "ip_is_global_unicast", BOOL, lambda it: it.address.is_global_unicast),
+    )

@@ -1,0 +1,42 @@
+"""What regular expressions find: ``s.find(re)``, ``s.findAll(re)``.
+
+Source: k8s.io/apiserver pkg/cel/library/regex.go.
+"""
+
+from __future__ import annotations
+
+from auditor.cel.errors import CelError
+from auditor.cel.function import Function, Overload
+from auditor.cel.types import INT, STRING, list_of
+from auditor.golang.regex import GoRegexError, Pattern, compile_pattern
+
+__all__ = ["functions"]
+
+
+def _pattern(source: str) -> Pattern:
+    try:
+        return compile_pattern(source)
+    except GoRegexError as error:
+        raise CelError(f"Illegal regex: {error}") from None
+
+
+def _find(text: str, pattern: str) -> str:
+    return _pattern(pattern).find(text) or ""
+
+
+def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
+    return _pattern(pattern).find_all(text, limit)
+
+
+def functions() -> tuple[Function, ...]:
+    """Return the functions of the library."""
+    texts, two = list_of(STRING), (STRING, STRING)
+    find = (Overload("string_find_string", two, STRING, _find),)
+    find_all = (
+        Overload("string_find_all_string", two, texts, _find_all),
+        Overload("string_find_all_string_int", (*two, INT), texts, _find_all),
+    )
+    return (
+        Function("find", member=True, overloads=find, regex_argument=1),
+        Function("findAll", member=True, overloads=find_all, regex_argument=1),
+    )

@@ -1,0 +1,114 @@
+"""URLs of requests: absolute ones, and absolute paths.
+
+A text is checked as a URI of a request and then read as any URL, because only the latter knows fragments. So a text may
+pass `isURL` and still be refused by `url`, and one that begins with two slashes has a host.
+
+Source: k8s.io/apiserver pkg/cel/library/urls.go, pkg/cel/url.go; Go net/url.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+from urllib.parse import quote_from_bytes, unquote_to_bytes
+
+from auditor.cel.errors import CelError
+from auditor.cel.function import Function, Overload
+from auditor.cel.types import BOOL, STRING, Type, list_of, map_of, opaque
+from auditor.golang.text import quote
+from auditor.golang.url import Url, UrlError, is_request_uri, parse_request_uri
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["URL", "UrlValue", "functions", "to_url"]
+
+URL = opaque("kubernetes.URL")
+
+_DOING = "URL parse error during conversion from string: "
+_DUMMY_SCHEME = "x:"
+_BAD_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2})")
+_PLAIN_IN_FRAGMENT = "$&+,/:;=?@!()*"
+_VALID_FRAGMENT = re.compile(r"[a-zA-Z0-9\-._~!$&'()*+,;=:@\[\]%/?]*")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UrlValue:
+    """A URL; equal to those that are written the same way by the server.
+
+    Attributes:
+        url: All but the fragment.
+        fragment: Escaped, without the ``#``.
+    """
+
+    cel_type: ClassVar[Type] = URL
+
+    url: Url
+    fragment: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.url}#{self.fragment}" if self.fragment else str(self.url)
+
+    def cel_equal(self, other: object) -> bool | CelError:
+        """Return whether CEL's ``==`` with `other` on the right holds; an error if `other` is no URL."""
+        if not isinstance(other, UrlValue):
+            return CelError("no such overload")
+        return str(self) == str(other)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UrlValue) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+
+def to_url(text: str) -> UrlValue:
+    """Return the URL that a text is.
+
+    Raises:
+        CelError: It is none.
+    """
+    try:
+        parse_request_uri(text)
+        before, _, fragment = text.partition("#")
+        url = _parse(before)
+    except UrlError as error:
+        raise CelError(f"{_DOING}{error}") from None
+    found = _BAD_ESCAPE.search(fragment)
+    if found is not None:
+        escape = fragment[found.start() : found.start() + 3]
+        raise CelError(f"{_DOING}parse {quote(text)}: invalid URL escape {quote(escape)}")
+    if _VALID_FRAGMENT.fullmatch(fragment) is None:
+        fragment = quote_from_bytes(unquote_to_bytes(fragment), _PLAIN_IN_FRAGMENT)
+    return UrlValue(url, fragment)
+
+
+def _parse(text: str) -> Url:
+    """Read a text without fragment that is a URI of a request; the difference is a host without a scheme."""
+    if not text.startswith("//") or text.startswith("///"):
+        return parse_request_uri(text)
+    try:
+        return replace(parse_request_uri(_DUMMY_SCHEME + text), scheme="", omit_host=False)
+    except UrlError as error:
+        reason = str(error).removeprefix(f"parse {quote(_DUMMY_SCHEME + text)}: ")
+        raise UrlError(f"parse {quote(text)}: {reason}") from None
+
+
+def _member(name: str, key: str, result: Type, call: Callable[[UrlValue], object]) -> Function:
+    return Function(name, member=True, overloads=(Overload(key, (URL,), result, call),))
+
+
+def functions() -> tuple[Function, ...]:
+    """Return the functions of the library."""
+    query = map_of(STRING, list_of(STRING))
+    return (
+        Function("url", member=False, overloads=(Overload("string_to_url", (STRING,), URL, to_url),)),
+        Function("isURL", member=False, overloads=(Overload("is_url_string", (STRING,), BOOL, is_request_uri),)),
+        _member("getScheme", "url_get_scheme", STRING, lambda it: it.url.scheme),
+        _member("getHost", "url_get_host", STRING, lambda it: it.url.host),
+        _member("getHostname", "url_get_hostname", STRING, lambda it: it.url.hostname),
+        _member("getPort", "url_get_port", STRING, lambda it: it.url.port),
+        _member("getEscapedPath", "url_get_escaped_path", STRING, lambda it: it.url.escaped_path),
+        _member("getQuery", "url_get_query", query, lambda it: it.url.query()),
+    )
