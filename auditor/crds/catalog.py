@@ -6,7 +6,7 @@ import hashlib
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from auditor.crds.definition import CustomResourceDefinition, parse_definition
+from auditor.crds.definition import CustomResourceDefinition, document_name, parse_definition
 from auditor.errors import PlanError, SchemaError
 from auditor.golang.jsontext import encode
 
@@ -58,7 +58,7 @@ class CrdCatalog:
                 broken[error.where or f"document {number}"] = error.found
                 continue
             except RecursionError:
-                broken[f"document {number}"] = "the schema is nested too deeply"
+                broken[document_name(document) or f"document {number}"] = "the schema is nested too deeply"
                 continue
             found[definition.name] = definition
         return cls(found.values(), broken)

@@ -264,7 +264,7 @@ def _decode(document: Any) -> JsonObject:
     if type(document) is not dict:
         raise SchemaError("", "the document is not an object", KIND)
     api_version, kind = document.get("apiVersion"), document.get("kind")
-    where = _name(document)
+    where = document_name(document)
     if api_version not in (f"{GROUP}/v1", f"{GROUP}/v1beta1") or kind != KIND:
         raise SchemaError(
             where, f"the document is of kind {kind!r} in {api_version!r}", f"{KIND} in {GROUP}/v1 or v1beta1"
@@ -276,7 +276,8 @@ def _decode(document: Any) -> JsonObject:
     return decoded
 
 
-def _name(document: JsonObject) -> str:
+def document_name(document: JsonObject) -> str:
+    """Return metadata.name of a document, whatever else is wrong with it; empty where it has none."""
     metadata = document.get("metadata")
     name = metadata.get("name") if type(metadata) is dict else None
     return name if type(name) is str else ""

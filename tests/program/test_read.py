@@ -200,3 +200,149 @@ def test_values_that_crash_the_server_are_unreadable_and_say_so():
         read = read_object(catalog.crds[f"{plural}.{group}"], "v1", base64.b64decode(case["value"]))
         assert read.unreadable == NO_METADATA
         assert read.crashes_server
+
+
+EMBEDDED = {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}
+TEXT = {"type": "string"}
+
+
+def foos(conversion="None", **spec):
+    """The definition of the worked examples of storage-read.md."""
+    one = {"a": {**TEXT, "default": "A"}, "n": {**TEXT, "nullable": True}, "e": EMBEDDED}
+    two = {"a": TEXT, "n": {**TEXT, "default": "NN"}, "z": {**TEXT, "default": "Z"}, "e": EMBEDDED}
+    versions = [
+        {
+            "name": name,
+            "served": True,
+            "storage": name == "v1",
+            "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": {"properties": properties}}}},
+        }
+        for name, properties in (("v1", one), ("v2", two))
+    ]
+    return parse_definition(
+        {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": "foos.g.io"},
+            "spec": {
+                "group": "g.io",
+                "scope": "Namespaced",
+                "names": {"plural": "foos", "kind": "Foo"},
+                "versions": versions,
+                "conversion": {"strategy": conversion},
+                **spec,
+            },
+        }
+    )
+
+
+def read(version, stored, definition=None, /, **fields):
+    obj = {"apiVersion": stored, "kind": "Foo", "metadata": {"name": "x"}, **fields}
+    return read_object(definition or foos(), version, json.dumps(obj).encode())
+
+
+@pytest.mark.parametrize(
+    ("stored", "version", "spec", "expected", "pruned", "defaulted"),
+    [
+        ("v1", "v1", {}, {"a": "A"}, (), ("spec.a",)),
+        ("v1", "v2", {"n": None}, {"a": "A", "n": None}, (), ("spec.a",)),
+        ("v2", "v1", {"n": None}, {"n": "NN"}, ("spec.z",), ("spec.n",)),
+        ("v2", "v2", {"q": 1}, {"n": "NN", "z": "Z"}, ("spec.q",), ("spec.n", "spec.z")),
+        ("v1", "v1", {"e": {"metadata": None, "kind": None}}, {"a": "A", "e": {"metadata": {}}}, (), ("spec.a",)),
+    ],
+)
+def test_the_stored_version_defaults_and_both_prune(stored, version, spec, expected, pruned, defaulted):
+    found = read(version, f"g.io/{stored}", spec=spec)
+    assert found.object["spec"] == expected
+    assert found.object["apiVersion"] == f"g.io/{version}"
+    assert found.object["metadata"] == {"generation": 1, "name": "x"}
+    assert (found.pruned, found.defaulted, found.stored_version) == (pruned, defaulted, stored)
+
+
+@pytest.mark.parametrize(
+    ("stored", "version", "fields", "reason", "stored_version"),
+    [
+        ("g.io/v9", "v1", {}, "request to convert CR from an invalid group/version: g.io/v9", "v9"),
+        (None, "v1", {}, ".apiVersion accessor error: <nil> is of the type <nil>, expected string", None),
+        ("", "v1", {}, '/, Kind=Foo is unstructured and is not suitable for converting to "g.io/v1"', None),
+        ("g.io/v1", "v9", {}, 'no version "v9" in CRD foos.g.io', None),
+        (
+            "g.io/v1",
+            "v1",
+            {"spec": {"e": {"metadata": []}}},
+            "spec.e.metadata: Invalid value: []: json: cannot unmarshal array into Go value of type v1.ObjectMeta",
+            "v1",
+        ),
+        (
+            "g.io/v1",
+            "v1",
+            {"metadata": {"deletionTimestamp": "9999-12-31T23:59:59-01:00"}},
+            'parsing time "10000-01-01T00:59:59Z" as "2006-01-02T15:04:05Z07:00": cannot parse "0-01-01T00:59:59Z" as "-"',
+            "v1",
+        ),
+    ],
+)
+def test_what_cannot_be_read_says_why(stored, version, fields, reason, stored_version):
+    found = read(version, stored, **fields)
+    assert (found.object, found.unreadable, found.stored_version) == (None, reason, stored_version)
+    assert not found.crashes_server
+    assert not found.needs_conversion
+
+
+def test_an_object_of_another_kind_keeps_everything_but_malformed_metadata():
+    found = read("v2", "g.io/v1", kind="Bar", q=1, metadata={"name": "x", "labels": 5}, spec={"n": None})
+    assert found.object == {
+        "apiVersion": "g.io/v2",
+        "kind": "Bar",
+        "q": 1,
+        "metadata": {"name": "x"},
+        "spec": {"n": None},
+    }
+    assert (found.pruned, found.defaulted) == ((), ())
+
+
+def test_an_object_of_another_kind_without_metadata_crashes_nothing():
+    data = b'{"apiVersion":"g.io/v1","kind":"Bar"}'
+    assert read_object(foos(), "v1", data).object == {"apiVersion": "g.io/v1", "kind": "Bar"}
+    assert read_object(foos(), "v1", data.replace(b"Bar", b"Foo")).crashes_server
+
+
+def test_a_webhook_is_needed_only_for_another_version():
+    assert read("v1", "g.io/v1", foos("Webhook"), spec={}).object["spec"] == {"a": "A"}
+    found = read("v2", "g.io/v1", foos("Webhook"), spec={})
+    assert found.unreadable == "conversion webhook needed: from g.io/v1 to g.io/v2"
+    assert found.needs_conversion
+
+
+def test_where_unknown_fields_are_kept_nulls_are_too_but_defaults_and_metadata_go_on():
+    found = read(
+        "v1", "g.io/v1", foos(preserveUnknownFields=True), spec={"q": None, "e": {"kind": 5}}, metadata={"labels": 5}
+    )
+    assert found.object["spec"] == {"a": "A", "q": None, "e": {}}
+    assert found.object["metadata"] == {"generation": 1}
+
+
+def test_a_definition_that_cannot_be_served_reads_nothing():
+    found = read("v1", "g.io/v1", foos("Magic"))
+    assert "unknown conversion strategy 'Magic'" in found.unreadable
+
+
+def test_metadata_is_written_last():
+    fields = {"metadata": {"name": "x", "deletionTimestamp": "0001-01-01T00:00:00Z", "generation": 3}}
+    assert read("v1", "g.io/v1", **fields).object["metadata"] == {"name": "x", "generation": 3}
+
+
+@pytest.mark.parametrize(
+    ("obj", "asked", "expected"),
+    [
+        ({"apiVersion": "g.io/v2"}, None, "v2"),
+        ({"apiVersion": "g.io/v2"}, "v9", "v9"),
+        ({"apiVersion": "g.io/v9"}, None, "v1"),
+        ({"apiVersion": "x.io/v2"}, None, "v1"),
+        ({"apiVersion": 5}, None, "v1"),
+        ({}, None, "v1"),
+        (None, None, "v1"),
+    ],
+)
+def test_the_version_is_the_objects_own_or_the_storage_version(obj, asked, expected):
+    assert choose_version(foos(), obj, asked) == expected

@@ -10,7 +10,7 @@ from typing import Any
 
 from auditor.errors import NotStructural
 from auditor.schema.objectmeta.reference import coerce_embedded
-from auditor.schema.pruning.reference import prune
+from auditor.schema.pruning.reference import as_resource, prune
 from auditor.schema.structural import ABSENT, StructuralSchema
 
 __all__ = ["copy_json", "default", "drop_nulls", "prune_defaults"]
@@ -155,8 +155,7 @@ def _fitted(value: Any, root: StructuralSchema, steps: tuple[str | None, ...]) -
         whole = [whole] if step is None else {step: whole}
     if type(whole) is not dict:
         raise NotStructural("", "failed to prune default value: object root default value must be of object type")
-    as_resource = root if root.embedded_resource else replace(root, embedded_resource=True)
-    coerce_embedded(whole, as_resource, drop=True)
+    coerce_embedded(whole, as_resource(root), drop=True)
     prune(whole, root)
     for step in steps:
         if step is None:

@@ -7,6 +7,7 @@ Source: apiextensions-apiserver pkg/apiserver/schema/objectmeta/{coerce,algorith
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from auditor.golang.jsontext import encode
@@ -95,19 +96,24 @@ def coerce_embedded(obj: Any, schema: StructuralSchema | None, *, drop: bool) ->
     Source: apiextensions-apiserver pkg/apiserver/schema/objectmeta/algorithm.go.
     """
     unknown: list[str] = []
-    if schema is not None:
+    if schema is not None and has_embedded(schema):
         _coerce(obj, schema, ROOT, unknown, drop=drop)
     return unknown
 
 
+@lru_cache(maxsize=4096)
 def has_embedded(schema: StructuralSchema) -> bool:
     """Whether a schema has an embedded resource anywhere that values are coerced."""
+    return _has_embedded(schema)
+
+
+def _has_embedded(schema: StructuralSchema) -> bool:
     additional = schema.additional_properties
     return (
         schema.embedded_resource
-        or any(map(has_embedded, schema.properties.values()))
-        or (schema.items is not None and has_embedded(schema.items))
-        or (additional is not None and type(additional) is not bool and has_embedded(additional))
+        or any(map(_has_embedded, schema.properties.values()))
+        or (schema.items is not None and _has_embedded(schema.items))
+        or (additional is not None and type(additional) is not bool and _has_embedded(additional))
     )
 
 

@@ -9,6 +9,7 @@ Source: apiextensions-apiserver pkg/apiserver/schema/pruning/algorithm.go.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.schema.structural import StructuralSchema
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from auditor.model import JsonObject
 
-__all__ = ["META_FIELDS", "prune", "prune_below"]
+__all__ = ["META_FIELDS", "as_resource", "prune", "prune_below"]
 
 META_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata"})
 """Keys of a resource, at the root or embedded, that pruning leaves alone."""
@@ -35,11 +36,13 @@ def prune(obj: JsonObject, schema: StructuralSchema | None) -> list[str]:
     Returns:
         Dotted paths of what was removed, sorted.
     """
-    if schema is None:
-        schema = _EMPTY_RESOURCE
-    elif not schema.embedded_resource:
-        schema = replace(schema, embedded_resource=True)
-    return prune_below(obj, schema)
+    return prune_below(obj, _EMPTY_RESOURCE if schema is None else as_resource(schema))
+
+
+@lru_cache(maxsize=4096)
+def as_resource(schema: StructuralSchema) -> StructuralSchema:
+    """Return a schema that is the same but says that its values are resources."""
+    return schema if schema.embedded_resource else replace(schema, embedded_resource=True)
 
 
 def prune_below(value: Any, schema: StructuralSchema | None) -> list[str]:
