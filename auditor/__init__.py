@@ -41,7 +41,7 @@ _HOME = {
 }
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - the public names have many types
+def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'auditor' has no attribute {name!r}")
     from importlib import import_module  # noqa: PLC0415 - keeps start-up light

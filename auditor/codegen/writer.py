@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from auditor.codegen.linecache import compile_function
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 __all__ = ["Module", "Writer"]
 
@@ -25,7 +25,6 @@ class Writer:
     def __init__(self) -> None:
         self._lines: list[str] = []
         self.depth = 0
-        self._variables = 0
 
     def line(self, text: str) -> None:
         """Add one line at the present depth."""
@@ -48,10 +47,15 @@ class Writer:
         finally:
             self.depth -= 1
 
-    def variable(self) -> str:
-        """Return the name of a local variable not used before in this function."""
-        self._variables += 1
-        return f"v{self._variables}"
+    def lines(self, texts: Iterable[str]) -> None:
+        """Add lines at the present depth; their own indentation counts from there."""
+        for text in texts:
+            self.line(text)
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The lines so far."""
+        return tuple(self._lines)
 
     @property
     def source(self) -> str:

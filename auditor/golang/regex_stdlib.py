@@ -16,7 +16,7 @@ from __future__ import annotations
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from auditor.golang.regex_syntax import Alternate, Assertion, Chars, Concat, Node, Repeat, normal
+from auditor.golang.regex_tree import Alternate, Assertion, Chars, Concat, Node, Repeat, normal
 
 if TYPE_CHECKING:
     from auditor.golang.unicode import Ranges

@@ -12,24 +12,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from auditor.golang.regex_tree import Assertion, Chars, Concat, Node, alternate, complement, concat, normal, repeat
 from auditor.golang.unicode import MAX_RUNE, class_name, class_ranges
 
 if TYPE_CHECKING:
     from auditor.golang.unicode import Ranges
 
-__all__ = [
-    "Alternate",
-    "Assertion",
-    "Chars",
-    "Concat",
-    "GoRegexError",
-    "Node",
-    "Repeat",
-    "Syntax",
-    "complement",
-    "normal",
-    "parse",
-]
+__all__ = ["GoRegexError", "Syntax", "parse"]
 
 _MAX_REPEAT = 1000
 _MAX_HEIGHT = 1000
@@ -70,134 +59,6 @@ def _error(what: str, where: str) -> GoRegexError:
     return GoRegexError(f"error parsing regexp: {what}: `{where}`")
 
 
-# -- the tree ----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Chars:
-    """One character out of ranges (in order, inclusive); `fold` where letter case does not matter."""
-
-    ranges: Ranges
-    fold: bool = False
-    height: int = 1
-    size: int = 1
-    repeats: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Assertion:
-    r"""A place, not a character: `\A` `\z` (of the text), `^` `$` (of a line), `\b` `\B`."""
-
-    place: str
-    height: int = 1
-    size: int = 1
-    repeats: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Concat:
-    """One after the other; nothing at all where there are no items."""
-
-    items: tuple[Node, ...]
-    height: int
-    size: int
-    repeats: int
-
-
-@dataclass(frozen=True, slots=True)
-class Alternate:
-    """One of two or more."""
-
-    items: tuple[Node, ...]
-    height: int
-    size: int
-    repeats: int
-
-
-@dataclass(frozen=True, slots=True)
-class Repeat:
-    """From `least` to `most` times the item, without end where `most` is None."""
-
-    item: Node
-    least: int
-    most: int | None
-    height: int
-    size: int
-    repeats: int
-
-
-Node = Chars | Assertion | Concat | Alternate | Repeat
-
-
-def _concat(items: list[Node]) -> Node:
-    if len(items) == 1:
-        return items[0]
-    return Concat(
-        tuple(items),
-        1 + max((item.height for item in items), default=0),
-        max(1, sum([item.size for item in items])),
-        max((item.repeats for item in items), default=1),
-    )
-
-
-def _alternate(items: list[Node]) -> Node:
-    if len(items) == 1:
-        return items[0]
-    return Alternate(
-        tuple(items),
-        1 + max(item.height for item in items),
-        sum([item.size for item in items]) + len(items) - 1,
-        max(item.repeats for item in items),
-    )
-
-
-def _repeat(item: Node, least: int, most: int | None, counted: bool) -> Repeat:
-    if not counted:
-        size = (2 if least == 0 and most is None else 1) + item.size
-        return Repeat(item, least, most, 1 + item.height, size, item.repeats)
-    times = least if most is None else most
-    size = times * item.size + (1 if most is None else most - least)
-    if times == 0 and most is None:
-        size = 2 + item.size
-    return Repeat(item, least, most, 1 + item.height, max(1, size), max(1, times * item.repeats))
-
-
-# -- sets of characters ------------------------------------------------------------------------------------------------
-
-
-def normal(ranges: list[tuple[int, int]]) -> Ranges:
-    """Return ranges in order, joined where they touch."""
-    joined: list[tuple[int, int]] = []
-    for low, high in sorted(ranges):
-        if joined and low <= joined[-1][1] + 1:
-            joined[-1] = (joined[-1][0], max(high, joined[-1][1]))
-        else:
-            joined.append((low, high))
-    return tuple(joined)
-
-
-def complement(ranges: Ranges) -> Ranges:
-    """Return all code points outside of `ranges`, which are in order."""
-    outside = []
-    start = 0
-    for low, high in ranges:
-        if start < low:
-            outside.append((start, low - 1))
-        start = high + 1
-    if start <= MAX_RUNE:
-        outside.append((start, MAX_RUNE))
-    return tuple(outside)
-
-
-def _re2_ranges(ranges: Ranges) -> str:
-    return "".join(
-        [f"\\x{{{low:x}}}" if low == high else f"\\x{{{low:x}}}-\\x{{{high:x}}}" for low, high in ranges],
-    )
-
-
-# -- the parser --------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Syntax:
     """What Go understands a pattern to be: its tree, and the same pattern written for RE2."""
@@ -216,7 +77,7 @@ class _Group:
     items: list[Node] = field(default_factory=list)
 
     def close(self) -> Node:
-        return _alternate([*self.branches, _concat(self.items)])
+        return alternate([*self.branches, concat(self.items)])
 
 
 def parse(pattern: str) -> Syntax:
@@ -253,7 +114,7 @@ class _Parser:
                 self.at += 1
                 self.written.append("|")
                 group = self.groups[-1]
-                group.branches.append(_concat(group.items))
+                group.branches.append(concat(group.items))
                 group.items = []
             elif character == ")":
                 self.close_group()
@@ -313,7 +174,7 @@ class _Parser:
         items = self.groups[-1].items
         if not items:
             raise _error("missing argument to repetition operator", pattern[start : self.at])
-        node = _repeat(items[-1], least, most, counted)
+        node = repeat(items[-1], least, most, counted)
         if counted and (least >= 2 or (most or 0) >= 2) and node.repeats > _MAX_REPEAT:
             raise _error("invalid repeat count", pattern[start : self.at])
         self.check(node)
@@ -566,6 +427,12 @@ class _Parser:
         if self.pattern[at] == "\\":
             return self.escape(at)
         return ord(self.pattern[at]), at + 1
+
+
+def _re2_ranges(ranges: Ranges) -> str:
+    return "".join(
+        [f"\\x{{{low:x}}}" if low == high else f"\\x{{{low:x}}}-\\x{{{high:x}}}" for low, high in ranges],
+    )
 
 
 def _count(text: str) -> int | None:

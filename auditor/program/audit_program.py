@@ -3,8 +3,8 @@
 Three ways, the fast ones only where they are exact:
 
 1. Proven. The generated program (`build`) reads the object and proves it valid in one pass. That is nearly all objects.
-2. Read. The program reads the object exactly but cannot prove it valid: the reference validator judges it, and asks generated
-   provers which parts it may skip.
+2. Read. The program reads the object exactly but cannot prove it valid: the reference validator judges it, and asks
+   generated provers which parts it may skip.
 3. Reference. The program refuses, or anything at all goes wrong in it: the object is decoded afresh from its bytes,
    for it was changed in place, and read and judged by the reference.
 
@@ -39,6 +39,40 @@ if TYPE_CHECKING:
 __all__ = ["AuditProgram", "count_rules"]
 
 
+class _Draft:
+    """An AuditedObject in the making: the same slots, filled without the detour that a frozen class takes.
+
+    A frozen record with ten fields takes 1.7 us to make, as much as all metadata take to prove; this takes 0.3.
+    """
+
+    __slots__ = AuditedObject.__slots__
+
+    def __init__(
+        self,
+        obj: JsonObject,
+        pruned: tuple[str, ...],
+        defaulted: tuple[str, ...],
+        selectable: dict[str, str],
+        stored_version: str | None,
+        audited_version: str,
+        unevaluated_rules: int,
+    ) -> None:
+        self.unreadable: Unreadable | None = None
+        self.object = obj
+        self.pruned = pruned
+        self.defaulted = defaulted
+        self.findings: tuple[Finding, ...] = ()
+        self.selectable = selectable
+        self.stored_version = stored_version
+        self.audited_version = audited_version
+        self.select_error: str | None = None
+        self.unevaluated_rules = unevaluated_rules
+        self.__class__ = AuditedObject  # type: ignore[assignment]
+
+
+_draft: Any = _Draft
+
+
 class AuditProgram:
     """Audits values at one version of a definition. Not for several threads at a time.
 
@@ -56,9 +90,7 @@ class AuditProgram:
         read: How many went the second.
     """
 
-    def __init__(
-        self, definition: CustomResourceDefinition, version: CrdVersion, *, compiled: bool = True
-    ) -> None:
+    def __init__(self, definition: CustomResourceDefinition, version: CrdVersion, *, compiled: bool = True) -> None:
         self.definition = definition
         self.version = version
         self.compiled = compiled
@@ -132,18 +164,10 @@ class AuditProgram:
         if is_proven:
             self.proven += 1
             if not self.rules and program.select is not None:
-                return AuditedObject(
-                    None,
-                    obj,
-                    pruned,
-                    defaulted,
-                    (),
-                    program.select(obj),
-                    stored_version,
-                    self.version.name,
-                    None,
-                    self._rule_count,
+                made: AuditedObject = _draft(
+                    obj, pruned, defaulted, program.select(obj), stored_version, self.version.name, self._rule_count
                 )
+                return made
             findings = [finding for rule in self.rules for finding in rule(obj)]
         else:
             self.read += 1
@@ -198,9 +222,7 @@ class AuditProgram:
     def _judged(self, result: ReadResult) -> AuditedObject:
         if result.unreadable is not None or result.object is None:
             reason = Unreadable(result.unreadable or "")
-            return AuditedObject(
-                reason, stored_version=result.stored_version, audited_version=self.version.name
-            )
+            return AuditedObject(reason, stored_version=result.stored_version, audited_version=self.version.name)
         findings = self.validator.run(result.object, self._run_rules if self.rules else None)
         return self._audited(result.object, result.pruned, result.defaulted, findings, result.stored_version)
 
@@ -234,7 +256,7 @@ class AuditProgram:
 
 
 def count_rules(schema: StructuralSchema | None) -> int:
-    """Return the number of validation rules of a schema where the server evaluates rules: not below anyOf and the like."""
+    """Return the number of validation rules where the server evaluates rules: not below anyOf and the like."""
     if schema is None:
         return 0
     below = [*schema.properties.values(), schema.items, schema.additional_properties]

@@ -1,8 +1,8 @@
 """anyOf, oneOf, allOf, not: Boolean code.
 
-What a branch says about a value is an expression: written out where the branch is a few words about a value whose kind is
-known (`required`, an enum), else the call of a function of its own. How well a failing branch matched is of no
-interest here; only which branches are valid is.
+What a branch says about a value is an expression: written out where the branch is a few words about a value whose
+kind is known (`required`, an enum), else the call of a function of its own. How well a failing branch matched is of
+no interest here; only which branches are valid is.
 """
 
 from __future__ import annotations
@@ -104,11 +104,15 @@ def _inline(emitter: Emitter, schema: StructuralSchema, x: str, kind: str) -> st
         said.discard("properties")
     if kind not in _KEYWORDS or said - _LOGICAL - _KEYWORDS[kind] - {"type"}:
         return None
-    if schema.type and schema_types(schema)[0] not in {
-        "dict": ("object",),
-        "str": ("string",),
-        "int": ("integer", "number"),
-    }[kind]:
+    if (
+        schema.type
+        and schema_types(schema)[0]
+        not in {
+            "dict": ("object",),
+            "str": ("string",),
+            "int": ("integer", "number"),
+        }[kind]
+    ):
         return "False"
     if kind == "dict":
         parts = [f"{name!r} in {x}" for name in schema.required]

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.codegen import Module
 from auditor.golang.text import display
-from auditor.program.emit import Emitter, NotEmittable
+from auditor.program.emit import Emitter
 from auditor.program.metadata import prove_embedded, prove_metadata
 from auditor.program.root import fused, selector
-from auditor.program.support import Log
+from auditor.program.scope import NotEmittable
 from auditor.schema.objectmeta.reference import decode_metadata
 from auditor.schema.objectmeta.types import to_json
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition
     from auditor.model import JsonObject
+    from auditor.program.support import Log
     from auditor.schema.structural import StructuralSchema
     from auditor.validation.create import CreateValidator
     from auditor.validation.node import Node
@@ -64,9 +65,7 @@ def build_version(
     """
     title = f"{definition.kind}.{version.name}.{definition.group}{'' if defaults else ' converted'}"
     module = Module(title, {"_display": display})
-    emitter = Emitter(
-        module, prunes=not definition.preserve_unknown_fields, defaults=defaults, embedded=prove_embedded
-    )
+    emitter = Emitter(module, prunes=not definition.preserve_unknown_fields, defaults=defaults, embedded=prove_embedded)
     run = select = None
     try:
         name = fused(emitter, definition, version, _repairer(namespaced=definition.namespaced, drop=defaults))

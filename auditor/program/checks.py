@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from auditor.golang.regex import GoRegexError, compile_pattern
-from auditor.program.support import remembering
+from auditor.program.support import remembering, scalar
 from auditor.validation import formats
 
 if TYPE_CHECKING:
@@ -52,6 +52,44 @@ class Checks:
         if ("format", name) not in self._known:
             self._known["format", name] = self._bind(_format_check(name))
         return self._known["format", name]
+
+    def text(self, schema: StructuralSchema) -> tuple[str, str] | None:
+        """Return the slots of memo and check of everything that a schema of type string says; None: it is not known.
+
+        The check takes values of any type: it says no, or refuses, as `support.scalar` does.
+        """
+        key = ("text", repr((schema.pattern, schema.format, schema.min_length, schema.max_length, schema.enum)))
+        if key not in self._known:
+            check = self._text_check(schema)
+            self._known[key] = None if check is None else self._bind(check)
+        return self._known[key]
+
+    @staticmethod
+    def _text_check(schema: StructuralSchema) -> Callable[[str], bool] | None:
+        least, most = schema.min_length or 0, schema.max_length
+        enum = frozenset(value for value in schema.enum if type(value) is str) if schema.enum else None
+        matches = accepts = None
+        if schema.pattern:
+            try:
+                matches = compile_pattern(schema.pattern).matches
+            except GoRegexError:
+                return None
+        name = formats.strip_format(schema)
+        if name and formats.is_known(name):
+            accepts = _format_check(name)
+
+        def check(text: str) -> bool:
+            if type(text) is not str:
+                return scalar(text)
+            return (
+                len(text) >= least
+                and (most is None or len(text) <= most)
+                and (enum is None or text in enum)
+                and (matches is None or matches(text))
+                and (accepts is None or accepts(text))
+            )
+
+        return check
 
     def _bind(self, check: Callable[[str], bool]) -> tuple[str, str]:
         accepted, remember = remembering(check)

@@ -4,46 +4,42 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from auditor.program.scope import META_KEYS
-
 if TYPE_CHECKING:
     from auditor.codegen import Writer
-    from auditor.program.scope import Scope
-    from auditor.schema.structural import StructuralSchema
+    from auditor.program.scope import Lines
 
 __all__ = ["KeyCounter"]
 
 
 class KeyCounter:
-    """Counts the known keys of one object that is being read, in a local variable and beforehand."""
+    """Counts in a local variable what may be there, and beforehand what must.
 
-    def __init__(self, w: Writer, scope: Scope, schema: StructuralSchema, *, embedded: bool) -> None:
-        self.active = scope.fused and schema.additional_properties is None
+    Args:
+        w: Takes the lines.
+        variable: Its name; empty: nobody will ask for the number.
+    """
+
+    def __init__(self, w: Writer, variable: str) -> None:
         self._w = w
         self._fixed = 0
-        self._variable = w.variable() if self.active else ""
-        self._is_used = False
-        self._extra = [name for name in META_KEYS if embedded and name not in schema.properties]
+        self._variable = variable
 
-    def start(self, x: str) -> None:
-        """Write the start value."""
-        if self.active:
-            parts = [f"({name!r} in {x})" for name in self._extra]
+    def start(self, *parts: str) -> None:
+        """Write the start value, the sum of expressions."""
+        if self._variable:
             self._w.line(f"{self._variable} = {' + '.join(parts) or '0'}")
 
-    def expect(self, *, always: bool) -> None:
+    def expect(self, *, always: bool = True) -> None:
         """Note a key that is there in a good object."""
         self._fixed += always
 
-    def seen(self, *, always: bool) -> None:
-        """Write that a key is there."""
-        if self.active and not always:
-            self._w.line(f"{self._variable} += 1")
+    def seen(self) -> Lines:
+        """Return the lines for a key that is there and need not be."""
+        return (f"{self._variable} += 1",) if self._variable else ()
 
-    def missed(self, *, always: bool) -> None:
-        """Write that a key that was expected is not there."""
-        if self.active and always:
-            self._w.line(f"{self._variable} -= 1")
+    def missed(self) -> Lines:
+        """Return the lines for a key that was counted and is gone."""
+        return (f"{self._variable} -= 1",) if self._variable else ()
 
     def total(self) -> str:
         """Return an expression for the number of known keys."""

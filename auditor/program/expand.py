@@ -1,7 +1,7 @@
 """Defaults worked out beforehand: what a default looks like once it is in an object, and whether it is valid there.
 
-Inserting a default, filling it up with the defaults below it, pruning it and checking it is the same work for every object.
-It is done once, when the code is written, by the reference. What remains is to make a fresh value.
+Inserting a default, filling it up with the defaults below it, pruning it and checking it is the same work for every
+object. It is done once, when the code is written, by the reference. What remains is to make a fresh value.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/defaulting/algorithm.go.
 """
@@ -21,7 +21,7 @@ from auditor.schema.structural import ListType, StructuralSchema
 if TYPE_CHECKING:
     from auditor.codegen import Module
 
-__all__ = ["Expansion", "display", "defaults_below", "expand", "may_repeat"]
+__all__ = ["Expansion", "defaults_below", "display", "expand", "may_repeat"]
 
 _MAX_DISPLAY = 24
 """Values that a default may hold and still be written out."""
@@ -80,7 +80,9 @@ def _count(value: Any) -> int:
 def defaults_below(schema: StructuralSchema) -> bool:
     """Say whether a node or anything below it has a default."""
     children = [*schema.properties.values(), schema.items, schema.additional_properties]
-    return has_default(schema) or any(defaults_below(child) for child in children if isinstance(child, StructuralSchema))
+    return has_default(schema) or any(
+        defaults_below(child) for child in children if isinstance(child, StructuralSchema)
+    )
 
 
 def may_repeat(value: Any, schema: StructuralSchema) -> bool:

@@ -1,11 +1,11 @@
 """Metadata proven quickly: already as the typed round trip would leave it, and valid as on a create.
 
-The storage read decodes metadata into a Go struct and writes it back: unknown and malformed fields vanish, zero values are
-left out, times become UTC without fraction. `prove_metadata` raises NotNormal where that would change anything; the
-caller then has the reference do it, once, and asks again. What is normal but perhaps not valid is False.
+The storage read decodes metadata into a Go struct and writes it back: unknown and malformed fields vanish, zero values
+are left out, times become UTC without fraction. `prove_metadata` raises NotNormal where that would change anything;
+the caller then has the reference do it, once, and asks again. What is normal but perhaps not valid is False.
 
-Almost everything in metadata repeats from object to object: namespaces, label keys, managers, days. Each kind of string has
-a memo of accepted values; only names and times of day are looked at afresh.
+Almost everything in metadata repeats from object to object: namespaces, label keys, managers, hours. Each kind of
+string has a memo of accepted values; only names are looked at afresh.
 
 Source: apimachinery pkg/apis/meta/v1/types.go, pkg/api/validation/objectmeta.go.
 """
@@ -16,8 +16,18 @@ import re
 from calendar import monthrange
 from typing import TYPE_CHECKING, Any, Final
 
+from orjson import dumps as _dumps
+
 from auditor.program.support import INT64_MAX, MEMO_LIMIT, remembering
-from auditor.validation.names import dns_1035_label, dns_label, go_lower, group_version, label_key, subdomain_name
+from auditor.validation.names import (
+    dns_1035_label,
+    dns_label,
+    go_lower,
+    group_version,
+    label_key,
+    path_segment,
+    subdomain_name,
+)
 
 if TYPE_CHECKING:
     from auditor.model import JsonObject
@@ -41,17 +51,25 @@ class NotNormal(Exception):
 
 _label: Final = re.compile(r"[a-z0-9][-a-z0-9]*+(?<!-)").fullmatch
 _label_value: Final = re.compile(r"(?:[A-Za-z0-9][-A-Za-z0-9_.]{0,62}+(?<![-_.]))?").fullmatch
-_time_of_day: Final = re.compile(r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z").fullmatch
-_day: Final = re.compile(r"([0-9]{4})-(0[1-9]|1[0-2])-([0-3][0-9])T").fullmatch
+_clock: Final = re.compile(r"([1-9][0-9]{3})-(0[1-9]|1[0-2])-([0-3][0-9])T([01][0-9]|2[0-3])").fullmatch
+_minutes: Final = frozenset(f":{minute:02}:{second:02}Z" for minute in range(60) for second in range(60))
+_hours: set[str] = set()
 
 
-def _is_day(text: str) -> bool:
-    """A day with its T, from the year 2 on: year 1 begins with the time that counts as none, year 0 with none at all."""
-    found = _day(text)
-    if found is None:
-        return False
-    year, month, day = map(int, found.groups())
-    return year > 1 and 1 <= day <= monthrange(year, month)[1]
+def _is_time(text: Any) -> bool:
+    """Say whether a time is written as the server writes it, and not the zero time, which counts as none.
+
+    Only years from 1000 on: the rest is for the reference. Raises TypeError for what is no string.
+    """
+    hour = text[:13]
+    if hour not in _hours:
+        found = _clock(hour)
+        if found is None or not 1 <= int(found[3]) <= monthrange(int(found[1]), int(found[2]))[1]:
+            return False
+        if len(_hours) >= MEMO_LIMIT:
+            _hours.clear()
+        _hours.add(hour)
+    return text[13:] in _minutes
 
 
 def _is_label_key(text: str) -> bool:
@@ -66,8 +84,6 @@ def _is_manager(text: str) -> bool:
     return bool(text) and len(text) <= 128 and text.isascii() and text.isprintable()
 
 
-_days, _check_day = remembering(_is_day)
-_times, _check_time = remembering(lambda text: _time_of_day(text) is not None, 90_000)
 _namespaces, _check_namespace = remembering(lambda text: not dns_label(text))
 _label_keys, _check_label_key = remembering(_is_label_key)
 _label_values, _check_label_value = remembering(lambda text: _label_value(text) is not None)
@@ -75,12 +91,6 @@ _annotation_keys, _check_annotation_key = remembering(_is_annotation_key)
 _finalizers, _check_finalizer = remembering(_is_label_key)
 _managers: set[tuple[str, str, str, str]] = set()
 _owners: set[tuple[str, str]] = set()
-
-
-def _is_time(text: str) -> bool:
-    """Say whether a time is written as the server writes it; raises TypeError for what is no string."""
-    day, time = text[:11], text[11:]
-    return (day in _days or _check_day(day)) and (time in _times or _check_time(time))
 
 
 def prove_metadata(metadata: JsonObject, size: int, namespaced: bool) -> bool:
@@ -92,22 +102,15 @@ def prove_metadata(metadata: JsonObject, size: int, namespaced: bool) -> bool:
         namespaced: Whether the object must have a namespace; otherwise it must have none.
 
     Raises:
-        NotNormal: The typed round trip would change it. (TypeError, AttributeError: the same.)
+        NotNormal: The typed round trip would change it, or there is no name. (Any other exception: the same.)
     """
+    name, generation = metadata["name"], metadata["generation"]
+    if type(name) is not str or not name or type(generation) is not int:
+        raise NotNormal
     count = 2
-    name = metadata.get("name")
-    if type(name) is not str or not name:
-        if name is not None or "name" in metadata:
-            raise NotNormal
-        count = 1
-        ok = False
-    else:
-        ok = (len(name) < 254 and _label(name) is not None) or not subdomain_name(name, False)
-    generation = metadata.get("generation")
-    if type(generation) is not int or generation == 0 or generation > INT64_MAX:
-        raise NotNormal  # a missing one becomes 1
-    if generation < 0:
-        ok = False
+    ok = generation > 0 and ((len(name) < 254 and _label(name) is not None) or not subdomain_name(name, False))
+    if generation == 0 or generation > INT64_MAX:
+        raise NotNormal
     if "namespace" in metadata:
         namespace = metadata["namespace"]
         if type(namespace) is not str or not namespace:
@@ -146,23 +149,22 @@ def prove_embedded(resource: JsonObject) -> bool:
     if type(metadata) is not dict:
         raise NotNormal
     count = 0
-    for key in ("name", "namespace", "generation"):
+    for key in ("name", "namespace"):
         if key in metadata:
-            value = metadata[key]
-            if not value or type(value) is not (int if key == "generation" else str):
+            text = metadata[key]
+            if type(text) is not str or not text:
                 raise NotNormal
             count += 1
-            if key == "generation":
-                if value > INT64_MAX:
-                    raise NotNormal
-                ok = ok and value > 0
-            elif key == "namespace":
-                ok = ok and not dns_label(value)
-            else:
-                ok = ok and value not in (".", "..") and "/" not in value and "%" not in value
+            ok = ok and not (dns_label(text) if key == "namespace" else path_segment(text, False))
+    if "generation" in metadata:
+        generation = metadata["generation"]
+        if type(generation) is not int or generation == 0 or generation > INT64_MAX:
+            raise NotNormal
+        count += 1
+        ok = ok and generation > 0
     if "generateName" in metadata:
         prefix = metadata["generateName"]
-        ok = ok and "/" not in prefix and "%" not in prefix
+        ok = ok and not path_segment(prefix, True)
     return _prove_common(metadata, MAX_ANNOTATIONS + 1, count) and ok
 
 
@@ -170,7 +172,8 @@ def _prove_common(metadata: JsonObject, size: int, count: int) -> bool:
     """Prove what all metadata have; `count` keys are known already."""
     ok = True
     if "creationTimestamp" in metadata:
-        if not _is_time(metadata["creationTimestamp"]):
+        value = metadata["creationTimestamp"]
+        if (value[:13] not in _hours or value[13:] not in _minutes) and not _is_time(value):
             raise NotNormal
         count += 1
     if "uid" in metadata:
@@ -274,7 +277,8 @@ def _prove_managed_fields(entries: Any) -> bool:
             who = (entry["manager"], entry["operation"], entry["apiVersion"], entry["fieldsType"])
             if who not in _managers and not _check_manager(who):
                 ok = False
-            if not _is_time(entry["time"]):
+            time = entry["time"]
+            if (time[:13] not in _hours or time[13:] not in _minutes) and not _is_time(time):
                 raise NotNormal
             fields = entry["fieldsV1"]
         except KeyError:
@@ -288,13 +292,18 @@ def _prove_managed_fields(entries: Any) -> bool:
             count = 7
         if len(entry) != count or type(fields) is not dict:
             raise NotNormal
-        # Only maps: a float would come back as an integer. What is empty or zero comes back as it is.
-        below = [fields]
-        for node in below:
-            for child in node.values():
-                if child:
-                    below.append(child)
+        # Only maps below: a float would come back as an integer. Each `":` of the text is then followed by a brace.
+        text = _dumps(fields)
+        if text.count(b'":') != text.count(b'":{'):
+            _only_maps(fields)
     return ok
+
+
+def _only_maps(fields: JsonObject) -> None:
+    """Check that a map holds maps down to the leaves, or what comes back from JSON as it is: what is empty or zero."""
+    below: list[Any] = [fields]
+    for node in below:
+        below.extend(child for child in node.values() if child)
 
 
 def _check_manager(who: tuple[Any, Any, Any, Any]) -> bool:

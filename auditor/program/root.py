@@ -1,6 +1,7 @@
 """The root functions of a fused program: the whole object, its selectable fields, its scale.
 
-Source: apiextensions-apiserver pkg/apiserver/customresource_handler.go, pkg/registry/customresource/{strategy,validator}.go.
+Source: apiextensions-apiserver pkg/apiserver/customresource_handler.go,
+pkg/registry/customresource/{strategy,validator}.go.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from auditor.codegen import Writer
+from auditor.program.branches import says_nothing
 from auditor.program.counter import KeyCounter
-from auditor.program.emit import Emitter, NotEmittable
+from auditor.program.emit import LOCALS, Emitter
 from auditor.program.expand import defaults_below
 from auditor.program.metadata import prove_metadata
-from auditor.program.scope import META_KEYS, Mode, Scope
-from auditor.program.branches import says_nothing
+from auditor.program.objects import object_sizes, read_property, read_rest
+from auditor.program.scope import META_KEYS, Mode, NotEmittable, Scope, chain
 from auditor.schema.structural import StructuralSchema
 
 if TYPE_CHECKING:
@@ -37,8 +39,8 @@ def fused(
 ) -> str:
     """Announce the function that reads and proves whole objects, and return its name.
 
-    The function takes the decoded object, a `Log` and the size of the JSON text in bytes. It returns whether the object is
-    proven valid; where it returns at all, the object is what the storage read makes of it.
+    The function takes the decoded object, a `Log` and the size of the JSON text in bytes. It returns whether the
+    object is proven valid; where it returns at all, the object is what the storage read makes of it.
 
     Args:
         emitter: Writes it.
@@ -54,7 +56,12 @@ def fused(
     if (version.schema is None) != (schema is None) or version.unserved_reason:
         raise NotEmittable("the schema is not structural")
     schema = schema or _NO_SCHEMA
-    if schema.type not in ("", "object") or schema.int_or_string or schema.embedded_resource or schema.legacy is not None:
+    if (
+        schema.type not in ("", "object")
+        or schema.int_or_string
+        or schema.embedded_resource
+        or schema.legacy is not None
+    ):
         raise NotEmittable("the root is not an object of its own")
     emitter.module.namespace.update(_metadata=prove_metadata, _repair=repair)
     function = _Root(emitter, definition, version, schema)
@@ -81,7 +88,7 @@ class _Root:
         emitter, schema = self.emitter, self.schema
         scope = Scope(Mode.FUSED, frozen=not emitter.prunes, root=True)
         w = Writer()
-        with w.block(f"def {name}(o, log, size):"):
+        with w.block(f"def {name}(o, log, size, {LOCALS}):"):
             with w.block(f"if o['apiVersion'] != {self.api_version!r} or o['kind'] != {self.kind!r}:"):
                 w.line("raise Refused")
             with w.block("try:"):
@@ -89,30 +96,27 @@ class _Root:
             with w.block("except Exception:"):
                 w.line("ok = _repair(o, size, log)")
             known = frozenset((*schema.properties, *META_KEYS))
-            counter = KeyCounter(w, scope, schema, embedded=False)
-            counter.start("o")
-            for _ in META_KEYS:
-                counter.expect(always=True)
+            counter = KeyCounter(w, scope.local("n") if schema.additional_properties is None else "")
+            counter.start(str(len(META_KEYS)))
             for key, child in schema.properties.items():
                 if key in META_KEYS:
                     self._meta_property(w, key, child, scope)
                 else:
-                    emitter.read_property(
-                        w, key, child, "o", scope.property(key), counter, required=key in schema.required
-                    )
-            emitter.rest(w, schema, "o", scope, known, counter)
+                    below, required = scope.property(key), key in schema.required
+                    read_property(emitter, w, key, child, "o", below, counter, required=required)
+            read_rest(emitter, w, schema, "o", scope, known, counter)
             for key in dict.fromkeys(schema.required):
                 if key not in known:
-                    emitter.lines(w, [(f"{key!r} not in o", "ok = False")])
-            emitter.lines(w, emitter.sizes_of(schema, "o", "dict", Mode.FUSED))
-            emitter.lines(w, emitter.conditions(schema, "o", "dict", Mode.FUSED))
+                    w.lines((f"if {key!r} not in o:", " ok = False"))
+            w.lines(chain(object_sizes(schema, "o", Mode.FUSED)))
+            w.lines(chain(emitter.conditions(schema, "o", "dict", Mode.FUSED)))
             if self.scale is not None:
                 _scale(w, self.scale)
             w.line("return ok")
         return w.source
 
     def _meta_property(self, w: Writer, key: str, schema: StructuralSchema, scope: Scope) -> None:
-        """Check apiVersion and kind now, as they are the same in all objects; write code for metadata that says more."""
+        """Check apiVersion and kind now, as they are the same in all objects; write code for a schema of metadata."""
         emitter = self.emitter
         if key != "metadata":
             value = self.api_version if key == "apiVersion" else self.kind
@@ -123,9 +127,10 @@ class _Root:
             raise NotEmittable("defaults in metadata")
         if says_nothing(schema) or emitter.is_plain_object(schema):
             return
-        y = w.variable()
+        below = scope.property(key, frozen=True)
+        y = below.local("v")
         w.line(f"{y} = o['metadata']")
-        emitter.value(w, schema, y, scope.property(key, frozen=True))
+        emitter.value(w, schema, y, below)
 
 
 def _scale(w: Writer, scale: Scale) -> None:
@@ -142,28 +147,20 @@ def _scale(w: Writer, scale: Scale) -> None:
             continue
         *above, last = path[1:].split(".")
         depth = w.depth
-        x = "o"
+        w.line("v = o")
         for name in above:
-            y = w.variable()
-            w.line(f"{y} = {x}.get({name!r})")
-            w.line(f"if {y} is not None:")
+            w.lines(
+                (f"v = v.get({name!r})", "if v is None:", " pass", "elif type(v) is not dict:", " ok = False", "else:")
+            )
             w.depth += 1
-            w.line(f"if type({y}) is not dict:")
-            w.line(" ok = False")
-            w.line("else:")
-            w.depth += 1
-            x = y
-        y = w.variable()
-        with w.block(f"if {last!r} in {x}:"):
-            w.line(f"{y} = {x}[{last!r}]")
-            test = f"type({y}) is not int or not 0 <= {y} <= 2147483647" if is_number else f"type({y}) is not str"
-            w.line(f"if {test}:")
-            w.line(" ok = False")
+        test = "type(v) is not int or not 0 <= v <= 2147483647" if is_number else "type(v) is not str"
+        with w.block(f"if {last!r} in v:"):
+            w.lines((f"v = v[{last!r}]", f"if {test}:", " ok = False"))
         w.depth = depth
 
 
 def selector(emitter: Emitter, definition: CustomResourceDefinition, version: CrdVersion) -> str | None:
-    """Announce the function that gives the selectable values of a read object; None where only the reference knows them."""
+    """Announce the function that gives the selectable values of a read object; None: only the reference knows."""
     paths = version.selectable_fields
     if not all(map(_PLAIN_PATH, paths)):
         return None

@@ -48,7 +48,9 @@ def int_conditions(schema: StructuralSchema, x: str, mode: Mode, checks: Checks)
     found: list[Condition] = []
     test = _between(x, low, high)
     if mode is Mode.FUSED:
-        found.append((test, f"ok = _in_range({x})") if test and high is not None else (f"{x} > {INT64_MAX}", "raise Refused"))
+        found.append(
+            (test, f"ok = _in_range({x})") if test and high is not None else (f"{x} > {INT64_MAX}", "raise Refused")
+        )
         if test and high is None:
             found.append((test, mode.bad))
     elif test:
@@ -124,8 +126,8 @@ def bool_conditions(schema: StructuralSchema, x: str, mode: Mode, checks: Checks
 def enum_conditions(schema: StructuralSchema, x: str, kind: str, mode: Mode, checks: Checks) -> list[Condition]:
     """Return the condition that a value of a kind is none of the enum.
 
-    The server converts each allowed value to the type of the value, where Go can, before it compares: integers and floats
-    to each other, integers to strings (a code point) and never back. What may match only that way is left open.
+    The server converts the value to the type of each allowed one, where Go can, before it compares: integers and
+    floats to each other, integers to strings (a code point). What may match only that way is left open.
     """
     if not schema.enum:
         return []

@@ -11,21 +11,40 @@ Three programs are made of one schema. They differ in what they do to the object
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import Enum
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from auditor.schema.structural import ABSENT, StructuralSchema
 
-__all__ = ["KINDS", "META_KEYS", "Condition", "Mode", "Scope", "chain", "given", "schema_types"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = [
+    "META_KEYS",
+    "Condition",
+    "Lines",
+    "Mode",
+    "NotEmittable",
+    "Scope",
+    "chain",
+    "given",
+    "has_default",
+    "indented",
+    "schema_types",
+]
 
 META_KEYS: Final = ("apiVersion", "kind", "metadata")
 
-KINDS: Final = {"object": "dict", "array": "list", "string": "str", "integer": "int", "boolean": "bool"}
-"""Python type of the values of a schema type; `number` has two."""
+Lines = tuple[str, ...]
+"""Lines of code, indented by one space a level."""
 
-Condition = tuple[str, str]
-"""An expression that is true where something is wrong, and the statement to run then."""
+Condition = tuple[str, "str | Lines"]
+"""An expression that is true where something is wrong, and what to run then."""
+
+
+class NotEmittable(Exception):
+    """The schema does something that no generated code is made for; the reference reads such objects."""
 
 
 class Mode(Enum):
@@ -58,19 +77,28 @@ class Scope:
     Attributes:
         keep: Unknown keys of this very value stay (an item of a list that preserves unknown fields).
         frozen: Nothing is pruned at or below this value.
-        template: The path since the function began: text, 0 for a list item, 1 for a map key.
-        holes: Variables that fill the holes: list and item, or key.
+        template: The path since the function began, as a format string.
+        kinds: Of its holes: ``d`` for an index or key, ``i`` for a list and its item.
+        holes: Variables that fill them.
         root: The function is the root's, so that there is no site above.
         loops: How many loops the code is in.
+        level: How deep the value lies below what the function is for. Variables are named by it, so that siblings share
+            them: a function with more than 256 locals is slower.
     """
 
     mode: Mode
     keep: bool = False
     frozen: bool = False
-    template: tuple[str | int, ...] = ()
+    template: str = ""
+    kinds: str = ""
     holes: tuple[str, ...] = ()
     root: bool = False
     loops: int = 0
+    level: int = 0
+
+    def local(self, letter: str) -> str:
+        """Return the name of a variable about the present value."""
+        return f"{letter}{self.level}"
 
     @property
     def fused(self) -> bool:
@@ -79,29 +107,41 @@ class Scope:
 
     def property(self, name: str, *, frozen: bool = False) -> Scope:
         """Return the scope of a property's value."""
-        template = self.template
-        if template and isinstance(template[-1], str):
-            template = (*template[:-1], f"{template[-1]}.{name}")
-        else:
-            template = (*template, f".{name}")
-        return self._below(template, self.holes, keep=False, frozen=frozen or self.frozen)
+        step = "." + name.replace("%", "%%")
+        return replace(
+            self,
+            template=self.template + step,
+            keep=False,
+            frozen=frozen or self.frozen,
+            level=self.level + 1,
+        )
 
-    def key(self, variable: str) -> Scope:
-        """Return the scope of a map value, in a loop over keys."""
-        return self._below((*self.template, 1), (*self.holes, variable), keep=False, frozen=self.frozen, loop=1)
+    def key(self) -> Scope:
+        """Return the scope of a map value, in a loop over keys (variable ``k``) and values (``v``)."""
+        return self._in_loop(".%s", "d", "k", keep=False)
 
-    def item(self, items: str, variable: str, *, keep: bool) -> Scope:
-        """Return the scope of a list item, in a loop over items."""
-        return self._below((*self.template, 0), (*self.holes, items, variable), keep=keep, frozen=self.frozen, loop=1)
+    def item(self, items: str, *, keep: bool) -> Scope:
+        """Return the scope of a list item, in a loop over items (variable ``v``)."""
+        return self._in_loop("[%d]", "i", "v", items, keep=keep)
+
+    def numbered(self, *, keep: bool) -> Scope:
+        """Return the scope of a list item, in a loop over indexes (variable ``i``) and items (``v``)."""
+        return self._in_loop("[%d]", "d", "i", keep=keep)
 
     def inside(self) -> Scope:
         """Return the scope of the same value in a function of its own."""
         return Scope(self.mode, self.keep, self.frozen)
 
-    def _below(
-        self, template: tuple[str | int, ...], holes: tuple[str, ...], *, keep: bool, frozen: bool, loop: int = 0
-    ) -> Scope:
-        return Scope(self.mode, keep, frozen, template, holes, self.root, self.loops + loop)
+    def _in_loop(self, step: str, kind: str, letter: str, *holes: str, keep: bool) -> Scope:
+        return replace(
+            self,
+            keep=keep,
+            template=self.template + step,
+            kinds=self.kinds + kind,
+            holes=(*self.holes, *holes, f"{letter}{self.level + 1}"),
+            loops=self.loops + 1,
+            level=self.level + 1,
+        )
 
 
 _ABSENT: Final[dict[str, Any]] = {
@@ -133,6 +173,12 @@ def has_default(schema: StructuralSchema) -> bool:
 def chain(conditions: list[Condition]) -> list[str]:
     """Return lines that run the statement of the first condition that holds."""
     lines: list[str] = []
-    for test, statement in conditions:
-        lines += [f"{'elif' if lines else 'if'} {test}:", f" {statement}"]
+    for test, then in conditions:
+        lines.append(f"{'elif' if lines else 'if'} {test}:")
+        lines += indented((then,) if type(then) is str else then)
     return lines
+
+
+def indented(lines: Iterable[str]) -> Lines:
+    """Return lines one level deeper."""
+    return tuple(f" {line}" for line in lines)

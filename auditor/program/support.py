@@ -1,7 +1,7 @@
 """What generated functions call at run time: refusing, pruning, comparing, remembering.
 
-A generated function that cannot say exactly what the read makes of an object raises Refused; whoever called it then takes
-the reference path from the original bytes. Helpers that find a mere violation return False: the object is read
+A generated function that cannot say exactly what the read makes of an object raises Refused; whoever called it then
+takes the reference path from the original bytes. Helpers that find a mere violation return False: the object is read
 exactly all the same, and only its validation is left to the reference.
 """
 
@@ -22,11 +22,12 @@ __all__ = [
     "distinct",
     "distinct_by",
     "drop_nulls",
+    "drop_these_nulls",
     "exact_json",
     "exact_rest",
     "in_range",
-    "remembering",
     "prune_unknown",
+    "remembering",
     "render_site",
     "scalar",
     "unless",
@@ -36,8 +37,11 @@ INT64_MAX: Final = 9223372036854775807
 MEMO_LIMIT: Final = 20_000
 """Values kept in a memo of accepted strings; a full memo is emptied."""
 
+MEMO_LENGTH: Final = 256
+"""Longer strings are not remembered."""
 
-class Refused(Exception):  # noqa: N818 - a verdict, not an error
+
+class Refused(Exception):
     """The generated code does not know what the server would do; nothing is said about the object."""
 
 
@@ -47,8 +51,8 @@ _MISSING: Final = object()
 class Log:
     """Where a run notes what it pruned and defaulted, as sites; they become paths only if somebody asks.
 
-    A site is ``(above, template, *holes)``: the site that the enclosing function was called for (or None), pieces of
-    text between holes, and what fills the holes: a list and its item (0), or a map key (1).
+    A site is ``(above, template, *holes)``: the site that the enclosing function was called for (or None), a format
+    string (or that and the kinds of its holes, see `render_site`), and what fills the holes.
     """
 
     __slots__ = ("defaulted", "pruned")
@@ -64,28 +68,43 @@ class Log:
 
     def pruned_paths(self) -> tuple[str, ...]:
         """Return the dotted paths of dropped fields, sorted."""
-        return tuple(sorted((render_site(site) + "." + key).removeprefix(".") for site, key in self.pruned))
+        return tuple(sorted([f"{render_site(site)}.{key}".removeprefix(".") for site, key in self.pruned]))
 
     def defaulted_paths(self) -> tuple[str, ...]:
         """Return the dotted paths of defaulted fields, sorted."""
-        return tuple(sorted(render_site(site).removeprefix(".") for site in self.defaulted))
+        paths: list[str] = []
+        last, prefix = None, ""
+        for site in self.defaulted:
+            above, template = site[0], site[1]
+            if above is not last:
+                last, prefix = above, render_site(above)
+            text = template % site[2:] if type(template) is str else render_site((None, *site[1:]))
+            paths.append((prefix + text if prefix else text)[1:])
+        paths.sort()
+        return tuple(paths)
 
 
 def render_site(site: tuple[Any, ...] | None) -> str:
-    """Turn a site into a dotted path with a leading dot; the root is empty."""
+    """Turn a site into a dotted path with a leading dot; the root is empty.
+
+    The template is a format string for the holes, or a pair of it and the kinds of the holes: ``d`` for what is filled in
+    as it is, ``i`` for a list and its item, whose index is looked up.
+    """
     if site is None:
         return ""
-    text = render_site(site[0])
+    template = site[1]
+    if type(template) is str:
+        return render_site(site[0]) + template % site[2:]
     holes = iter(site[2:])
-    for piece in site[1]:
-        if piece == 0:
-            items, item = next(holes), next(holes)
-            text += f"[{next(index for index, other in enumerate(items) if other is item)}]"
-        elif piece == 1:
-            text += f".{next(holes)}"
-        else:
-            text += piece
-    return text
+    filled: list[Any] = []
+    for kind in template[1]:
+        hole = next(holes)
+        if kind == "i":
+            item = next(holes)
+            hole = next(index for index, other in enumerate(hole) if other is item)
+        filled.append(hole)
+    text: str = template[0] % tuple(filled)
+    return render_site(site[0]) + text
 
 
 def scalar(value: Any) -> bool:
@@ -138,10 +157,10 @@ def exact_json(value: Any) -> None:
                     raise Refused
 
 
-def exact_rest(value: dict[str, Any], known: Iterable[str]) -> None:
+def exact_rest(value: dict[str, Any], known: frozenset[str]) -> None:
     """Do as `exact_json` for the keys that are not known."""
     for key, item in value.items():
-        if key not in known:  # type: ignore[operator]
+        if key not in known:
             exact_json(item)
 
 
@@ -163,6 +182,12 @@ def prune_unknown(value: dict[str, Any], known: frozenset[str], log: Log, site: 
     for key in [key for key in value if key not in known]:
         del value[key]
         log.pruned.append((site, key))
+
+
+def drop_these_nulls(value: dict[str, Any], droppable: frozenset[str]) -> None:
+    """Drop null values whose keys are among the given ones."""
+    for key in [key for key, item in value.items() if item is None and key in droppable]:
+        del value[key]
 
 
 def drop_nulls(value: dict[str, Any], known: frozenset[str]) -> None:
@@ -201,9 +226,10 @@ def remembering(check: Callable[[str], bool], limit: int = MEMO_LIMIT) -> tuple[
     def check_and_remember(text: str) -> bool:
         if not check(text):
             return False
-        if len(accepted) >= limit:
-            accepted.clear()
-        accepted.add(text)
+        if len(text) <= MEMO_LENGTH:
+            if len(accepted) >= limit:
+                accepted.clear()
+            accepted.add(text)
         return True
 
     return accepted, check_and_remember

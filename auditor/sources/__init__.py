@@ -4,13 +4,19 @@ What comes in is a path (or ``-``): an etcd snapshot or data directory, ``etcdct
 compressed, or a folder of these. What goes out is a `SourcePlan`: which file to map, and an Arrow file with one row a
 live key, in key order, saying where its value lies. No value is copied between processes.
 
+Forms are told by content, the most specific first: a bolt file, compression (and again what is below it), forms that
+are refused by name, etcdctl's JSON, manifests. A folder gives one plan where it is a data directory or holds manifests
+alone, and one for each dump and each manifest beside it otherwise (opening.py).
+
 Nothing here knows a schema or a definition. Memory is bounded: no Python object per key lives longer than a batch.
 Damage is reported and read around; only a dump of which nothing can be read raises.
 """
 
 from __future__ import annotations
 
+from auditor.sources.compression import Limits
+from auditor.sources.etcd import SnapshotStatus, snapshot_status
 from auditor.sources.opening import open_source
 from auditor.sources.plan import Damage, Progress, SourcePlan
 
-__all__ = ["Damage", "Progress", "SourcePlan", "open_source"]
+__all__ = ["Damage", "Limits", "Progress", "SnapshotStatus", "SourcePlan", "open_source", "snapshot_status"]

@@ -1,113 +1,307 @@
 """`etcdctl get --prefix ... -w json`: one JSON document, or several where the dump was paged.
 
-Keys and values are base64; fields of value zero are left out. Values are decoded into a file that workers map.
-Source: etcd api/etcdserverpb/rpc.proto (RangeResponse), etcdctl/ctlv3/command/printer.go.
+Keys and values are base64; fields of value zero are left out. Rows are found in the mapped text by the spelling that
+etcdctl uses, or, spelled otherwise (other order, white space, numbers as strings as etcd's HTTP gateway writes them),
+field by field. Values stay where they are: the live table says where, and that they are base64.
+Source: etcd api/etcdserverpb/rpc.proto (RangeResponse), api/mvccpb/kv.proto, etcdctl/ctlv3/command/printer_json.go.
 """
 
 from __future__ import annotations
 
-import base64
 import binascii
-import json
-from typing import TYPE_CHECKING, Any
+import codecs
+import re
+from typing import TYPE_CHECKING, Any, Final
 
-import pyarrow as pa
+import numpy as np
+import pyarrow
 
 from auditor.errors import DamagedDump
+from auditor.sources.file_view import map_file
+from auditor.sources.json_stream import skip_space, value_end
+from auditor.sources.live_table import UNKNOWN, KeyedRows, NewestPerKey
 from auditor.sources.plan import DamageLog, SourcePlan
-from auditor.tables import LIVE_KEYS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import mmap
     from pathlib import Path
 
-__all__ = ["open_etcdctl"]
+__all__ = ["looks_like_etcdctl", "open_etcdctl"]
+
+pa: Any = pyarrow
+
+BASE64: Final = 1
+"""Encoding of the live table's values."""
+
+_BATCH: Final = 1 << 13
+_BATCH_KEY_BYTES: Final = 4 << 20
+_BLOCK: Final = 1 << 20
+_MAX_INT: Final = (1 << 63) - 1
+
+_USUAL: Final = re.compile(
+    rb'\{"key":"([A-Za-z0-9+/=]*+)"(?:,"create_revision":(\d{1,19}+))?+(?:,"mod_revision":(\d{1,19}+))?+'
+    rb'(?:,"version":(\d{1,19}+))?+(,"value":")?+'
+)
+_USUAL_END: Final = re.compile(rb'(?:,"lease":-?\d++)?+\}')
+_NAME: Final = re.compile(rb'\s*+"([^"\\]*+)"\s*+:\s*+')
+_NUMBER: Final = re.compile(rb'"?(-?\d{1,19}+)"?')
+_HEAD: Final = re.compile(rb'\s*+\{\s*+"(?:header|kvs|count|more)"\s*+:\s*+')
+_ESCAPE: Final = re.compile(rb"\\(?:/|u00([0-7][0-9a-fA-F]))")
 
 
-def _documents(name: str, text: str) -> Iterator[dict[str, Any]]:
-    decoder, at = json.JSONDecoder(), 0
-    while at < len(text):
-        if text[at].isspace():
-            at += 1
-            continue
+def _plain_text(head: bytes) -> bytes:
+    for mark, encoding in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
+        if head.startswith(mark):
+            return head[2:].decode(encoding, "replace").encode()
+    return head.removeprefix(codecs.BOM_UTF8)
+
+
+def looks_like_etcdctl(head: bytes) -> bool:
+    """Whether a file that begins like this holds what etcdctl prints as JSON."""
+    return _HEAD.match(_plain_text(head)) is not None
+
+
+class _Stop(Exception):
+    """The text does not go on as it should, at this offset."""
+
+    def __init__(self, at: int, reason: str) -> None:
+        super().__init__(reason)
+        self.at = at
+
+
+class _Reader:
+    """Finds the rows of all documents of a text."""
+
+    def __init__(self, text: mmap.mmap | bytes, newest: NewestPerKey, damage: DamageLog) -> None:
+        self.text = text
+        self.newest = newest
+        self.damage = damage
+        self.rows = 0
+        self.without_value = 0
+        self.revisions: list[int] = []
+        self.incomplete = ""
+        self._keys: list[bytes] = []
+        self._numbers: list[tuple[int, int, int, int, int]] = []
+        self._key_bytes = 0
+
+    def read(self, at: int) -> None:
+        """Read document after document; stop with damage where one breaks off."""
         try:
-            document, at = decoder.raw_decode(text, at)
-        except ValueError as error:
-            raise DamagedDump(name, f"no JSON at byte {at}: {error}", "output of etcdctl -w json") from None
-        if isinstance(document, dict):
-            yield document
+            while (at := skip_space(self.text, at)) < len(self.text):
+                at = self._document(at)
+        except _Stop as stop:
+            self.damage.add(f"byte {stop.at}", f"{stop}; {self.rows} keys were read before that")
+        self._flush()
+
+    def _document(self, at: int) -> int:
+        text = self.text
+        if text[at : at + 1] != b"{":
+            raise _Stop(at, "no JSON object begins here")
+        here, count, more = self.rows, 0, False
+        at = skip_space(text, at + 1)
+        while text[at : at + 1] != b"}":
+            name, at = self._name(at)
+            if name == b"kvs" and text[at : at + 1] == b"[":
+                at = self._rows(at + 1)
+            else:
+                end = value_end(text, at)
+                if end < 0:
+                    raise _Stop(at, "the text ends inside a value")
+                value = text[at:end]
+                if name == b"header":
+                    found = re.search(rb'"revision"\s*:\s*"?(\d{1,19}+)', value)
+                    self.revisions.extend([int(found[1])] if found else [])
+                elif name == b"count" and (found := _NUMBER.fullmatch(value)):
+                    count = int(found[1])
+                elif name == b"more":
+                    more = value == b"true"
+                at = end
+            at = self._next(at, b"}")
+        listed = self.rows - here
+        self.incomplete = f"{listed} of {max(count, listed + more)} keys were saved" if more or count > listed else ""
+        return at + 1
+
+    def _next(self, at: int, close: bytes) -> int:
+        """Step over a comma, or stay at the closing bracket."""
+        at = skip_space(self.text, at)
+        sign = self.text[at : at + 1]
+        if sign == b",":
+            return skip_space(self.text, at + 1)
+        if sign != close:
+            raise _Stop(at, "the text breaks off" if not sign else f"{sign!r} stands where a comma should")
+        return at
+
+    def _name(self, at: int) -> tuple[bytes, int]:
+        found = _NAME.match(self.text, at)
+        if not found:
+            raise _Stop(at, "no field name stands here")
+        return found[1], found.end()
+
+    def _rows(self, at: int) -> int:
+        """Read the rows from behind the opening bracket; return the offset behind the closing one."""
+        text = self.text
+        at = skip_space(text, at)
+        while text[at : at + 1] != b"]":
+            at = self._usual_row(at) or self._any_row(at)
+            at = self._next(at, b"]")
+        return at + 1
+
+    def _usual_row(self, at: int) -> int | None:
+        """Read a row in etcdctl's own spelling; None: it is in another."""
+        found = _USUAL.match(self.text, at)
+        if not found:
+            return None
+        start = stop = found.end()
+        if found[5] is not None:
+            stop = self.text.find(b'"', start)
+            if stop < 0:
+                raise _Stop(start, "the text ends inside a value")
+        end = _USUAL_END.match(self.text, stop + (found[5] is not None))
+        if not end:
+            return None
+        create, mod, version = (int(found[group]) if found[group] else UNKNOWN for group in (2, 3, 4))
+        self._row(at, found[1], create, mod, version, (start, stop), valued=found[5] is not None)
+        return end.end()
+
+    def _any_row(self, at: int) -> int:
+        text, start = self.text, at
+        if text[at : at + 1] != b"{":
+            raise _Stop(at, "no row begins here")
+        key: bytes | None = None
+        numbers: dict[bytes, int] = {}
+        span, valued = (at, at), False
+        at = skip_space(text, at + 1)
+        while text[at : at + 1] != b"}":
+            name, at = self._name(at)
+            end = value_end(text, at)
+            if end < 0:
+                raise _Stop(at, "the text ends inside a value")
+            quoted = text[at : at + 1] == b'"'
+            if name == b"key" and quoted:
+                key = text[at + 1 : end - 1]
+            elif name == b"value" and quoted:
+                span, valued = (at + 1, end - 1), True
+            elif number := _NUMBER.fullmatch(text[at : min(end, at + 32)]):
+                numbers[name] = int(number[1])
+            at = self._next(end, b"}")
+        create, mod, version = (
+            numbers.get(name, 0) or UNKNOWN for name in (b"create_revision", b"mod_revision", b"version")
+        )
+        self._row(start, key, create, mod, version, span, valued=valued)
+        return at + 1
+
+    def _row(
+        self, at: int, key: bytes | None, create: int, mod: int, version: int, span: tuple[int, int], *, valued: bool
+    ) -> None:
+        self.rows += 1
+        start, stop = span
+        try:
+            plain = binascii.a2b_base64(key or b"", strict_mode=True)
+            binascii.a2b_base64(self.text[start:stop], strict_mode=True)
+        except binascii.Error as error:
+            self.damage.add(f"byte {at}", f"row {self.rows}: {error}, where key and value should be base64")
+            return
+        if not plain:
+            self.damage.add(f"byte {at}", f"row {self.rows} has no key")
+            return
+        if max(create, mod, version) > _MAX_INT:
+            self.damage.add(f"byte {at}", f"row {self.rows}: a number is too large")
+            return
+        self.without_value += not valued
+        self._keys.append(plain)
+        self._numbers.append((create, mod, version, start, stop - start))
+        self._key_bytes += len(plain)
+        if len(self._keys) >= _BATCH or self._key_bytes > _BATCH_KEY_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self._keys:
+            return
+        create, mod, version, offset, length = np.array(self._numbers, dtype=np.int64).T
+        self.newest.add(
+            KeyedRows.of(
+                pa.array(self._keys, pa.large_binary()),
+                create=create,
+                mod=mod,
+                version=version,
+                offset=offset,
+                length=length,
+                encoding=BASE64,
+            )
+        )
+        self._keys, self._numbers, self._key_bytes = [], [], 0
 
 
-def _number(row: dict[str, Any], name: str) -> int | None:
-    value = row.get(name)
-    try:
-        return int(value) if value is not None else None
-    except (TypeError, ValueError):
-        return None
+def _unescape(match: re.Match[bytes]) -> bytes:
+    if match[1] is None:
+        return b"/"
+    sign = bytes([int(match[1], 16)])
+    return match[0] if sign in b'"\\' or sign < b" " else sign
+
+
+def _rewritten(data_file: Path, target: Path) -> Path:
+    """Return the file, or a copy in which values stand as plain base64: UTF-8, no escapes."""
+    text = map_file(data_file)
+    encoding = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}.get(text[:2], "")
+    if not encoding and text.find(b"\\") < 0:
+        return data_file
+    decoder = codecs.getincrementaldecoder(encoding or "latin-1")("replace")
+    held = b""
+    with target.open("wb") as out:
+        for start in range(2 if encoding else 0, len(text), _BLOCK):
+            block = text[start : start + _BLOCK]
+            held += decoder.decode(block).encode() if encoding else block
+            cut = len(held) - len(held.rsplit(b"\\", 1)[1]) - 1 if b"\\" in held[-6:] else len(held)
+            out.write(_ESCAPE.sub(_unescape, held[:cut]))
+            held = held[cut:]
+        out.write(_ESCAPE.sub(_unescape, held))
+    return target
 
 
 def open_etcdctl(path: str, data_file: Path, *, number: int, workdir: Path, sha256: str) -> SourcePlan:
-    """Write the live table of what etcdctl printed; arguments as `open_source`.
+    """Write the live table of what etcdctl printed.
+
+    Args:
+        path: The file as the user named it.
+        data_file: Its bytes, uncompressed: the file itself or a copy.
+        number: The source's position among the inputs.
+        workdir: Where the live table goes, and a copy of the text where it has to be rewritten.
+        sha256: Of the file as given.
 
     Raises:
-        DamagedDump: It is no such output, or was saved without values.
+        DamagedDump: It was saved without values, or holds nothing that can be read.
     """
+    mapped = _rewritten(data_file, workdir / f"text-{number:03d}")
+    text = map_file(mapped)
     damage, notes = DamageLog(), []
-    rows: list[tuple[bytes, int | None, int | None, int | None, int, int]] = []
-    revision: int | None = None
-    mapped = workdir / f"values-{number}"
-    bare = 0
-    with mapped.open("wb") as out:
-        for document in _documents(path, data_file.read_text("utf-8", "replace")):
-            revision = max(revision or 0, _number(document.get("header") or {}, "revision") or 0) or None
-            listed = document.get("kvs") or []
-            count = _number(document, "count") or 0
-            if document.get("more") or count > len(listed):
-                damage.add("end of dump", f"limited dump: {len(listed)} of {max(count, len(listed) + 1)} keys were saved")
-            for at, row in enumerate(listed):
-                try:
-                    key = base64.b64decode(row["key"], validate=True)
-                    value = base64.b64decode(row.get("value", ""), validate=True)
-                except (KeyError, TypeError, AttributeError, binascii.Error) as error:
-                    damage.add(f"entry {at}", f"no key and value in base64 ({error})")
-                    continue
-                bare += "value" not in row
-                revisions = (_number(row, "create_revision"), _number(row, "mod_revision"), _number(row, "version"))
-                rows.append((key, *revisions, out.tell(), len(value)))
-                out.write(value)
-    if rows and bare == len(rows):
-        raise DamagedDump(
-            path, "key-only dump: no values", "values too", 'repeat "etcdctl get /registry --prefix -w json"'
-        )
-    rows.sort(key=lambda row: row[0])
-    unique = {row[0]: row for row in rows}
-    if len(unique) < len(rows):
-        notes.append(f"{len(rows) - len(unique)} keys stand more than once; the last of each counts")
-    kept = list(unique.values())
-    columns = list(zip(*kept, strict=True)) if kept else [()] * 6
-    key, create, mod, version, offset, length = columns
-    table = pa.Table.from_arrays(
-        [
-            pa.array([number] * len(kept), pa.int32()),
-            pa.array(key, pa.binary()),
-            *(pa.array(column, pa.int64()) for column in (create, mod, version, offset, length)),
-            pa.array([0] * len(kept), pa.int8()),
-        ],
-        schema=LIVE_KEYS,
-    )
-    live = workdir / f"live-{number}.arrow"
-    with pa.OSFile(str(live), "wb") as sink, pa.ipc.new_file(sink, LIVE_KEYS) as writer:
-        writer.write_table(table)
+    newest = NewestPerKey(workdir, number)
+    reader = _Reader(text, newest, damage)
+    reader.read(3 if text[:3] == codecs.BOM_UTF8 else 0)
+    live = workdir / f"live-{number:03d}.arrow"
+    rows = newest.finish(live)
+    if reader.rows and reader.without_value == reader.rows:
+        advice = 'repeat "etcdctl get /registry --prefix -w json"'
+        raise DamagedDump(path, "key-only dump: no values", "values too", advice)
+    if not rows and damage.records():
+        first = damage.records()[0]
+        raise DamagedDump(path, f"{first.where}: {first.reason}", "output of etcdctl -w json")
+    if reader.incomplete:
+        damage.add("end of dump", f"limited dump: {reader.incomplete}")
+    if len(set(reader.revisions)) > 1:
+        span = f"{min(reader.revisions)}..{max(reader.revisions)}"
+        notes.append(f"the pages of this dump were read at different revisions ({span}): it shows no single moment")
+    if not rows:
+        notes.append("no keys: nothing matched when it was saved")
     return SourcePlan(
         name=path,
         format="etcdctl-json",
         mapped=str(mapped),
         sha256=sha256,
-        revision=revision,
+        revision=max(reader.revisions, default=None),
         compacted_revision=None,
         is_export=False,
         live=str(live),
-        rows=len(kept),
+        rows=rows,
         damage=damage.records(),
         notes=tuple(notes),
     )

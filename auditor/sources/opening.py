@@ -1,214 +1,258 @@
-"""Opening a dump: what it is, is told from its first bytes; what it holds becomes a live table.
+"""Opening a dump: what it is, is told from its content; what it holds becomes a live table.
 
-Source: ../README.md, "Your own dump", lists what can be opened.
+A file gives one plan. A folder gives one plan where it is an etcd data directory or holds manifests alone; where dumps
+(snapshots, databases, etcdctl output) lie directly in it, each of them and each manifest beside them is a plan of its
+own, in the order of their names.
 """
 
 from __future__ import annotations
 
-import hashlib
-import re
-import shutil
 import sys
-import zlib
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import TYPE_CHECKING, Any
+
+import pyarrow
+import pyarrow.compute
 
 from auditor.errors import DamagedDump, SourceError, UnknownDump
+from auditor.sources.bolt import read_metas
+from auditor.sources.compression import HEAD_SIZE, Limits, compression_of, materialize, unpacked_head
+from auditor.sources.detect import ACCEPTED, database_of, form_of, intact_pages, refused_file, refused_folder
 from auditor.sources.etcd.live import write_live_table
 from auditor.sources.etcd.snapshot import Digest, EtcdFile, MetaValues
 from auditor.sources.etcdctl import open_etcdctl
-from auditor.sources.manifests import looks_like_manifests, open_directory, open_manifests
-from auditor.sources.plan import SourcePlan
+from auditor.sources.file_view import FileView, map_file
+from auditor.sources.manifests import open_directory, open_manifests
+from auditor.sources.plan import DamageLog, SourcePlan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from auditor.sources.plan import Progress
 
 __all__ = ["open_source"]
 
-_HEAD: Final = 64 << 10
-_BLOCK: Final = 1 << 20
-_GZIP: Final = b"\x1f\x8b\x08"
-_ZSTD: Final = b"\x28\xb5\x2f\xfd"
-_MAX_EXPANDED: Final = 64 << 30
-_MAX_RATIO: Final = 1000
-_RATIO_COUNTS_FROM: Final = 64 << 20
-_MAX_LAYERS: Final = 4
-_META_MAGIC: Final = b"\xed\xda\x0c\xed"
-_ACCEPTED: Final = (
-    "an etcd snapshot or member database, `etcdctl get -w json`, Kubernetes objects as JSON, NDJSON or YAML, "
-    "each plain, .gz or .zst"
-)
-_NOT_YET: Final = (
-    (b"SQLite format 3\0", "a SQLite database (kine?)"),
-    (b"PK\x03\x04", "a zip archive"),
-    (b"\xfd7zXZ\0", "xz compressed"),
-    (b"BZh", "bzip2 compressed"),
-    (b"\x04\x22\x4d\x18", "lz4 compressed"),
-    (b"version https://git-lfs", "a Git LFS pointer, not the file itself"),
-)
+pa: Any = pyarrow
+pc: Any = pyarrow.compute
+
+_TRIES = 3
+_UNFINISHED = (".db.part", ".db-wal", ".db-shm", ".tmp")
+_NAMED_KEYS = 1000
 
 
 def open_source(
-    path: str, *, number: int, workdir: Path, etcd_prefix: str = "/registry", progress: Progress | None = None
-) -> SourcePlan:
+    path: str,
+    *,
+    number: int,
+    workdir: Path,
+    etcd_prefix: str = "/registry",
+    progress: Progress | None = None,
+    limits: Limits | None = None,
+) -> SourcePlan | list[SourcePlan]:
     """Open one dump.
 
     Args:
         path: File, folder, or ``-`` for standard input.
-        number: Its position among the inputs.
-        workdir: Where the live table goes, and what has to be unpacked.
-        etcd_prefix: What the API server's keys start with; keys elsewhere are rows all the same.
+        number: Its position among the inputs; where a folder gives several plans, that of the first.
+        workdir: Where live tables go, and what has to be unpacked.
+        etcd_prefix: What the API server's keys start with. Keys elsewhere are rows all the same; a dump with none
+            below it gets a note.
         progress: Called now and then with bytes done and bytes in all.
+        limits: How far compressed input may expand.
+
+    Returns:
+        One plan, or those of a folder of dumps.
 
     Raises:
         UnknownDump: No reader recognises it; says what was seen.
         DamagedDump: It is recognised, and nothing in it can be read.
+        SourceError: It is not there, or expands past the limits.
     """
-    del etcd_prefix  # every key of the store is a row; what it is, is told later
+    opening = _Opening(workdir, etcd_prefix, progress, limits)
     given = Path(path)
-    if path != "-" and not given.exists():
+    if path == "-":
+        return opening.file(path, None, number)
+    if not given.exists():
         raise SourceError(path, "no such file or folder")
-    if path != "-" and given.is_dir():
-        database = next((given / part for part in ("member/snap/db", "snap/db", "db") if (given / part).is_file()), None)
-        if database is None:
-            return open_directory(given, number=number, workdir=workdir)
-        plan = _open_etcd(path, database, "", number, workdir, progress)
-        plan.format = "etcd-data-dir"
-        plan.notes = (*plan.notes, "the write-ahead log beside the database is not applied: newest writes may be missing")
-        return plan
-    data_file, sha256 = (_spool_stdin(workdir, number) if path == "-" else (given, ""))
-    for layer in range(_MAX_LAYERS + 1):
-        with data_file.open("rb") as stream:
-            head = stream.read(_HEAD)
-        if not head.startswith((_GZIP, _ZSTD)):
-            break
-        if layer == _MAX_LAYERS:
-            raise UnknownDump(path, f"compressed more than {_MAX_LAYERS} times over")
-        sha256 = sha256 or _sha256(data_file)
-        data_file = _unpack(path, data_file, workdir / f"unpacked-{number}-{layer}")
-    if _is_bolt(head):
-        return _open_etcd(path, data_file, sha256, number, workdir, progress)
-    if re.match(rb'\s*\{\s*"header"\s*:', head):
-        return open_etcdctl(path, data_file, number=number, workdir=workdir, sha256=sha256 or _sha256(data_file))
-    if looks_like_manifests(head):
-        return open_manifests(path, data_file, number=number, workdir=workdir, sha256=sha256)
-    raise _unknown(path, head, data_file.stat().st_size)
+    if given.is_dir():
+        return opening.folder(given, number)
+    if not given.is_file():
+        # a pipe or device can be read once, like standard input
+        with given.open("rb") as stream:
+            return opening.file(path, None, number, stream=stream)
+    return opening.file(path, given, number)
 
 
-def _is_bolt(head: bytes) -> bool:
-    """Whether meta page 0 or, at any page size that fits the head, meta page 1 shows."""
-    return head[16:20] == _META_MAGIC or any(
-        head[(1024 << power) + 16 : (1024 << power) + 20] == _META_MAGIC for power in range(6)
-    ) or len(head) >= 8192 and head[:4096].count(0) > 3900 and head[4096 + 8 : 4096 + 10] == b"\x04\x00"
+class _Opening:
+    """What all files of one call share."""
 
+    def __init__(self, workdir: Path, prefix: str, progress: Progress | None, limits: Limits | None) -> None:
+        self.workdir = workdir
+        self.prefix = prefix
+        self.progress = progress
+        self.limits = limits
 
-def _unknown(path: str, head: bytes, size: int) -> UnknownDump:
-    if not head:
-        return UnknownDump(path, "an empty file", _ACCEPTED)
-    if not head.strip(b"\0"):
-        return UnknownDump(path, f"nothing but zero bytes, size {size}", _ACCEPTED)
-    known = next((what for magic, what in _NOT_YET if head.startswith(magic)), None)
-    if known is None and head[257:262] == b"ustar":
-        known = "a tar archive"
-    if known is not None:
-        return UnknownDump(path, f"{known}: this is not read yet", _ACCEPTED)
-    if head.lstrip().startswith(b"<"):
-        return UnknownDump(path, "HTML or XML, perhaps an error page", _ACCEPTED)
-    shown = head[:8].hex(" ")
-    return UnknownDump(path, f"unknown format: first bytes {shown}, size {size}", _ACCEPTED)
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _spool_stdin(workdir: Path, number: int) -> tuple[Path, str]:
-    target = workdir / f"stdin-{number}"
-    digest = hashlib.sha256()
-    with target.open("wb") as out:
-        while block := sys.stdin.buffer.read(_BLOCK):
-            digest.update(block)
-            out.write(block)
-    return target, digest.hexdigest()
-
-
-def _unpack(name: str, source: Path, target: Path) -> Path:
-    """Unpack one layer of compression; a stream that breaks off keeps what came before, the reader will say so."""
-    given = source.stat().st_size
-
-    def write(out: BinaryIO, block: bytes) -> None:
-        out.write(block)
-        done = out.tell()
-        if done > _MAX_EXPANDED or (done > _RATIO_COUNTS_FROM and done > _MAX_RATIO * given):
-            raise DamagedDump(name, f"expands past {done} bytes (ratio {done // max(given, 1)})", "", "unpack it yourself")
-
-    with source.open("rb") as stream, target.open("wb") as out:
-        packed = stream.read(4)
-        stream.seek(0)
-        if packed.startswith(_GZIP):
-            _gunzip(name, stream, lambda block: write(out, block))
+    def file(self, name: str, path: Path | None, number: int, *, stream: Any = None) -> SourcePlan:
+        """Open one file; no path: standard input or another stream."""
+        damage = DamageLog()
+        source = stream if stream is not None else sys.stdin.buffer if path is None else None
+        plain = materialize(name, path, source, workdir=self.workdir, number=number, damage=damage, limits=self.limits)
+        with plain.path.open("rb") as opened:
+            head = opened.read(HEAD_SIZE)
+        form = form_of(plain.path, head)
+        if form == "bolt":
+            plan = self.etcd(name, plain.path, number, sha256=plain.sha256)
+        elif form == "etcdctl":
+            sha256 = plain.sha256 or self.digest(plain.path)
+            plan = open_etcdctl(name, plain.path, number=number, workdir=self.workdir, sha256=sha256)
+            plan.notes += self.prefix_note(plan)
+        elif form == "manifests":
+            plan = open_manifests(name, plain.path, number=number, workdir=self.workdir, sha256=plain.sha256)
         else:
-            import zstandard  # noqa: PLC0415 - only where it is needed
+            raise _unknown(name, head, plain.path.stat().st_size)
+        plan.damage = (*damage.records(), *plan.damage)
+        return plan
 
-            try:
-                with zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True) as reader:
-                    while block := reader.read(_BLOCK):
-                        write(out, block)
-            except zstandard.ZstdError as error:
-                raise DamagedDump(name, f"zstd stream broken: {error}", "", "copy the file again") from None
-    return target
+    def digest(self, path: Path) -> str:
+        """Hash a file."""
+        digest = Digest(path, self.progress)
+        digest.run()
+        return digest.sha256
 
+    def etcd(self, name: str, path: Path, number: int, *, sha256: str = "", form: str = "etcd-snapshot") -> SourcePlan:
+        """Open an etcd database; one that changes meanwhile is read again."""
+        for _ in range(_TRIES):
+            plan, before = self._etcd_once(name, path, number, sha256, form)
+            if _transactions(path) == before:
+                return plan
+        raise DamagedDump(name, "being written while it is read", "a file at rest", "take a snapshot instead")
 
-def _gunzip(name: str, stream: BinaryIO, write: Callable[[bytes], None]) -> None:
-    """Unpack all members of a gzip file in bounded pieces."""
-    decoder = zlib.decompressobj(31)
-    rest = b""
-    while block := rest or stream.read(_BLOCK):
+    def _etcd_once(
+        self, name: str, path: Path, number: int, sha256: str, form: str
+    ) -> tuple[SourcePlan, tuple[int, ...]]:
+        digest = Digest(path, self.progress)
+        digest.start()
         try:
-            write(decoder.decompress(block, _BLOCK))
-            rest = decoder.unconsumed_tail
-        except zlib.error as error:
-            raise DamagedDump(name, f"gzip stream broken: {error}", "", "copy the file again") from None
-        if decoder.eof:
-            rest = decoder.unused_data.lstrip(b"\0")
-            decoder = zlib.decompressobj(31)
-            if not rest and not (rest := stream.read(_BLOCK).lstrip(b"\0")):
-                return
-    raise DamagedDump(name, "gzip stream ends early", "a whole file", "copy it again")
+            file = EtcdFile.open(path, name=name)
+            live = self.workdir / f"live-{number:03d}.arrow"
+            found = write_live_table(
+                file.view, file.rows(b"key"), live, workdir=self.workdir, number=number, report=file.report
+            )
+            file.note_losses()
+            values = MetaValues.of(file.values(b"meta"))
+            file.note_losses("meta")
+        finally:
+            digest.join()
+        notes = list(file.notes)
+        if digest.status == "mismatch":
+            reason = 'the file was changed or cut after "snapshot save"; results may be wrong'
+            notes.append(f"sha256 at the end does not match: {reason}")
+            file.damage.add("end of file", f"sha256 at the end does not match: {reason}")
+        elif digest.status == "absent":
+            notes.append("no sha256 at the end: a copied database, which nothing vouches for")
+        if (values.scheduled or 0) > (values.finished or 0):
+            notes.append(f"a compaction at revision {values.scheduled} was begun and not finished")
+        plan = SourcePlan(
+            name=name,
+            format=form,
+            mapped=str(path),
+            sha256=sha256 or digest.sha256,
+            revision=values.current_revision(found.last),
+            compacted_revision=max(values.finished or 0, values.scheduled or 0) or None,
+            is_export=False,
+            live=str(live),
+            rows=found.rows,
+            damage=file.damage.records(),
+            notes=tuple(notes),
+        )
+        plan.notes += self.prefix_note(plan)
+        return plan, tuple(meta.txid for meta in file.valid_metas)
+
+    def prefix_note(self, plan: SourcePlan) -> tuple[str, ...]:
+        """Say so where no key is below the prefix, and which prefix there is instead."""
+        root = ("/" + self.prefix.strip("/") + "/") if self.prefix.strip("/") else "/"
+        with pa.memory_map(plan.live) as stream:
+            batches = pa.ipc.open_file(stream)
+            tops: Counter[bytes] = Counter()
+            for index in range(batches.num_record_batches):
+                keys = batches.get_batch(index).column("key")
+                if pc.any(pc.starts_with(keys, root.encode())).as_py():
+                    return ()
+                step = max(1, len(keys) // _NAMED_KEYS)
+                tops.update(key.as_py().split(b"/", 2)[1] for key in keys[::step] if key.as_py().startswith(b"/"))
+        if not tops:
+            return ()
+        top = "/" + tops.most_common(1)[0][0].decode("utf-8", "backslashreplace")
+        return (f"no key is below {root}; most are below {top}/: was the server run with --etcd-prefix {top}?",)
+
+    def folder(self, path: Path, number: int) -> SourcePlan | list[SourcePlan]:
+        """Open a data directory, a folder of dumps, or a folder of manifests."""
+        database = database_of(path)
+        if database is not None:
+            return self.data_dir(path, database, number)
+        refused = refused_folder(path)
+        if refused is not None:
+            raise UnknownDump(str(path), refused[0], ACCEPTED, refused[1])
+        forms = {
+            child: _form_in_folder(child)
+            for child in sorted(path.iterdir())
+            if child.is_file() and not child.name.startswith(".") and not child.name.endswith(_UNFINISHED)
+        }
+        if not {"bolt", "etcdctl"} & set(forms.values()):
+            plan = open_directory(path, number=number, workdir=self.workdir)
+            plan.notes += tuple(
+                f"{child.name} was not read: {what[0]}"
+                for child, form in forms.items()
+                if (what := _refused(child, form))
+            )
+            return plan
+        plans = []
+        for child, form in forms.items():
+            if form:
+                plans.append(self.file(str(child), child, number + len(plans)))
+        left = sorted(child.name for child in path.iterdir() if not forms.get(child))
+        if left:
+            plans[0].notes += (f"beside the dumps in {path}, not read: {', '.join(left[:10])}",)
+        return plans
+
+    def data_dir(self, path: Path, database: Path, number: int) -> SourcePlan:
+        """Open an etcd data directory: its database alone."""
+        plan = self.etcd(str(path), database, number, form="etcd-data-dir")
+        logs = sorted(log for log in database.parent.parent.glob("wal/*.wal") if log.is_file())
+        if logs:
+            plan.notes += (
+                f"the write-ahead log beside the database is not applied ({len(logs)} files): "
+                "the newest writes may be missing; take a snapshot instead",
+            )
+        return replace(plan, notes=tuple(note for note in plan.notes if not note.startswith("no sha256")))
 
 
-def _open_etcd(
-    name: str, data_file: Path, sha256: str, number: int, workdir: Path, progress: Progress | None
-) -> SourcePlan:
-    digest = Digest(data_file, progress)
-    digest.start()
-    file = EtcdFile.open(data_file, name=name)
-    live = workdir / f"live-{number}.arrow"
-    found = write_live_table(
-        file.view, file.rows(b"key"), live, workdir=workdir, number=number, report=file.report
-    )
-    file.note_losses()
-    values = MetaValues.of(file.values(b"meta"))
-    file.note_losses("meta")
-    digest.join()
-    notes = list(file.notes)
-    if digest.status == "mismatch":
-        notes.append('sha256 at the end does not match: the file was changed or cut after "snapshot save"')
-        file.damage.add("end of file", "the snapshot's sha256 does not match its content: results may be wrong")
-    compacted = max(values.finished or 0, values.scheduled or 0) or None
-    return SourcePlan(
-        name=name,
-        format="etcd-snapshot",
-        mapped=str(data_file),
-        sha256=sha256 or digest.sha256,
-        revision=values.current_revision(found.last),
-        compacted_revision=compacted,
-        is_export=False,
-        live=str(live),
-        rows=found.rows,
-        damage=file.damage.records(),
-        notes=tuple(notes),
-    )
+def _transactions(path: Path) -> tuple[int, ...]:
+    return tuple(meta.txid for meta in read_metas(FileView(map_file(path))).valid)
+
+
+def _form_in_folder(path: Path) -> str:
+    """Name the form of a file, looking below one layer of compression."""
+    with path.open("rb") as stream:
+        packed = compression_of(stream.read(16))
+    return form_of(None if packed else path, unpacked_head(path))
+
+
+def _refused(path: Path, form: str) -> tuple[str, str] | None:
+    return None if form else refused_file(unpacked_head(path))
+
+
+def _unknown(name: str, head: bytes, size: int) -> SourceError:
+    """Say what a file is that no reader takes."""
+    if not head:
+        return UnknownDump(name, "an empty file", ACCEPTED)
+    if not head.strip(b"\0"):
+        return UnknownDump(name, f"nothing but zero bytes at its beginning, size {size}", ACCEPTED)
+    refused = refused_file(head)
+    if refused is not None:
+        return UnknownDump(name, refused[0], ACCEPTED, refused[1])
+    pages = intact_pages(head)
+    if pages is not None:
+        found = f"an etcd database with both meta pages damaged; pages of {pages[0]} bytes look intact"
+        return DamagedDump(name, found, "a meta page that holds", "save it again")
+    return UnknownDump(name, f"unknown format: first bytes {head[:8].hex(' ')}, size {size}", ACCEPTED)

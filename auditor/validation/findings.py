@@ -37,6 +37,7 @@ __all__ = [
     "too_long",
     "too_long_detail",
     "too_many_detail",
+    "unique",
 ]
 
 REQUIRED: Final = "FieldValueRequired"
@@ -147,6 +148,14 @@ def has_blocking(findings: Iterable[Finding]) -> bool:
     Source: apiextensions-apiserver pkg/registry/customresource/strategy.go (hasBlockingErr).
     """
     return any(found.type in _BLOCKING for found in findings)
+
+
+def unique(findings: list[Finding]) -> list[Finding]:
+    """Return findings without repeated messages, the first of each kept.
+
+    Source: apimachinery pkg/util/validation/field/errors.go (ErrorList.ToAggregate).
+    """
+    return list({found.message: found for found in reversed(findings)}.values())[::-1] if findings else findings
 
 
 RULES_NOT_CHECKED: Final = Finding(

@@ -55,7 +55,6 @@ _FIELDS: Final[dict[str, Any]] = {
 
 _PYTHON: Final = {"bool": bool, "int64": int, "any": object}
 _ONLY_STRINGS: Final = frozenset({str})
-_ONLY_STRINGS: Final = frozenset({str})
 _KINDS: Final = {dict: "map", list: "slice", str: "string", int: "int64", float: "float64", bool: "bool"}
 _TIME_KINDS: Final = {dict: "object", list: "array", int: "number", float: "number", bool: "bool"}
 

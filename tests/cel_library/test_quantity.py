@@ -169,10 +169,10 @@ def test_integers_add_to_quantities():
 def test_a_sum_may_stand_on_the_left_of_equals_but_not_on_the_right():
     total = ask("quantity_add_int", "1", 1)
     assert total.cel_equal(parse_quantity("2")) is True
-    with pytest.raises(CelError, match=r"^no such overload$"):
-        parse_quantity("2").cel_equal(total)
-    with pytest.raises(CelError, match=r"^no such overload$"):
-        parse_quantity("2").cel_equal(2)
+    for other in (total, 2):
+        answer = parse_quantity("2").cel_equal(other)
+        assert isinstance(answer, CelError)
+        assert str(answer) == "no such overload"
     assert parse_quantity("2") != 2
 
 

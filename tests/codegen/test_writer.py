@@ -15,9 +15,14 @@ def test_block_indents_and_fills_an_empty_body():
     assert writer.depth == 0
 
 
-def test_variables_of_one_function_differ():
+def test_lines_take_the_depth_they_are_added_at():
+    other = Writer()
+    with other.block("if b:"):
+        other.line("a()")
     writer = Writer()
-    assert writer.variable() != writer.variable()
+    with writer.block("else:"):
+        writer.lines(other.written)
+    assert writer.source == "else:\n if b:\n  a()\n"
 
 
 @pytest.mark.parametrize("value", ["a'b\\\n\"", "\ud800", 7, -1, True, None, 1.5, "x\u2028"])

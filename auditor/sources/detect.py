@@ -1,0 +1,170 @@
+"""What a file or folder is, by what it holds; names are never asked.
+
+Forms that no reader exists for yet are told apart all the same, so that they are refused by name and not misread.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from auditor.sources.bolt.meta import MAGIC, PAGE_SIZES
+from auditor.sources.etcdctl import looks_like_etcdctl
+from auditor.sources.manifests import looks_like_manifests
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["ACCEPTED", "database_of", "form_of", "intact_pages", "refused_file", "refused_folder"]
+
+ACCEPTED: Final = (
+    "an etcd snapshot, database or data directory, `etcdctl get -w json`, Kubernetes objects as JSON, NDJSON or YAML, "
+    "a folder of these; plain or compressed (.gz .zst .xz .bz2)"
+)
+
+_MAGIC: Final = MAGIC.to_bytes(4, "little")
+_LATER: Final = "is not read yet"
+_UNPACK: Final = "unpack it"
+_SAVE_AS_JSON: Final = 'repeat "etcdctl get /registry --prefix -w json"'
+
+_MAGICS: Final = (
+    (
+        b"SQLite format 3\0",
+        f"a SQLite database (kine keeps its keys in one), which {_LATER}",
+        "save it through etcdctl",
+    ),
+    (b"\x37\x7f\x06\x82", "the write-ahead log of a SQLite database", "the database beside it"),
+    (b"\x37\x7f\x06\x83", "the write-ahead log of a SQLite database", "the database beside it"),
+    (b"PK\x03\x04", f"a zip archive, which {_LATER}", _UNPACK),
+    (b"PK\x05\x06", "an empty zip archive", ""),
+    (b"\x04\x22\x4d\x18", f"lz4 compression, which {_LATER}", "lz4 -d"),
+    (b"PGDMP", f"a PostgreSQL dump in its own format, which {_LATER}", "save it through etcdctl"),
+    (b"-- PostgreSQL", f"a PostgreSQL dump, which {_LATER}", "save it through etcdctl"),
+    (b"--\n-- PostgreSQL", f"a PostgreSQL dump, which {_LATER}", "save it through etcdctl"),
+    (b"-- MySQL dump", f"a MySQL dump, which {_LATER}", "save it through etcdctl"),
+    (b"-- MariaDB dump", f"a MySQL dump, which {_LATER}", "save it through etcdctl"),
+    (b"PRAGMA foreign_keys", f"a SQLite dump as text, which {_LATER}", "save it through etcdctl"),
+    (b"k8s:enc:", "one encrypted value, no dump", "the snapshot that it is from"),
+    (b"k8s\0", "one protobuf value, no dump", "the snapshot that it is from"),
+    (b"version https://git-lfs", "a Git LFS pointer, not the file itself", "git lfs pull"),
+    (b"-----BEGIN PGP MESSAGE", "an encrypted file (PGP)", "decrypt it"),
+    (b"age-encryption.org/", "an encrypted file (age)", "decrypt it"),
+    (b"Salted__", "an encrypted file (openssl enc)", "decrypt it"),
+)
+_DELTA: Final = re.compile(rb'\[\s*\{\s*"etcdEvent"')
+_FIELDS: Final = re.compile(rb'"(?:ClusterID|MemberID|Revision)" :')
+_SIMPLE: Final = re.compile(rb"/[^\n]*\n(?:\{|k8s\0)")
+_VELERO: Final = re.compile(rb'"?kind"?:\s*"?Backup"?[\s,}]')
+_CSV: Final = re.compile(
+    rb"[^\n]*\bname\b[^\n]*\bdeleted\b[^\n]*\bvalue\b|[^\n]*\bname\b[^\n]*\bvalue\b[^\n]*\bdeleted\b"
+)
+
+
+def database_of(folder: Path) -> Path | None:
+    """Return the database of an etcd data directory: the folder above `member`, `member`, or `snap`."""
+    for part in ("member/snap/db", "snap/db", "db"):
+        if (folder / part).is_file():
+            return folder / part
+    return None
+
+
+def refused_folder(folder: Path) -> tuple[str, str] | None:
+    """Name a kind of folder that is recognised and not read: (what it is, what to do)."""
+    if (folder / "metadata/version").is_file() and (folder / "resources").is_dir():
+        return f"an unpacked Velero backup, which {_LATER}", "export the objects with kubectl"
+    if (folder / "filters").is_dir() and any("#v" in child.name for child in folder.iterdir()):
+        return f"an unpacked Rancher backup, which {_LATER}", "export the objects with kubectl"
+    if (folder / "nodes.json").is_file() and any(folder.glob("*/pods.json")):
+        return "a `kubectl cluster-info dump`: it holds no custom resources and no definitions", "take an etcd snapshot"
+    return None
+
+
+def _has_second_meta(path: Path | None, head: bytes) -> bool:
+    for page_size in PAGE_SIZES:
+        if page_size + 20 <= len(head):
+            found = head[page_size + 16 : page_size + 20]
+        elif path is None:
+            return False
+        else:
+            with path.open("rb") as stream:
+                stream.seek(page_size + 16)
+                found = stream.read(4)
+        if found == _MAGIC:
+            return True
+    return False
+
+
+def form_of(path: Path | None, head: bytes) -> str:
+    """Name the form of an uncompressed file that a reader exists for: bolt, etcdctl or manifests; empty: none.
+
+    Args:
+        path: The file; None: only its head can be had.
+        head: Its first 64 KiB.
+    """
+    if head[16:20] == _MAGIC or _has_second_meta(path, head):
+        return "bolt"
+    if refused_file(head) is not None:
+        return ""
+    if looks_like_etcdctl(head):
+        return "etcdctl"
+    return "manifests" if looks_like_manifests(head) else ""
+
+
+def _is_tar(head: bytes) -> bool:
+    if head[257:262] == b"ustar":
+        return True
+    block = head[:512]
+    if len(block) < 512 or not block.strip(b"\0"):
+        return False
+    try:
+        checksum = int(block[148:156].rstrip(b"\0 ").lstrip(b" ") or b"x", 8)
+    except ValueError:
+        return False
+    return checksum == sum(block) - sum(block[148:156]) + 8 * 0x20
+
+
+def refused_file(head: bytes) -> tuple[str, str] | None:
+    """Name a form that is recognised and not read: (what it is, what to do)."""
+    for magic, what, advice in _MAGICS:
+        if head.startswith(magic):
+            return what, advice
+    if head[16:20] == MAGIC.to_bytes(4, "big"):
+        return f"an etcd database from a big-endian machine, which {_LATER}", "save it through etcdctl -w json"
+    if _is_tar(head):
+        return f"a tar archive, which {_LATER}", _UNPACK
+    if head[8:12] == b"\x08\x04\x10\x00" and head[:7].endswith(b"\0\0\0\0\0\0"):
+        return "a write-ahead log of etcd", "the data directory that it is from"
+    if _DELTA.match(head):
+        return f"a delta snapshot of etcd-backup-restore, which {_LATER}", "the full snapshot before it"
+    if _FIELDS.match(head):
+        return "output of etcdctl -w fields", _SAVE_AS_JSON
+    if _SIMPLE.match(head):
+        return "output of etcdctl -w simple, which cannot be told apart safely", _SAVE_AS_JSON
+    if head[:1] == b"\x0a" and head[2 + head[1] : 3 + head[1]] in {b"\x12", b"\x18", b"\x20"} and b"\0" in head[:512]:
+        return "output of etcdctl -w protobuf", _SAVE_AS_JSON
+    if head.lstrip()[:1] == b"<":
+        return "HTML or XML, perhaps an error page", "download it again"
+    if _CSV.match(head):
+        return f"a table of kine as CSV, which {_LATER}", "save it through etcdctl"
+    if head.lstrip()[:1] in {b"{", b"a", b"k"} and b"velero.io/" in head[:4096] and _VELERO.search(head):
+        return "the description of a Velero backup, not its content", "the .tar.gz beside it"
+    return None
+
+
+def intact_pages(head: bytes) -> tuple[int, int] | None:
+    """Look for a bolt file whose meta pages are both gone: (page size, pages that stand where they say) of the head."""
+    for page_size in (4096, 16384, 65536, 8192, 32768, 1024, 2048):
+        count = len(head) // page_size
+        pages = np.arange(2, count, dtype=np.int64)
+        if len(pages) < 3:
+            continue
+        starts = pages * page_size
+        data = np.frombuffer(head, dtype=np.uint8)
+        ids = data[starts[:, None] + np.arange(8)].copy().view("<u8").reshape(-1)
+        flags = data[starts[:, None] + np.arange(8, 10)].copy().view("<u2").reshape(-1)
+        sound = int(((ids == pages.astype(np.uint64)) & np.isin(flags, (1, 2, 4, 16))).sum())
+        if 2 * sound > len(pages):
+            return page_size, sound
+    return None

@@ -1,0 +1,87 @@
+"""One stored value: what it is by its first bytes, and what the server says where it is neither JSON nor CBOR.
+
+The server undoes encryption first, then decodes. Custom resources are decoded as CBOR where the value carries CBOR's
+self-describing tag, and as JSON otherwise, whatever it is: protobuf in the place of a custom resource is JSON that does
+not begin like JSON. Built-in kinds are protobuf by default.
+Source: apiserver pkg/server/options/encryptionconfig/config.go, pkg/storage/value/encrypt/identity/identity.go;
+apimachinery pkg/runtime/serializer/{protobuf,cbor,json}.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, NamedTuple
+
+__all__ = [
+    "CBOR_TAG",
+    "ENCRYPTED_PREFIX",
+    "PROTOBUF_MAGIC",
+    "Envelope",
+    "Form",
+    "envelope",
+    "sniff",
+    "unreadable_reason",
+]
+
+Form = Literal["json", "cbor", "protobuf", "encrypted", "gzip", "empty", "other"]
+
+ENCRYPTED_PREFIX: Final = b"k8s:enc:"
+PROTOBUF_MAGIC: Final = b"k8s\0"
+CBOR_TAG: Final = b"\xd9\xd9\xf7"
+
+_MAX_NAME: Final = 1024
+
+
+class Envelope(NamedTuple):
+    """The prefix of an encrypted value.
+
+    Attributes:
+        provider: aescbc, aesgcm, secretbox, kms, or one that is not known.
+        version: v1 or v2.
+        key: Name of the key or of the KMS plugin.
+        start: Where the ciphertext begins.
+    """
+
+    provider: str
+    version: str
+    key: str
+    start: int
+
+
+def sniff(data: bytes) -> Form:
+    """Tell what a stored value is by its first bytes; ``json`` says how it begins, not that it decodes."""
+    if not data:
+        return "empty"
+    if data.startswith(ENCRYPTED_PREFIX):
+        return "encrypted"
+    if data.startswith(PROTOBUF_MAGIC):
+        return "protobuf"
+    if data.startswith(CBOR_TAG):
+        return "cbor"
+    if data[:2] == b"\x1f\x8b":
+        return "gzip"
+    return "json" if data[:64].lstrip(b" \t\r\n")[:1] in {b"{", b"[", b'"', b""} else "other"
+
+
+def unreadable_reason(data: bytes) -> str | None:
+    """Return the server's words for a custom resource whose value cannot be decoded for what it is; None: decode it.
+
+    Encryption is undone before anything is decoded, so without its keys the server never sees the object. Everything
+    else goes to the decoder, which has its own words.
+    """
+    form = sniff(data)
+    if form == "encrypted":
+        return "identity transformer tried to read encrypted data"
+    if form == "protobuf":
+        return "invalid character 'k' looking for beginning of value"
+    return None
+
+
+def envelope(data: bytes) -> Envelope | None:
+    """Read the prefix ``k8s:enc:<provider>:<version>:<key>:`` of an encrypted value; None: it is not whole."""
+    if not data.startswith(ENCRYPTED_PREFIX):
+        return None
+    parts = data[: len(ENCRYPTED_PREFIX) + _MAX_NAME].split(b":", 5)
+    if len(parts) < 6:
+        return None
+    provider, version, key = (part.decode("utf-8", "backslashreplace") for part in parts[2:5])
+    return Envelope(provider, version, key, sum(len(part) + 1 for part in parts[:5]))
