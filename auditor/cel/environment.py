@@ -34,6 +34,7 @@ from auditor.cel.types import (
     Type,
     list_of,
     map_of,
+    optional_of,
     type_of,
 )
 from auditor.cel.validators import validate
@@ -74,6 +75,7 @@ def _type_name(kind: Type) -> Name:
 _TYPES: dict[str, Name] = {
     kind.name: _type_name(kind) for kind in (BOOL, BYTES, DOUBLE, DURATION, INT, NULL, STRING, TIMESTAMP, TYPE, UINT)
 } | {
+    "optional_type": _type_name(optional_of(DYN)),
     "list": _type_name(list_of(DYN)),
     "map": _type_name(map_of(DYN, DYN)),
     "google.protobuf.NullValue.NULL_VALUE": Name(INT, value=0),

@@ -37,9 +37,10 @@ def encoded(value: Any) -> Any:
         return {"$optional": encoded(value.value), "has": value.has}
     if is_list(value):
         return [encoded(item) for item in (value if type(value) is list else value.cel_iter())]
-    if type(value) is dict or isinstance(value, CelMap):
-        keys = value if type(value) is dict else value.cel_iter()
-        return {str(key): encoded(find(value, key)) for key in keys}
+    if isinstance(value, CelMap):
+        return {str(key): encoded(find(value, key)) for key in value.cel_iter()}
+    if type(value) is dict:
+        return {key: encoded(item) for key, item in value.items()}
     return int(value) if type(value) is UInt else value
 
 
