@@ -44,7 +44,15 @@ class Tracker:
 
 
 class Cancelled(Exception):
-    """The evaluation costs too much; not a `CelError`, so that nothing absorbs it."""
+    """The evaluation ends here, for its cost; not a `CelError`, so that nothing absorbs it.
+
+    Args:
+        text: What went wrong while a call was priced (the server panics); empty where the limit is passed.
+    """
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__(text)
+        self.text = text
 
 
 def size(value: Any) -> int:
@@ -174,7 +182,10 @@ def call_cost(
         own: The rule of that overload, if its library gave it one.
     """
     if own is not None and overload:
-        return own(args, result)
+        try:
+            return own(args, result)
+        except CelError as error:
+            raise Cancelled(error.text) from None
     price = _BY_NAME.get(function) or _BY_OVERLOAD.get(overload)
     if price is None:
         return 1

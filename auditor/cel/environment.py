@@ -214,8 +214,8 @@ class Program:
         tracker = Tracker(cost_limit)
         try:
             value = self._root.run(Scope(variables, tracker))
-        except Cancelled:
-            return CostLimitExceeded(), tracker.cost
+        except Cancelled as end:
+            return CelError(end.text) if end.text else CostLimitExceeded(), tracker.cost
         except RecursionError:
             return CelError("internal error: recursion too deep"), tracker.cost
         return value, tracker.cost

@@ -88,6 +88,8 @@ class Type:
         match self.kind:
             case Kind.NULL:
                 return "null"
+            case Kind.ERROR:
+                return "!error!"
             case Kind.DURATION | Kind.TIMESTAMP | Kind.ANY:
                 return {"Duration": "duration", "Timestamp": "timestamp", "Any": "any"}[self.name.rpartition(".")[2]]
             case Kind.WRAPPER:

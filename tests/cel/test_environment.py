@@ -1,0 +1,68 @@
+"""Compiling and evaluating: what comes back where things go wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from auditor.cel.environment import Environment
+from auditor.cel.errors import COST_LIMIT_EXCEEDED, CelError, CompileError, CostLimitExceeded
+from auditor.cel.kubernetes import kubernetes_environment
+from auditor.cel.types import BOOL, DYN, INT, STRING, ObjectType, list_of
+
+ENVIRONMENT = kubernetes_environment(
+    {"self": DYN, "l": list_of(INT), "ll": list_of(list_of(STRING)), "b": BOOL, "i": INT}
+)
+
+
+def test_what_fails_while_a_call_is_priced_ends_the_evaluation_as_a_value() -> None:
+    program = ENVIRONMENT.compile("[l[9], 1].sort() == [1] || true")
+    value, cost = program.evaluate({"l": [1, 2, 3]})
+    assert isinstance(value, CelError)
+    assert value.text == "internal error: interface conversion: *types.Err is not traits.Lister: missing method Add"
+    assert cost == 12
+
+
+def test_the_cost_limit_is_never_absorbed() -> None:
+    program = ENVIRONMENT.compile("self.all(x, self.all(y, x + y > -1)) || true")
+    value, cost = program.evaluate({"self": list(range(700))})
+    assert value == CostLimitExceeded()
+    assert value.text == COST_LIMIT_EXCEEDED
+    assert cost == 1_000_001
+
+
+def test_nested_loops_cost_what_the_formula_says() -> None:
+    program = ENVIRONMENT.compile("self.l.all(x, self.l.all(y, x + y > -1))")
+    for count in (0, 1, 3, 10):
+        _, cost = program.evaluate({"self": {"l": list(range(count))}})
+        assert cost == (3 + 6 * count + 7 * count * count)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (
+            "ll[0].map(y, b, y == i ? -1 : y)",
+            (
+                "ERROR: <input>:1:19: found no matching overload for '_==_' applied to '(string, int)'\n"
+                " | ll[0].map(y, b, y == i ? -1 : y)\n | ..................^\n"
+                "ERROR: <input>:1:24: found no matching overload for '_?_:_' applied to '(!error!, int, string)'\n"
+                " | ll[0].map(y, b, y == i ? -1 : y)\n | .......................^"
+            ),
+        ),
+        ("int('x')", "type conversion error from 'string' to 'int'"),
+        ("self.matches('a') && l[", None),
+    ],
+)
+def test_complaints_are_the_compilers(text: str, complaint: str | None) -> None:
+    with pytest.raises(CompileError) as caught:
+        ENVIRONMENT.compile(text)
+    if complaint is not None:
+        assert caught.value.text == complaint
+
+
+def test_fields_of_declared_objects_are_checked() -> None:
+    spec = ObjectType("Spec", {"replicas": INT})
+    environment = Environment({"self": spec.type}, object_types=[spec])
+    assert environment.compile("self.replicas > 1").evaluate({"self": {"replicas": 2}}) == (True, 3)
+    with pytest.raises(CompileError, match="undefined field 'missing'"):
+        environment.compile("self.missing > 1")
