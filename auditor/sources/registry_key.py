@@ -1,7 +1,10 @@
 """Etcd keys of an API server: /registry/<group>/<plural>/[<namespace>/]<name>, and what a key is told from its shape.
 
-Nothing here knows a definition: the caller gives the (group, plural) pairs that definitions own.
-Source: apiserver pkg/server/options/etcd.go, pkg/registry/generic/registry/store.go (NamespaceKeyFunc).
+Custom resources stand below their group, built-in kinds below their plural alone, but for a few that stand elsewhere. A
+custom group never lacks a dot and a built-in plural never has one, so the first segment decides. Nothing here knows a
+definition: the caller gives the (group, plural) pairs that definitions own.
+Source: apiserver pkg/server/options/etcd.go, pkg/registry/generic/registry/store.go (NamespaceKeyFunc); kubernetes
+pkg/kubeapiserver/default_storage_factory_builder.go (the kinds that stand elsewhere).
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Place", "classify", "printable_key", "split_key"]
+__all__ = ["OWN_GROUPS", "Place", "classify", "printable_key", "split_key"]
 
 OWN_GROUPS: Final = frozenset(
     {
@@ -30,6 +33,7 @@ OWN_GROUPS: Final = frozenset(
         "events.k8s.io",
         "extensions",
         "flowcontrol.apiserver.k8s.io",
+        "imagepolicy.k8s.io",
         "internal.apiserver.k8s.io",
         "networking.k8s.io",
         "node.k8s.io",
@@ -37,19 +41,70 @@ OWN_GROUPS: Final = frozenset(
         "rbac.authorization.k8s.io",
         "resource.k8s.io",
         "scheduling.k8s.io",
+        "settings.k8s.io",
         "storage.k8s.io",
         "storagemigration.k8s.io",
     }
 )
-"""API groups that Kubernetes serves itself."""
+"""API groups that Kubernetes serves itself; no definition makes them."""
 
 _CRDS: Final = ("apiextensions.k8s.io", "customresourcedefinitions")
-_SPECIAL: Final = frozenset({"health", "compact_rev_key", "ranges", "masterleases"})
+
+_ELSEWHERE: Final = {
+    ("minions",): "nodes",
+    ("services", "specs"): "services",
+    ("services", "endpoints"): "endpoints",
+    ("controllers",): "replicationcontrollers",
+    ("ingress",): "ingresses",
+}
+"""Built-in kinds whose keys do not begin with their plural."""
+
+_NAMESPACED: Final = {
+    "": "pods configmaps secrets serviceaccounts persistentvolumeclaims podtemplates resourcequotas limitranges events "
+    "services endpoints replicationcontrollers",
+    "apps": "deployments replicasets statefulsets daemonsets controllerrevisions",
+    "batch": "jobs cronjobs",
+    "autoscaling": "horizontalpodautoscalers",
+    "policy": "poddisruptionbudgets",
+    "networking.k8s.io": "networkpolicies ingresses",
+    "discovery.k8s.io": "endpointslices",
+    "rbac.authorization.k8s.io": "roles rolebindings",
+    "coordination.k8s.io": "leases leasecandidates",
+    "storage.k8s.io": "csistoragecapacities",
+    "resource.k8s.io": "resourceclaims resourceclaimtemplates",
+    "certificates.k8s.io": "podcertificaterequests",
+    "scheduling.k8s.io": "workloads podgroups compositepodgroups",
+}
+_CLUSTER_SCOPED: Final = {
+    "": "nodes namespaces persistentvolumes",
+    "rbac.authorization.k8s.io": "clusterroles clusterrolebindings",
+    "storage.k8s.io": "storageclasses volumeattachments csinodes csidrivers volumeattributesclasses",
+    "scheduling.k8s.io": "priorityclasses",
+    "node.k8s.io": "runtimeclasses",
+    "networking.k8s.io": "ingressclasses ipaddresses servicecidrs",
+    "certificates.k8s.io": "certificatesigningrequests clustertrustbundles",
+    "flowcontrol.apiserver.k8s.io": "flowschemas prioritylevelconfigurations",
+    "admissionregistration.k8s.io": "validatingwebhookconfigurations mutatingwebhookconfigurations "
+    "validatingadmissionpolicies validatingadmissionpolicybindings mutatingadmissionpolicies "
+    "mutatingadmissionpolicybindings",
+    "resource.k8s.io": "deviceclasses resourceslices devicetaintrules resourcepoolstatusrequests",
+    "internal.apiserver.k8s.io": "storageversions",
+    "storagemigration.k8s.io": "storageversionmigrations",
+}
+_BUILTIN: Final = {
+    plural: (group, namespaced)
+    for groups, namespaced in ((_NAMESPACED, True), (_CLUSTER_SCOPED, False))
+    for group, plurals in groups.items()
+    for plural in plurals.split()
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a key says: `status` is custom, definition, builtin, orphaned or other; unknown parts are None."""
+    """What a key says: `status` is custom, definition, builtin, orphaned or other; unknown parts are None.
+
+    ``custom`` is a hint: what becomes of the object is told by its value.
+    """
 
     status: str
     group: str | None = None
@@ -82,13 +137,13 @@ def classify(segments: tuple[str, ...] | None, resources: Mapping[tuple[str, str
         return Place("other", reason="not below the prefix of the API server's keys")
     if len(segments) < 2 or not all(segments):
         return Place("other", reason="no key of an object")
-    if segments[0] in _SPECIAL:
-        return Place("other", reason="the API server's own bookkeeping")
     namespaced = resources.get((segments[0], segments[1]))
     if namespaced is not None:
         return _custom(segments, namespaced=namespaced)
-    if segments[:2] == _CRDS and len(segments) == 3:
-        return Place("definition", segments[0], segments[1], None, segments[2])
+    if segments[:2] == _CRDS:
+        if len(segments) == 3:
+            return Place("definition", *_CRDS, None, segments[2])
+        return Place("other", *_CRDS, reason="no key of a definition")
     if segments[0] in OWN_GROUPS or "." not in segments[0]:
         return _builtin(segments)
     if len(segments) < 3:
@@ -99,6 +154,7 @@ def classify(segments: tuple[str, ...] | None, resources: Mapping[tuple[str, str
 
 
 def _custom(segments: tuple[str, ...], *, namespaced: bool) -> Place:
+    """Place a key of a definition; the server finds none whose segments do not fit the scope."""
     group, plural, *rest = segments
     if len(rest) == 2 and namespaced:
         return Place("custom", group, plural, rest[0], rest[1])
@@ -110,11 +166,19 @@ def _custom(segments: tuple[str, ...], *, namespaced: bool) -> Place:
 
 
 def _builtin(segments: tuple[str, ...]) -> Place:
-    group, rest = ("", segments)
-    if segments[0] in OWN_GROUPS and len(segments) > 2 and "." in segments[0]:
+    """Place a key of a built-in kind; the group of one that is not known is None."""
+    group: str | None = None
+    rest = segments
+    if segments[0] in OWN_GROUPS and len(segments) > 2:
         group, rest = segments[0], segments[1:]
-    plural = {"minions": "nodes"}.get(rest[0], rest[0])
-    if rest[0] == "services" and len(rest) == 4 and rest[1] in ("specs", "endpoints"):
-        plural, rest = ("services" if rest[1] == "specs" else "endpoints"), rest[1:]
-    namespace = rest[1] if len(rest) > 2 else None
-    return Place("builtin", group, plural, namespace, rest[-1])
+    for length in (1, 2):
+        if rest[:length] in _ELSEWHERE and len(rest) > length:
+            rest = (_ELSEWHERE[rest[:length]], *rest[length:])
+            break
+    plural, *tail = rest
+    known = _BUILTIN.get(plural)
+    if group is None and known is not None:
+        group = known[0]
+    has_namespace = len(tail) > 1 and (known is None or known[1])
+    namespace, names = (tail[0], tail[1:]) if has_namespace else (None, tail)
+    return Place("builtin", group, plural, namespace, "/".join(names))

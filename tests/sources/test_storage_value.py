@@ -1,0 +1,82 @@
+"""Stored values: what their first bytes tell, and the server's words for those that are not what they should be."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from typing import Any
+
+import pytest
+
+from auditor.sources.storage_value import Envelope, envelope, sniff, unreadable_reason
+from tests.shared import shared, shared_lines
+
+
+@pytest.mark.parametrize(
+    ("data", "form"),
+    [
+        (b'{"kind":"A"}\n', "json"),
+        (b" \r\n\t{}", "json"),
+        (b"[]", "json"),
+        (b'"text"', "json"),
+        (b"   ", "json"),
+        (b"", "empty"),
+        (b"\xd9\xd9\xf7\xa1", "cbor"),
+        (b"\xa3japiVersion", "other"),
+        (b"k8s\0\n\x0b", "protobuf"),
+        (b"k8s:enc:aescbc:v1:key1:\0\1", "encrypted"),
+        (b"k8s:", "other"),
+        (b"\x1f\x8b\x08", "gzip"),
+        (b"\xef\xbb\xbf{}", "other"),
+        (b"apiVersion: v1", "other"),
+    ],
+)
+def test_a_value_is_told_by_its_first_bytes(data: bytes, form: str) -> None:
+    assert sniff(data) == form
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"k8s:enc:aescbc:v1:key1:\0:\1", Envelope("aescbc", "v1", "key1", 23)),
+        (b"k8s:enc:kms:v2:plug-in:x", Envelope("kms", "v2", "plug-in", 23)),
+        (b"k8s:enc:secretbox:v1::", Envelope("secretbox", "v1", "", 22)),
+        (b"k8s:enc:aesgcm:v1:key1", None),
+        (b"k8s:enc:", None),
+        (b"k8s\0", None),
+    ],
+)
+def test_the_prefix_of_an_encrypted_value_names_provider_and_key(data: bytes, expected: Envelope | None) -> None:
+    assert envelope(data) == expected
+    if expected is not None:
+        assert data[: expected.start].endswith(b":")
+
+
+def values(name: str) -> dict[str, bytes]:
+    document: dict[str, Any] = json.loads(gzip.decompress(shared(name).read_bytes()))
+    return {
+        base64.b64decode(row["key"]).decode("utf-8", "backslashreplace"): base64.b64decode(row.get("value", ""))
+        for row in document["kvs"]
+    }
+
+
+def test_the_reasons_are_those_of_the_server() -> None:
+    stored = values("golden/upgrade/etcdctl-get.json.gz")
+    seen = 0
+    for line in shared_lines("golden/upgrade/expected.ndjson.gz"):
+        reason = unreadable_reason(stored[line["key"]])
+        for answer in line.get("get", {}).values():
+            if reason is not None:
+                assert answer["code"] == 500
+                assert answer["body"]["message"].endswith(reason), line["key"]
+                seen += 1
+    assert seen == 6  # encrypted once, protobuf twice, at two versions each
+
+
+def test_encrypted_values_of_a_cluster_name_their_keys() -> None:
+    stored = values("golden/encrypted/aescbc/etcdctl-get.json.gz")
+    names = {
+        found.key for data in stored.values() if sniff(data) == "encrypted" and (found := envelope(data)) is not None
+    }
+    assert {"aescbc-new", "aescbc-old"} <= names
