@@ -1,0 +1,15 @@
+"""The program: one stored value in, one AuditedObject out; the keystone that puts all other rooms together.
+
+Two ways lead through it. The reference, plain interpreters: `read` (bytes to object), then the validator of the room
+validation. And generated code: `build` makes, for one version of a definition, a function that reads an object and
+proves it valid in a single pass; whatever it does not prove goes to the reference. `audit_program` chooses between
+them, `request` finds the definition and version first.
+
+The code is generated from the schema tree by `emit` (values), `objects`, `lists`, `scalars`, `branches`, `expand`
+(defaults) and `root`; `scope` says where the emitters stand, `checks` binds patterns and formats, `support` and
+`metadata` are what runs beside the generated code. A wrong "proven" is a bug; a missed one costs time.
+
+Nothing here knows processes, dumps or tables. Import the modules, not this package: `read` is wanted alone, too.
+
+Source: apiextensions-apiserver pkg/apiserver/customresource_handler.go, pkg/registry/customresource/strategy.go.
+"""

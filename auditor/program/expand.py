@@ -16,12 +16,14 @@ from auditor.program.support import copy_json
 from auditor.schema.defaulting.reference import default, drop_nulls
 from auditor.schema.objectmeta.reference import has_embedded
 from auditor.schema.pruning.reference import prune_below
-from auditor.schema.structural import ListType, StructuralSchema
+from auditor.schema.structural import StructuralSchema
+from auditor.validation.listtype import compile_list_types
 
 if TYPE_CHECKING:
     from auditor.codegen import Module
+    from auditor.model import Finding
 
-__all__ = ["Expansion", "defaults_below", "display", "expand", "may_repeat"]
+__all__ = ["Expansion", "defaults_below", "display", "expand", "repeats"]
 
 _MAX_DISPLAY = 24
 """Values that a default may hold and still be written out."""
@@ -85,17 +87,10 @@ def defaults_below(schema: StructuralSchema) -> bool:
     )
 
 
-def may_repeat(value: Any, schema: StructuralSchema) -> bool:
-    """Say whether a value holds a set or map list with more than one item, so that one may stand in it twice."""
-    if type(value) is list:
-        if len(value) > 1 and schema.list_type in (ListType.SET, ListType.MAP):
-            return True
-        return schema.items is not None and any(may_repeat(item, schema.items) for item in value)
-    if type(value) is not dict:
-        return False
-    rest = schema.additional_properties
-    return any(
-        may_repeat(item, below)
-        for key, item in value.items()
-        if isinstance(below := schema.properties.get(key, rest), StructuralSchema)
-    )
+def repeats(value: Any, schema: StructuralSchema) -> bool:
+    """Say whether a set or map list in a value holds something twice."""
+    found: list[Finding] = []
+    lists = compile_list_types(schema)
+    if lists is not None:
+        lists.check(value, None, found)
+    return bool(found)

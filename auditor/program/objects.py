@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from auditor.codegen import Writer
 from auditor.program.branches import says_nothing
 from auditor.program.counter import KeyCounter
-from auditor.program.expand import defaults_below, display, expand, may_repeat
+from auditor.program.expand import defaults_below, display, expand, repeats
 from auditor.program.scope import (
     META_KEYS,
     Condition,
@@ -60,7 +60,7 @@ def write_object(emitter: Emitter, w: Writer, schema: StructuralSchema, x: str, 
     w.lines(chain(object_sizes(schema, x, scope.mode)))
 
 
-# -- proving ------------------------------------------------------------------------------------------------------------
+# -- proving ----------------------------------------------------------------------------------------------------------
 
 
 def _prove_object(emitter: Emitter, w: Writer, schema: StructuralSchema, x: str, scope: Scope) -> None:
@@ -99,7 +99,7 @@ def _each_other(
         emitter.element(w, rest, y, below)
 
 
-# -- reading ------------------------------------------------------------------------------------------------------------
+# -- reading ----------------------------------------------------------------------------------------------------------
 
 
 def _read_object(emitter: Emitter, w: Writer, schema: StructuralSchema, x: str, scope: Scope) -> None:
@@ -182,7 +182,7 @@ def _insertion(emitter: Emitter, name: str, schema: StructuralSchema, x: str, sc
     inside = Writer()
     inside.line(f"{x}[{name!r}] = {display(emitter.module, expansion.value)}")
     inside.line(f"log.defaulted.append({emitter.site(scope)})")
-    if not emitter.module.compile(emitter.prover(schema))(expansion.value) or may_repeat(expansion.value, schema):
+    if not emitter.module.compile(emitter.prover(schema))(expansion.value) or repeats(expansion.value, schema):
         inside.line("ok = False")
     return inside.written
 
@@ -221,7 +221,7 @@ def _unknown(emitter: Emitter, schema: StructuralSchema, x: str, scope: Scope, n
     return f"_prune({x}, {names}, log, {emitter.site(scope)})"
 
 
-# -- many properties ----------------------------------------------------------------------------------------------------
+# -- many properties --------------------------------------------------------------------------------------------------
 
 
 def _is_wide(emitter: Emitter, schema: StructuralSchema) -> bool:

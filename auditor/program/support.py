@@ -87,8 +87,8 @@ class Log:
 def render_site(site: tuple[Any, ...] | None) -> str:
     """Turn a site into a dotted path with a leading dot; the root is empty.
 
-    The template is a format string for the holes, or a pair of it and the kinds of the holes: ``d`` for what is filled in
-    as it is, ``i`` for a list and its item, whose index is looked up.
+    The template is a format string for the holes, or a pair of it and the kinds of the holes: ``d`` for what is
+    filled in as it is, ``i`` for a list and its item, whose index is looked up.
     """
     if site is None:
         return ""
