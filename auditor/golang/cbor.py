@@ -334,14 +334,19 @@ class _KindFinder(_Decoder):
         return first
 
     def name(self) -> _Read:
-        """Read a key; the value is None where it cannot be told apart from others, the error stands beside the value."""
+        """Read a key; its error stands beside its value, which is None where keys are not told apart."""
         first = self.data[self.at]
         kind = first >> 5
         if kind in (TEXT, BYTES):
             return self.key(None, "")
+        start = self.at
+        _, _, argument = self.head()
+        self.at = start
         read = _run(self.item(None))
         if type(read.value) in (list, dict):
             read.value = None
+        if kind == NEGATIVE and read.error is not None:
+            read.error = read.error.replace(f"({-1 - argument} ", f"(-1-{argument} ")  # as this place upstream says it
         if kind not in (UNSIGNED, NEGATIVE):
             what = TYPE_NAMES[kind]
             read.error = (

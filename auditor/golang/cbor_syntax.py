@@ -63,6 +63,7 @@ class Heads:
         self.at = 0
 
     def head(self) -> tuple[int, int, int]:
+        """Take the first bytes of an item; returns type, additional information and argument."""
         first = self.data[self.at]
         self.at += 1
         info = first & 0x1F
@@ -74,9 +75,11 @@ class Heads:
         return first >> 5, info, argument
 
     def is_tag(self) -> bool:
+        """Whether a tag comes next."""
         return self.data[self.at] >> 5 == TAG
 
     def took_break(self) -> bool:
+        """Take the mark that ends what has no length, if it comes next."""
         if self.data[self.at] != _BREAK:
             return False
         self.at += 1
@@ -222,6 +225,7 @@ class _Check(Heads):
 
 
 def unacceptable(kind: int, what: str) -> str:
+    """Return the complaint about an item that is well-formed and not allowed."""
     return f"cbor: data item of cbor type {TYPE_NAMES[kind]} is not accepted by protocol: {what}"
 
 

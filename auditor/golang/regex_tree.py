@@ -86,6 +86,7 @@ Node = Chars | Assertion | Concat | Alternate | Repeat
 
 
 def concat(items: list[Node]) -> Node:
+    """Return items one after the other; a single one stays itself."""
     if len(items) == 1:
         return items[0]
     return Concat(
@@ -97,6 +98,7 @@ def concat(items: list[Node]) -> Node:
 
 
 def alternate(items: list[Node]) -> Node:
+    """Return a choice; a single branch stays itself."""
     if len(items) == 1:
         return items[0]
     return Alternate(
@@ -108,6 +110,7 @@ def alternate(items: list[Node]) -> Node:
 
 
 def repeat(item: Node, least: int, most: int | None, counted: bool) -> Repeat:
+    """Return an item repeated; `counted` where braces say so, for only these count against the limit of Go."""
     if not counted:
         size = (2 if least == 0 and most is None else 1) + item.size
         return Repeat(item, least, most, 1 + item.height, size, item.repeats)

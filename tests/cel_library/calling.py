@@ -1,4 +1,4 @@
-"""Calls an overload of a library as the interpreter would; answers are values or, for a CelError, its text in a list."""
+"""Calls an overload of a library as the interpreter would."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def overload(functions, overload_id: str):
 
 
 def outcome(functions, overload_id: str, *arguments: Any) -> Any:
-    """Return what a call gives: the value, or ``["<text>"]`` if it is an error."""
+    """Return what a call gives: the value, or the `CelError`."""
     try:
         return overload(functions, overload_id).call(*arguments)
     except CelError as error:
-        return [error.text]
+        return error

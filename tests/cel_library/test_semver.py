@@ -33,8 +33,8 @@ LIBRARY = functions()
     ],
 )
 def test_what_is_no_version_is_refused_in_the_servers_words(text, complaint):
-    assert outcome(LIBRARY, "string_to_semver", text) == [complaint]
-    assert outcome(LIBRARY, "string_bool_to_semver", text, False) == [complaint]
+    assert outcome(LIBRARY, "string_to_semver", text) == CelError(complaint)
+    assert outcome(LIBRARY, "string_bool_to_semver", text, False) == CelError(complaint)
     assert outcome(LIBRARY, "is_semver_string", text) is False
 
 
@@ -62,18 +62,18 @@ def test_numbers_of_a_version_are_signed(text, parts):
         ("000.0.0", "0.0.0"),
         ("1.2.03-rc+b", "1.2.3-rc+b"),
         ("1.2.-rc", "1.2.0-rc"),
-        ("", ['strconv.ParseUint: parsing "": invalid syntax']),
-        ("vv1.0.0", ['Invalid character(s) found in major number "0v1"']),
-        ("é.0.0", ['Invalid character(s) found in major number "0é"']),
-        ("1.2-rc", ["short version cannot contain PreRelease/Build meta data"]),
-        ("1+b", ["short version cannot contain PreRelease/Build meta data"]),
-        ("1.2.3-01", ['Numeric PreRelease version must not contain leading zeroes "01"']),
+        ("", CelError('strconv.ParseUint: parsing "": invalid syntax')),
+        ("vv1.0.0", CelError('Invalid character(s) found in major number "0v1"')),
+        ("é.0.0", CelError('Invalid character(s) found in major number "0é"')),
+        ("1.2-rc", CelError("short version cannot contain PreRelease/Build meta data")),
+        ("1+b", CelError("short version cannot contain PreRelease/Build meta data")),
+        ("1.2.3-01", CelError('Numeric PreRelease version must not contain leading zeroes "01"')),
     ],
 )
 def test_normalizing_drops_a_v_and_zeros_and_fills_in(text, strict):
     read = outcome(LIBRARY, "string_bool_to_semver", text, True)
-    assert read == (strict if isinstance(strict, list) else parse_semver(strict))
-    assert outcome(LIBRARY, "is_semver_string_bool", text, True) is not isinstance(strict, list)
+    assert read == (strict if isinstance(strict, CelError) else parse_semver(strict))
+    assert outcome(LIBRARY, "is_semver_string_bool", text, True) is not isinstance(strict, CelError)
 
 
 ORDERED = [
@@ -109,6 +109,4 @@ def test_build_metadata_does_not_count():
 
 
 def test_a_version_equals_no_other_kind_of_value():
-    answer = parse_semver("1.0.0").cel_equal("1.0.0")
-    assert isinstance(answer, CelError)
-    assert str(answer) == "no such overload"
+    assert parse_semver("1.0.0").cel_equal("1.0.0") == CelError("no such overload")

@@ -49,9 +49,14 @@ def _flatten(value: Any, depth: Any = None) -> list[Any]:
     if not is_list(value) or not (depth is None or type(depth) is int):
         if isinstance(value, CelError):
             raise value
-        argument = "" if depth is None else type_of(depth).name
-        raise CelError(f"no such overload: {type_of(value).name}.flatten({argument})")
+        argument = "" if depth is None else _name(depth)
+        raise CelError(f"no such overload: {_name(value)}.flatten({argument})")
     return _flat(value, 1 if depth is None else depth)
+
+
+def _name(value: Any) -> str:
+    kind = type_of(value)
+    return f"{kind.name}({', '.join(map(str, kind.parameters))})" if kind.parameters else kind.name
 
 
 def _flat(values: Any, depth: int) -> list[Any]:

@@ -32,8 +32,12 @@ class Cidr:
     """
 
     cel_type: ClassVar[Type] = CIDR
+    go_type: ClassVar[str] = "cel.CIDR"
 
     prefix: Prefix
+
+    def __str__(self) -> str:
+        return str(self.prefix)
 
     def cel_size(self) -> int:
         """Bytes that the prefix touches, which is what costs go by."""

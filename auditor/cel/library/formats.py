@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from auditor.cel.errors import CelError
 from auditor.cel.function import Function, Overload
-from auditor.cel.types import STRING, Type, list_of, opaque, optional_of
+from auditor.cel.types import STRING, Type, list_of, object_type, optional_of
 from auditor.cel.values import NONE, Optional_
 from auditor.golang.strfmt import is_date, is_date_time
 from auditor.golang.url import UrlError, parse_request_uri
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMAT", "FORMATS", "NamedFormat", "functions"]
 
-FORMAT = opaque("kubernetes.NamedFormat")
+FORMAT = object_type("kubernetes.NamedFormat")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,6 +36,7 @@ class NamedFormat:
     """
 
     cel_type: ClassVar[Type] = FORMAT
+    go_type: ClassVar[str] = "cel.Format"
 
     name: str
     complaints: Callable[[str], list[str]]

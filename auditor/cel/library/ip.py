@@ -31,8 +31,12 @@ class IpAddress:
     """
 
     cel_type: ClassVar[Type] = IP
+    go_type: ClassVar[str] = "cel.IP"
 
     address: Address
+
+    def __str__(self) -> str:
+        return str(self.address)
 
     def cel_size(self) -> int:
         """Bytes of the address, which is what costs go by."""

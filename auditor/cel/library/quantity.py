@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 from auditor.cel.errors import CelError
 from auditor.cel.function import Function, Overload
-from auditor.cel.types import BOOL, DOUBLE, INT, STRING, Type, opaque
+from auditor.cel.types import BOOL, DOUBLE, INT, STRING, Type, object_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = ["QUANTITY", "Quantity", "QuantityError", "functions", "parse_quantity"]
 
-QUANTITY = opaque("kubernetes.Quantity")
+QUANTITY = object_type("kubernetes.Quantity")
 
 _INT64_MAX = 2**63 - 1
 _INT64_MIN = -(2**63)
@@ -68,6 +68,11 @@ class Quantity:
     exponent: int
     wide: bool = False
     computed: bool = False
+
+    @property
+    def go_type(self) -> str:
+        """What the server holds it as."""
+        return "*cel.Quantity" if self.computed else "cel.Quantity"
 
     def compare(self, other: Quantity) -> int:
         """Return -1, 0 or 1. Comparing with a wide quantity makes this one wide, in the server too."""

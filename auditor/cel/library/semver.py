@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from auditor.cel.errors import CelError
 from auditor.cel.function import Function, Overload
-from auditor.cel.types import BOOL, INT, STRING, Type, opaque
+from auditor.cel.types import BOOL, INT, STRING, Type, object_type
 from auditor.golang.text import quote
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SEMVER", "Semver", "SemverError", "functions", "parse_semver", "parse_semver_leniently"]
 
-SEMVER = opaque("kubernetes.Semver")
+SEMVER = object_type("kubernetes.Semver")
 
 _DIGITS = frozenset("0123456789")
 _LETTERS = _DIGITS | frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-")
@@ -48,6 +48,12 @@ class Semver:
     patch: int
     prerelease: tuple[int | str, ...] = ()
     build: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        text = f"{self.major}.{self.minor}.{self.patch}"
+        if self.prerelease:
+            text += "-" + ".".join(map(str, self.prerelease))
+        return text + "+" + ".".join(self.build) if self.build else text
 
     @property
     def precedence(self) -> tuple[object, ...]:

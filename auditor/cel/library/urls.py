@@ -15,7 +15,7 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from auditor.cel.errors import CelError
 from auditor.cel.function import Function, Overload
-from auditor.cel.types import BOOL, STRING, Type, list_of, map_of, opaque
+from auditor.cel.types import BOOL, STRING, Type, list_of, map_of, object_type
 from auditor.golang.text import quote
 from auditor.golang.url import Url, UrlError, is_request_uri, parse_request_uri
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["URL", "UrlValue", "functions", "to_url"]
 
-URL = opaque("kubernetes.URL")
+URL = object_type("kubernetes.URL")
 
 _DOING = "URL parse error during conversion from string: "
 _DUMMY_SCHEME = "x:"
@@ -43,6 +43,7 @@ class UrlValue:
     """
 
     cel_type: ClassVar[Type] = URL
+    go_type: ClassVar[str] = "cel.URL"
 
     url: Url
     fragment: str = ""
