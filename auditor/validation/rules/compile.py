@@ -1,0 +1,232 @@
+"""Rules of a schema, compiled: a tree that holds only what leads to a rule, each node with its rules ready to run.
+
+What does not compile is kept as an error of the rule and never raised: the server reports it on the objects. The CRD
+checks use `compile_node` with the version at which new rules are judged; everything that is stored runs with `LATEST`.
+
+Source: apiextensions-apiserver pkg/apiserver/schema/cel/compilation.go, validation.go (NewValidator).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from auditor.cel.errors import CompileError
+from auditor.cel.kubernetes import LATEST, kubernetes_environment
+from auditor.cel.types import BOOL, STRING, optional_of
+from auditor.schema.structural import StructuralSchema
+from auditor.validation.create import has_rules
+from auditor.validation.rules.escaping import escape
+from auditor.validation.rules.field_path import FieldPathError, resolve_field_path
+from auditor.validation.rules.types import DeclaredType, cel_type, declare, with_meta
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from auditor.cel.checker import CheckedExpression
+    from auditor.cel.environment import Environment, Program
+    from auditor.cel.kubernetes import Version
+    from auditor.schema.structural import Rule
+
+__all__ = ["NO_TYPE", "CompiledRule", "RuleNode", "compile_node", "compile_rules", "trim_space"]
+
+NO_TYPE = "failed to convert to declType for CEL validation rules"
+"""What is said of rules on a node that expressions cannot see."""
+_SPACE = (
+    "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004"
+    "\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+)
+
+
+def trim_space(text: str) -> str:
+    """Return a text without white space at its ends, as Go sees it."""
+    return text.strip(_SPACE)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CompiledRule:
+    """One rule, ready to run.
+
+    Attributes:
+        rule: As it stands in the schema.
+        program: The interpreter's program; None: the rule is empty, or `error` says why there is none.
+        error: Why the rule does not compile, in the server's words; empty where it does.
+        uses_old_self: Whether it is a transition rule.
+        message: The program of the messageExpression, where there is a usable one.
+        message_error: Why there is none although one is given.
+        field_path: Where a false result is reported below the node; empty: at the node.
+        environment: In which both were compiled; it knows the types of `self` and `oldSelf`.
+    """
+
+    rule: Rule
+    program: Program | None = None
+    error: str = ""
+    uses_old_self: bool = False
+    message: Program | None = None
+    message_error: str = ""
+    field_path: str = ""
+    environment: Environment | None = None
+
+    @property
+    def checked(self) -> CheckedExpression | None:
+        """The rule's tree with types, None as `program`."""
+        return None if self.program is None else self.program.checked
+
+    @property
+    def shown(self) -> str:
+        """What the server names the rule by: its message, else its text."""
+        return trim_space(self.rule.message or self.rule.rule)
+
+
+@dataclass(slots=True, eq=False)
+class RuleNode:
+    """One schema position that has rules, or leads to some.
+
+    Attributes:
+        schema: The position; below allOf that of the structural schema beside it, which values are judged by.
+        declared: What it is in an expression; None: rules can't run here, and `error` says so.
+        value_schema: The schema that values are adapted with: with type and object meta at the root.
+        rules: Its rules in order.
+        error: `NO_TYPE`, where the node has rules but no type.
+        all_of: The rules of its allOf entries.
+        properties, extra, items: What is below.
+    """
+
+    schema: StructuralSchema
+    declared: DeclaredType | None
+    value_schema: StructuralSchema
+    rules: tuple[CompiledRule, ...] = ()
+    error: str = ""
+    all_of: tuple[RuleNode, ...] = ()
+    properties: dict[str, RuleNode] = field(default_factory=dict)
+    extra: RuleNode | None = None
+    items: RuleNode | None = None
+
+    def walk(self) -> Iterator[RuleNode]:
+        """Yield this node and all below it."""
+        yield self
+        for child in (*self.all_of, *self.properties.values(), self.extra, self.items):
+            if child is not None:
+                yield from child.walk()
+
+
+def compile_rules(schema: StructuralSchema | None, compatibility: Version = LATEST) -> RuleNode | None:
+    """Compile all rules of the schema of a custom resource; None: the server runs none on its objects.
+
+    Rules that stand nowhere but below allOf never run. Source: NewValidator, hasXValidations.
+    """
+    if schema is None or not has_rules(schema):
+        return None
+    return _node(schema, schema, declare(schema, is_resource=True), compatibility, is_resource=True)
+
+
+def compile_node(
+    schema: StructuralSchema, rules: tuple[Rule, ...], declared: DeclaredType, compatibility: Version = LATEST
+) -> tuple[CompiledRule, ...]:
+    """Compile rules that stand on one node.
+
+    Args:
+        schema: The node, for `fieldPath`.
+        rules: Its rules.
+        declared: Its type.
+        compatibility: Version of the libraries that rules may use.
+    """
+    if not rules:
+        return ()
+    self_type, object_types = cel_type(declared, compatibility)
+    environments = [
+        kubernetes_environment({"self": self_type, "oldSelf": old}, object_types, compatibility)
+        for old in (self_type, optional_of(self_type))
+    ]
+    return tuple(_rule(schema, rule, environments[rule.optional_old_self]) for rule in rules)
+
+
+def _rule(schema: StructuralSchema, rule: Rule, environment: Environment) -> CompiledRule:
+    if not trim_space(rule.rule):
+        return CompiledRule(rule, environment=environment)
+    try:
+        checked = environment.check(rule.rule)
+    except CompileError as error:
+        return CompiledRule(rule, error=f"compilation failed: {error.text}", environment=environment)
+    if checked.type != BOOL:
+        return CompiledRule(rule, error="cel expression must evaluate to a bool", environment=environment)
+    uses_old_self = checked.uses("oldSelf")
+    try:
+        program = environment.program(checked)
+    except CompileError as error:
+        text = f"program instantiation failed: {error.text}"
+        return CompiledRule(rule, error=text, uses_old_self=uses_old_self, environment=environment)
+    compiled = CompiledRule(rule, program, uses_old_self=uses_old_self, environment=environment)
+    if rule.message_expression:
+        message, text = _message(rule.message_expression, environment)
+        if message is None:
+            return replace(compiled, message_error=text)  # and the fieldPath is left out, as the server does
+        compiled = replace(compiled, message=message)
+    if rule.field_path:
+        try:
+            return replace(compiled, field_path=resolve_field_path(rule.field_path, schema)[0])
+        except FieldPathError:
+            return compiled
+    return compiled
+
+
+def _message(text: str, environment: Environment) -> tuple[Program | None, str]:
+    try:
+        checked = environment.check(text)
+    except CompileError as error:
+        return None, f"messageExpression compilation failed: {error.text}"
+    if checked.type != STRING:
+        return None, "messageExpression must evaluate to a string"
+    try:
+        return environment.program(checked), ""
+    except CompileError as error:
+        return None, f"messageExpression instantiation failed: {error.text}"
+
+
+def _node(
+    given: StructuralSchema,
+    schema: StructuralSchema,
+    declared: DeclaredType | None,
+    compatibility: Version,
+    *,
+    is_resource: bool,
+) -> RuleNode | None:
+    """Compile what is given at a position: the schema itself, or an allOf entry beside it."""
+    node = RuleNode(schema, declared, with_meta(schema) if is_resource else schema)
+    if given.rules and declared is None:
+        node.error = NO_TYPE
+    elif declared is not None:
+        node.rules = compile_node(schema, given.rules, declared, compatibility)
+    element = None if declared is None else declared.element
+    if given.items is not None and schema.items is not None:
+        node.items = _child(given.items, schema.items, element, compatibility)
+    for name, below in given.properties.items():
+        beside = schema.properties.get(name)
+        kind = None if beside is None else _field_type(name, beside, declared)
+        if beside is not None and kind is not None:
+            child = _child(below, beside, kind, compatibility)
+            if child is not None:
+                node.properties[name] = child
+    rest, values = given.additional_properties, schema.additional_properties
+    if isinstance(rest, StructuralSchema) and isinstance(values, StructuralSchema):
+        node.extra = _child(rest, values, element, compatibility)
+    made = [_node(each, schema, declared, compatibility, is_resource=is_resource) for each in given.all_of]
+    node.all_of = tuple(each for each in made if each is not None)
+    has_any = node.rules or node.error or node.all_of or node.properties or node.extra or node.items
+    return node if has_any else None
+
+
+def _child(
+    given: StructuralSchema, schema: StructuralSchema, declared: DeclaredType | None, compatibility: Version
+) -> RuleNode | None:
+    return _node(given, schema, declared, compatibility, is_resource=schema.embedded_resource)
+
+
+def _field_type(name: str, schema: StructuralSchema, parent: DeclaredType | None) -> DeclaredType | None:
+    """Return the type of a property; None: rules cannot see it, and those on it or below it are never run."""
+    identifier = escape(name)
+    if identifier is None:
+        return declare(schema, is_resource=schema.embedded_resource)
+    if parent is None or parent.fields is None:
+        return None
+    return parent.fields.get(identifier)

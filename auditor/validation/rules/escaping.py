@@ -1,0 +1,55 @@
+"""Field names as identifiers of an expression: what `self.x` may say for a property whose name is no identifier.
+
+Source: k8s.io/apiserver pkg/cel/escaping.go.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+__all__ = ["RESERVED", "escape", "unescape"]
+
+RESERVED = frozenset({
+    "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let",
+    "loop", "package", "namespace", "return", "var", "void", "while",
+})  # fmt: skip
+"""Words that no identifier may be; a name that is one of them is escaped as a whole."""
+_SIGNS = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
+_NAMES = {sign.strip("_"): meaning for meaning, sign in _SIGNS.items()}
+_ACCESSIBLE = re.compile(r"[A-Za-z0-9_./-]+")
+_SIGN = re.compile(r"__|[./-]")
+_ESCAPED = re.compile(r"__[^_]+__")
+
+
+@lru_cache(maxsize=65_536)
+def escape(name: str) -> str | None:
+    """Return the identifier of a property, or None: it cannot be written in an expression."""
+    if not name or "0" <= name[0] <= "9":
+        return None
+    if name in RESERVED:
+        return f"__{name}__"
+    if _ACCESSIBLE.fullmatch(name) is None:
+        return None
+    return _SIGN.sub(lambda found: _SIGNS[found[0]], name)
+
+
+@lru_cache(maxsize=65_536)
+def unescape(identifier: str) -> str | None:
+    """Return the property that an identifier stands for, or None: no property can be written so."""
+    if "__" not in identifier:
+        return identifier
+    wrong = False
+
+    def replace(found: re.Match[str]) -> str:
+        nonlocal wrong
+        inner = found[0][2:-2]
+        if inner in RESERVED and found[0] == identifier:
+            return inner
+        if inner not in _NAMES:
+            wrong = True
+            return ""
+        return _NAMES[inner]
+
+    plain = _ESCAPED.sub(replace, identifier)
+    return None if wrong else plain
