@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from auditor.ratcheting import CorrelatedObject
+from auditor.schema.structural import StructuralSchema
 from auditor.validation.create import CreateValidator
 from auditor.validation.findings import RULES_NOT_CHECKED, has_blocking, unique
+from auditor.validation.keywords.legacy import matcher
 from auditor.validation.names import path_segment
 from auditor.validation.node import validate_value
 from auditor.validation.objectmeta import check_metadata, check_metadata_update, read_metadata
@@ -85,6 +87,23 @@ class UpdateValidator:
         found += create.check_embedded(new)
         found += self._list_types(new, old, ratchet=ratchet if ratchet_lists is None else ratchet_lists)
         return found + self._rules(found, new, old, twin, rules)
+
+    def crashes(self, new: JsonObject, old: JsonObject) -> bool:
+        """Tell whether the server fails on this update (code 500) instead of judging it.
+
+        It does where a legacy schema cannot be made structural, as soon as a field with a schema stands in both:
+        the correlation has no schema to go by. `run` then judges without correlation.
+        """
+        schema = self.create.version.schema
+        if schema is None or self.create.version.structural is not None or self.create.check_type_meta(new):
+            return False
+        if isinstance(schema.additional_properties, StructuralSchema):
+            return any(key in old for key in new)
+        patterns = schema.legacy.pattern_properties if schema.legacy is not None else ()
+        matchers = [matcher(pattern) for pattern in patterns]
+        return any(
+            key in old and (key in schema.properties or any(matches(key) for matches in matchers)) for key in new
+        )
 
     def run_status(
         self, new: JsonObject, old: JsonObject, *, ratchet: bool = True, rules: UpdateRules | None = None
