@@ -1,5 +1,5 @@
 # `make help` lists what can be made.
-PYTHON ?= python3
+PYTHON ?= $(shell .ci/find-python)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
