@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from auditor.sources.bolt.meta import MAGIC, PAGE_SIZES
+from auditor.sources.compression import HEAD_SIZE
 from auditor.sources.etcdctl import looks_like_etcdctl
 from auditor.sources.manifests import looks_like_manifests
 
@@ -32,7 +33,7 @@ _SAVE_AS_JSON: Final = 'repeat "etcdctl get /registry --prefix -w json"'
 _MAGICS: Final = (
     (
         b"SQLite format 3\0",
-        f"a SQLite database (kine keeps its keys in one), which {_LATER}",
+        f"a SQLite database (of kine?), which {_LATER}",
         "save it through etcdctl",
     ),
     (b"\x37\x7f\x06\x82", "the write-ahead log of a SQLite database", "the database beside it"),
@@ -56,17 +57,19 @@ _MAGICS: Final = (
 _DELTA: Final = re.compile(rb'\[\s*\{\s*"etcdEvent"')
 _FIELDS: Final = re.compile(rb'"(?:ClusterID|MemberID|Revision)" :')
 _SIMPLE: Final = re.compile(rb"/[^\n]*\n(?:\{|k8s\0)")
-_VELERO: Final = re.compile(rb'"?kind"?:\s*"?Backup"?[\s,}]')
-_CSV: Final = re.compile(
-    rb"[^\n]*\bname\b[^\n]*\bdeleted\b[^\n]*\bvalue\b|[^\n]*\bname\b[^\n]*\bvalue\b[^\n]*\bdeleted\b"
-)
+_CSV: Final = re.compile(rb'(?=[\w,"]*\bdeleted\b)(?=[\w,"]*\bvalue\b)[\w,"]*\bname\b[\w,"]*\r?\n')
 
 
 def database_of(folder: Path) -> Path | None:
     """Return the database of an etcd data directory: the folder above `member`, `member`, or `snap`."""
-    for part in ("member/snap/db", "snap/db", "db"):
+    for part in ("member/snap/db", "snap/db"):
         if (folder / part).is_file():
             return folder / part
+    here = folder / "db"
+    if here.is_file():
+        with here.open("rb") as stream:
+            if form_of(here, stream.read(HEAD_SIZE)) == "bolt":
+                return here
     return None
 
 
@@ -142,14 +145,12 @@ def refused_file(head: bytes) -> tuple[str, str] | None:
         return "output of etcdctl -w fields", _SAVE_AS_JSON
     if _SIMPLE.match(head):
         return "output of etcdctl -w simple, which cannot be told apart safely", _SAVE_AS_JSON
-    if head[:1] == b"\x0a" and head[2 + head[1] : 3 + head[1]] in {b"\x12", b"\x18", b"\x20"} and b"\0" in head[:512]:
+    if head[:1] == b"\x0a" and b"\0" in head[:512] and head[2 + head[1] :][:1] in {b"\x12", b"\x18", b"\x20"}:
         return "output of etcdctl -w protobuf", _SAVE_AS_JSON
     if head.lstrip()[:1] == b"<":
         return "HTML or XML, perhaps an error page", "download it again"
     if _CSV.match(head):
         return f"a table of kine as CSV, which {_LATER}", "save it through etcdctl"
-    if head.lstrip()[:1] in {b"{", b"a", b"k"} and b"velero.io/" in head[:4096] and _VELERO.search(head):
-        return "the description of a Velero backup, not its content", "the .tar.gz beside it"
     return None
 
 

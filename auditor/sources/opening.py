@@ -38,6 +38,7 @@ pc: Any = pyarrow.compute
 _TRIES = 3
 _UNFINISHED = (".db.part", ".db-wal", ".db-shm", ".tmp")
 _NAMED_KEYS = 1000
+_NO_DIGEST = "no digest at the end: a copied database, which nothing vouches for"
 
 
 def open_source(
@@ -149,7 +150,7 @@ class _Opening:
             notes.append(f"sha256 at the end does not match: {reason}")
             file.damage.add("end of file", f"sha256 at the end does not match: {reason}")
         elif digest.status == "absent":
-            notes.append("no sha256 at the end: a copied database, which nothing vouches for")
+            notes.append(_NO_DIGEST)
         if (values.scheduled or 0) > (values.finished or 0):
             notes.append(f"a compaction at revision {values.scheduled} was begun and not finished")
         plan = SourcePlan(
@@ -200,13 +201,12 @@ class _Opening:
         }
         if not {"bolt", "etcdctl"} & set(forms.values()):
             plan = open_directory(path, number=number, workdir=self.workdir)
-            plan.notes += tuple(
-                f"{child.name} was not read: {what[0]}"
-                for child, form in forms.items()
-                if (what := _refused(child, form))
-            )
+            for child, form in forms.items():
+                refused = None if form else refused_file(unpacked_head(child))
+                if refused:
+                    plan.notes += (f"{child.name} was not read: {refused[0]}",)
             return plan
-        plans = []
+        plans: list[SourcePlan] = []
         for child, form in forms.items():
             if form:
                 plans.append(self.file(str(child), child, number + len(plans)))
@@ -220,11 +220,9 @@ class _Opening:
         plan = self.etcd(str(path), database, number, form="etcd-data-dir")
         logs = sorted(log for log in database.parent.parent.glob("wal/*.wal") if log.is_file())
         if logs:
-            plan.notes += (
-                f"the write-ahead log beside the database is not applied ({len(logs)} files): "
-                "the newest writes may be missing; take a snapshot instead",
-            )
-        return replace(plan, notes=tuple(note for note in plan.notes if not note.startswith("no sha256")))
+            what = f"the write-ahead log beside the database is not applied ({len(logs)} files)"
+            plan.notes += (f"{what}: the newest writes may be missing; take a snapshot instead",)
+        return replace(plan, notes=tuple(note for note in plan.notes if note != _NO_DIGEST))
 
 
 def _transactions(path: Path) -> tuple[int, ...]:
@@ -236,10 +234,6 @@ def _form_in_folder(path: Path) -> str:
     with path.open("rb") as stream:
         packed = compression_of(stream.read(16))
     return form_of(None if packed else path, unpacked_head(path))
-
-
-def _refused(path: Path, form: str) -> tuple[str, str] | None:
-    return None if form else refused_file(unpacked_head(path))
 
 
 def _unknown(name: str, head: bytes, size: int) -> SourceError:
