@@ -1,0 +1,136 @@
+"""From an object to the cells of its row: additionalPrinterColumns as the server renders them.
+
+Source: apiextensions-apiserver pkg/registry/customresource/tableconvertor/tableconvertor.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.golang import jsontext
+from auditor.golang.text import display, float_json
+from auditor.golang.times import GoTimeError, parse_rfc3339
+from auditor.printing.durations import human_duration
+from auditor.printing.jsonpath import JsonPathError, Template, compile_template
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from auditor.model import JsonObject
+
+__all__ = ["AGE", "Column", "age_of", "cell_text", "custom_resource_columns", "custom_resource_row"]
+
+Cell = str | int | float | bool | None
+
+_INT64_MIN: Final = -(2**63)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column after NAME.
+
+    Attributes:
+        name: Header, as declared.
+        type: boolean, date, integer, number or string.
+        json_path: Starts with a dot.
+        priority: 0 prints always, anything else only with ``-o wide``.
+    """
+
+    name: str
+    type: str
+    json_path: str
+    priority: int = 0
+
+
+AGE: Final = Column("Age", "date", ".metadata.creationTimestamp")
+
+
+def custom_resource_columns(declared: Iterable[Any]) -> tuple[tuple[Column, Template], ...]:
+    """Return the columns that a version prints after NAME, in order.
+
+    Args:
+        declared: Its additionalPrinterColumns as the definition holds them; empty: Age alone.
+    Returns:
+        Each with its path compiled; a path that does not parse takes itself and all columns after it away.
+    """
+    columns = [
+        Column(
+            name=one.get("name", ""),
+            type=one.get("type", "string"),
+            json_path=one.get("jsonPath") or one.get("JSONPath") or "",
+            priority=one.get("priority") or 0,
+        )
+        for one in declared
+        if isinstance(one, dict)
+    ] or [AGE]
+    out = []
+    for column in columns:
+        try:
+            out.append((column, compile_template(f"{{{column.json_path}}}")))
+        except JsonPathError:
+            break
+    return tuple(out)
+
+
+def custom_resource_row(columns: Iterable[tuple[Column, Template]], obj: JsonObject, now: float) -> list[Cell]:
+    """Return the cells after NAME; null where there is nothing, or of another type than the column's.
+
+    Args:
+        columns: As `custom_resource_columns` gives them.
+        obj: After the read at the version whose columns these are.
+        now: Seconds since 1970, for ages.
+    """
+    out: list[Cell] = []
+    for column, template in columns:
+        try:
+            blocks = template.find(obj)
+        except JsonPathError:
+            blocks = []
+        values = blocks[0] if blocks else []
+        out.append(_cell(column.type, values[0], now) if values else None)
+    return out
+
+
+def _cell(kind: str, value: Any, now: float) -> Cell:
+    number = type(value) in (int, float)
+    if kind == "integer":
+        if type(value) is float:
+            return int(value) if _INT64_MIN <= value < -_INT64_MIN else _INT64_MIN  # as amd64 converts
+        return value if number else None
+    if kind == "number":
+        return float(value) if number else None
+    if kind == "boolean":
+        return value if type(value) is bool else None
+    if kind == "date":
+        return age_of(value, now) if type(value) is str else None
+    if kind == "string":
+        if value is None:
+            return "<no value>"
+        return jsontext.encode(value) if type(value) in (dict, list) else display(value)
+    return None
+
+
+def age_of(text: str, now: float) -> str:
+    """Return how long ago a time in RFC 3339 form was; ``<unknown>`` for none, ``<invalid>`` for no time."""
+    if text in ("", "null"):
+        return "<unknown>"
+    try:
+        then = parse_rfc3339(text)
+    except GoTimeError:
+        return "<invalid>"
+    if then.is_zero:
+        return "<unknown>"
+    return human_duration(now - then.seconds - then.nanoseconds / 1e9)
+
+
+def cell_text(cell: Cell) -> str:
+    """Return a cell as the client prints it: numbers after one more trip through JSON, null as nothing."""
+    if cell is None:
+        return ""
+    if type(cell) is float:
+        text = float_json(cell)
+        if "." not in text and "e" not in text and _INT64_MIN <= int(text) < -_INT64_MIN:
+            return text
+        return display(cell)
+    return display(cell)

@@ -1,0 +1,484 @@
+"""JSONPath templates as kubectl and printer columns understand them: text, blocks in braces, ranges.
+
+A template is text and blocks. A block is a list of steps, each of which takes a list of values and gives another; it
+begins with the root object, or inside a range with the item. Quirks are kept: an empty list met by ``[*]`` ends the
+step for the values after it as well, quotes are literals, ``$`` means nothing, numbers of two Go types never compare.
+
+Source: client-go util/jsonpath (parser.go, jsonpath.go), third_party/forked/golang/template.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from auditor.golang import jsontext
+from auditor.golang.text import display, type_name
+
+__all__ = ["JsonPathError", "Template", "compile_template", "relaxed", "to_text"]
+
+
+class JsonPathError(ValueError):
+    """A template that does not parse, or fails on an object; `stage` is ``parse`` or ``exec``, the text is Go's."""
+
+    def __init__(self, stage: str, text: str) -> None:
+        super().__init__(text)
+        self.stage = stage
+
+
+class _Step(NamedTuple):
+    """One step of a block; what `value` holds depends on the kind."""
+
+    kind: str
+    value: Any = None
+
+
+class _Slice(NamedTuple):
+    """``[start:stop:step]``; a single index is a slice of one, whose stop is derived."""
+
+    start: int | None
+    stop: int | None
+    step: int | None
+    derived: bool
+
+
+class _Filter(NamedTuple):
+    left: tuple[_Step, ...]
+    operator: str
+    right: tuple[_Step, ...]
+
+
+_TERMINATORS: Final = frozenset(" \t\r\n.,[]$@{}")
+_SLICE: Final = re.compile(r"(-?[0-9]*)(:-?[0-9]*)?(:-?[0-9]*)?")
+_DICT_KEY: Final = re.compile(r"'([^']*)'")
+_COMPARISON: Final = re.compile(r"([^!<>=]+)([!<>=]+)(.+)", re.DOTALL)
+_NUMBER: Final = re.compile(r"[+-]?[0-9.]*")
+_RELAXED: Final = re.compile(r"\{\.?([^{}]+)\}|\.?([^{}]+)")
+_ESCAPES: Final = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, "\\": 92, "'": 39, '"': 34}
+
+
+# -- parse -------------------------------------------------------------------------------------------------------------
+
+
+class _Parser:
+    """Reads a template from left to right."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    def blocks(self) -> tuple[tuple[_Step, ...], ...]:
+        out: list[tuple[_Step, ...]] = []
+        while self.at < len(self.text):
+            opening = self.text.find("{", self.at)
+            if opening < 0:
+                opening = len(self.text)
+            if opening > self.at:
+                out.append((_Step("text", self.text[self.at : opening]),))
+            self.at = opening + 1
+            if opening < len(self.text):
+                out.append(tuple(self.block()))
+        return tuple(out)
+
+    def block(self) -> list[_Step]:
+        """Read up to the closing brace."""
+        steps: list[_Step] = []
+        while True:
+            letter = self.text[self.at : self.at + 1]
+            if letter == "}":
+                self.at += 1
+                return steps
+            if letter in ("", "\r", "\n"):
+                raise JsonPathError("parse", "unclosed action")
+            if letter in " @$":
+                self.at += 1
+            elif self.text.startswith("[?(", self.at):
+                steps.append(self.filter())
+            elif letter == "[":
+                steps += self.array()
+            elif letter == ".":
+                steps.append(self.dotted(steps))
+            elif letter in "\"'":
+                steps.append(_Step("text", self.quoted(letter)))
+            elif letter in "+-" or letter.isdecimal():
+                steps.append(self.number())
+            elif letter == "_" or letter.isalpha():
+                steps.append(_word(self.name()))
+            else:
+                shown = f" '{letter}'" if letter.isprintable() else ""
+                raise JsonPathError("parse", f"unrecognized character in action: U+{ord(letter):04X}{shown}")
+
+    def name(self) -> str:
+        """Read a name up to what ends one; a backslash takes the next letter with it."""
+        start = self.at
+        while self.at < len(self.text) and self.text[self.at] not in _TERMINATORS:
+            self.at += 2 if self.text[self.at] == "\\" else 1
+        return self.text[start : self.at]
+
+    def dotted(self, before: list[_Step]) -> _Step:
+        if self.text.startswith("..", self.at):
+            if before and before[-1].kind == "below":
+                raise JsonPathError("parse", "invalid multiple recursive descent")
+            following = self.text[self.at + 2 : self.at + 3]
+            # a name may follow at once; it is read as if its dot were the second one
+            self.at += 1 if following.isalnum() or following == "_" else 2
+            return _Step("below")
+        self.at += 1
+        name = self.name()
+        return _Step("all") if name == "*" else _Step("key", name.replace("\\", ""))
+
+    def quoted(self, quote: str) -> str:
+        start = self.at
+        while True:
+            self.at += 1
+            letter = self.text[self.at : self.at + 1]
+            if letter in ("", "\n"):
+                raise JsonPathError("parse", "unterminated quoted string")
+            if letter == quote and self.text[self.at - 1] != "\\":
+                break
+        self.at += 1
+        return _unquote(self.text[start : self.at])
+
+    def number(self) -> _Step:
+        match = _NUMBER.match(self.text, self.at)
+        assert match is not None
+        self.at = match.end()
+        text = match[0]
+        try:
+            if "." not in text and -(2**63) <= int(text) < 2**63:
+                return _Step("value", int(text))
+            return _Step("value", float(text))
+        except ValueError:
+            raise JsonPathError("parse", f"cannot parse number {text}") from None
+
+    def array(self) -> list[_Step]:
+        start = self.at
+        end = self.text.find("]", start)
+        newline = self.text.find("\n", start)
+        if end < 0 or 0 <= newline < end:
+            raise JsonPathError("parse", "unterminated array")
+        self.at = end + 1
+        inner = self.text[start + 1 : end]
+        if inner == "*":
+            inner = ":"
+        parts = inner.split(",")
+        if len(parts) > 1:
+            return [_Step("union", tuple(_nested(f"[{part.strip(' ')}]") for part in parts))]
+        key = _DICT_KEY.fullmatch(inner)
+        if key is not None:
+            return list(_nested(f".{key[1]}"))
+        return [_Step("slice", _slice(inner))]
+
+    def filter(self) -> _Step:
+        start = self.at + 3
+        self.at = start
+        opened = closed = False
+        pair = ""
+        while True:
+            letter = self.text[self.at : self.at + 1]
+            if letter in ("", "\n"):
+                raise JsonPathError("parse", "unterminated filter")
+            self.at += 1
+            if letter in "\"'":
+                if not opened:
+                    opened, pair = True, letter
+                elif letter == pair and self.text[self.at - 2] != "\\":
+                    closed = True
+            elif letter == ")" and opened == closed:
+                break
+        if self.text[self.at : self.at + 1] != "]":
+            raise JsonPathError("parse", "unclosed array expect ]")
+        inner = self.text[start : self.at - 1]
+        self.at += 1
+        match = _COMPARISON.fullmatch(inner)
+        if match is None:
+            return _Step("filter", _Filter(_nested(inner), "exists", ()))
+        return _Step("filter", _Filter(_nested(match[1]), match[2], _nested(match[3])))
+
+
+def _nested(text: str) -> tuple[_Step, ...]:
+    """Parse what stands in brackets as a block of its own; only its first block counts."""
+    return _Parser(f"{{{text}}}").blocks()[0]
+
+
+def _word(name: str) -> _Step:
+    if name in ("true", "false"):
+        return _Step("value", name == "true")
+    return _Step(name) if name in ("range", "end") else _Step("unknown", name)
+
+
+def _slice(text: str) -> _Slice:
+    match = _SLICE.fullmatch(text)
+    if match is None:
+        raise JsonPathError("parse", f"invalid array index {text}")
+    first, second, third = match.groups()
+    start = _index(first) if first else None
+    if second is None:
+        return _Slice(start, (start or 0) + 1, None, derived=True)
+    return _Slice(
+        start,
+        _index(second[1:]) if second[1:] else None,
+        _index(third[1:]) if third and third[1:] else None,
+        derived=False,
+    )
+
+
+def _index(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 2**63
+    if not -(2**63) <= number < 2**63:
+        raise JsonPathError("parse", f"array index {text} is not a number")
+    return number
+
+
+def _unquote(quoted: str) -> str:
+    """Undo the quotes and Go's escapes; bytes that are no UTF-8 become U+FFFD."""
+    quote, inner = quoted[0], quoted[1:-1]
+    if "\\" not in inner and quote not in inner:
+        return inner
+    out = bytearray()
+    at = 0
+    while at < len(inner):
+        if inner[at] != "\\":
+            out += inner[at].encode("utf-8", "surrogatepass")
+            at += 1
+            continue
+        match = re.compile(r"x[0-9a-fA-F]{2}|[0-7]{3}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.").match(inner, at + 1)
+        escape = match[0] if match else ""
+        if len(escape) > 1 and escape[0] in "uU" and int(escape[1:], 16) <= 0x10FFFF:
+            out += chr(int(escape[1:], 16)).encode("utf-8", "replace")
+        elif len(escape) > 1 and (escape[0] == "x" or int(escape, 8) < 256):
+            out.append(int(escape[1:], 16) if escape[0] == "x" else int(escape, 8))
+        elif escape in _ESCAPES and (escape not in "'\"" or escape == quote):
+            out.append(_ESCAPES[escape])
+        else:
+            raise JsonPathError("parse", f"unquote string {quoted} error invalid syntax")
+        at += 1 + len(escape)
+    return out.decode("utf-8", "replace")
+
+
+# -- run ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A template that parsed. Make it with `compile_template`."""
+
+    text: str
+    blocks: tuple[tuple[_Step, ...], ...]
+
+    def find(self, data: Any, *, allow_missing: bool = True) -> list[list[Any]]:
+        """Return the results of each block in turn, those inside ranges once an item.
+
+        Raises:
+            JsonPathError: With stage ``exec``.
+        """
+        found, _ = _Run(self.blocks, allow_missing=allow_missing).blocks_from(0, data, depth=0)
+        return found
+
+    def execute(self, data: Any, *, allow_missing: bool = True) -> str:
+        """Return the text that the template makes of an object.
+
+        Raises:
+            JsonPathError: With stage ``exec``.
+        """
+        return "".join(" ".join(map(to_text, block)) for block in self.find(data, allow_missing=allow_missing))
+
+
+def to_text(value: Any) -> str:
+    """Return a result as a template prints it: text as it is, lists and maps as JSON, floats as %v, null as null."""
+    if type(value) in (dict, list):
+        return jsontext.encode(value)
+    return "null" if value is None else display(value)
+
+
+@lru_cache(maxsize=512)
+def compile_template(text: str) -> Template:
+    """Parse a template.
+
+    Raises:
+        JsonPathError: With stage ``parse``.
+    """
+    return Template(text, _Parser(text).blocks())
+
+
+def relaxed(expression: str) -> str:
+    """Return the template that a path of custom-columns or --sort-by stands for: ``a.b`` gives ``{.a.b}``.
+
+    Raises:
+        JsonPathError: It is no such path.
+    Source: kubectl pkg/cmd/get/customcolumn.go (RelaxedJSONPathExpression).
+    """
+    if not expression:
+        return ""
+    match = _RELAXED.fullmatch(expression)
+    if match is None:
+        raise JsonPathError(
+            "parse",
+            "unexpected path string, expected a 'name1.name2' or '.name1.name2' or '{name1.name2}' or '{.name1.name2}'",
+        )
+    return f"{{.{match[1] or match[2]}}}"
+
+
+class _Run:
+    """One evaluation of a template."""
+
+    def __init__(self, blocks: tuple[tuple[_Step, ...], ...], *, allow_missing: bool) -> None:
+        self.blocks = blocks
+        self.allow_missing = allow_missing
+
+    def blocks_from(self, at: int, data: Any, *, depth: int) -> tuple[list[list[Any]], int | None]:
+        """Evaluate blocks up to the end of the template or of the range; return results and where that end stands."""
+        out: list[list[Any]] = []
+        while at < len(self.blocks):
+            block = self.blocks[at]
+            results = self.steps(block, [data], depth=depth)
+            kinds = {step.kind for step in block}
+            if depth and "end" in kinds:
+                return out, at
+            if "range" not in kinds:
+                out.append(results)
+                at += 1
+                continue
+            stop: int | None = None
+            for item in results:
+                found, stop = self.blocks_from(at + 1, item, depth=depth + 1)
+                out += found
+            if not results:  # nothing to repeat, but the end of the range must be found
+                _, stop = self.blocks_from(at + 1, None, depth=depth + 1)
+            at = at + 1 if stop is None else stop + 1
+        return out, None
+
+    def steps(self, steps: tuple[_Step, ...], values: list[Any], *, depth: int) -> list[Any]:
+        for step in steps:
+            values = self.step(step, values, depth)
+        return values
+
+    def step(self, step: _Step, values: list[Any], depth: int) -> list[Any]:
+        kind = step.kind
+        if kind == "key":
+            return self.key(step.value, values)
+        if kind == "slice":
+            return _sliced(step.value, values)
+        if kind == "all":
+            return [child for value in values for child in _children(value)]
+        if kind == "text":
+            return [step.value]
+        if kind == "value":
+            return [step.value] * len(values)
+        if kind == "below":
+            return [each for value in values for each in _descendants(value)]
+        if kind == "union":
+            return [each for part in step.value for each in self.steps(part, values, depth=depth)]
+        if kind == "filter":
+            return [item for value in values for item in self.filtered(step.value, value, depth)]
+        if kind == "range":
+            return values
+        if kind == "end":
+            if not depth:
+                raise JsonPathError("exec", "not in range, nothing to end")
+            return []
+        raise JsonPathError("exec", f"unrecognized identifier {step.value}")
+
+    def key(self, name: str, values: list[Any]) -> list[Any]:
+        found = [value[name] for value in values if type(value) is dict and name in value]
+        if not found and not self.allow_missing:
+            raise JsonPathError("exec", f"{name} is not found")
+        return found
+
+    def filtered(self, condition: _Filter, value: Any, depth: int) -> list[Any]:
+        if type(value) is not list:
+            raise JsonPathError("exec", f"{display(value)} is not array or slice and cannot be filtered")
+        return [item for item in value if self.passes(condition, item, depth)]
+
+    def passes(self, condition: _Filter, item: Any, depth: int) -> bool:
+        if condition.operator == "exists":
+            return self.exists(condition.left, [item], depth)
+        sides = []
+        for side in (condition.left, condition.right):
+            found = self.steps(side, [item], depth=depth)
+            if not found:
+                return False
+            if len(found) > 1:
+                raise JsonPathError("exec", "can only compare one element at a time")
+            sides.append(found[0])
+        return _compare(condition.operator, *sides)
+
+    def exists(self, steps: tuple[_Step, ...], values: list[Any], depth: int) -> bool:
+        """Whether steps lead anywhere; one that fails counts as what went into it, unless it found nothing."""
+        for step in steps:
+            try:
+                values = self.step(step, values, depth)
+            except JsonPathError:
+                return bool(values) and step.kind not in ("key", "end")
+        return bool(values)
+
+
+def _compare(operator: str, left: Any, right: Any) -> bool:
+    if operator not in ("==", "!=", "<", "<=", ">", ">="):
+        raise JsonPathError("exec", f"unrecognized filter operator {operator}")
+    for side in (left, right):
+        if type(side) not in (str, int, float, bool):
+            raise JsonPathError("exec", "invalid type for comparison")
+    if type(left) is not type(right):
+        raise JsonPathError("exec", "incompatible types for comparison")
+    if operator in ("==", "!="):
+        return bool((left == right) is (operator == "=="))
+    if type(left) is bool:
+        raise JsonPathError("exec", "invalid type for comparison")
+    if type(left) is str:
+        left, right = left.encode("utf-8", "surrogatepass"), right.encode("utf-8", "surrogatepass")
+    if operator in ("<", ">="):
+        return bool((left < right) is (operator == "<"))
+    return bool((left <= right) is (operator == "<="))
+
+
+def _sliced(wanted: _Slice, values: list[Any]) -> list[Any]:
+    out: list[Any] = []
+    for value in values:
+        if value is None:
+            continue
+        if type(value) is not list:
+            raise JsonPathError("exec", f"{type_name(value)} is not array or slice")
+        length = len(value)
+        start, stop = wanted.start or 0, length if wanted.stop is None else wanted.stop
+        start += length if start < 0 else 0
+        stop += length if stop < 0 or (stop == 0 and wanted.derived) else 0
+        if start == stop:
+            return out  # so does the original: lists after an empty one are not looked at
+        if not 0 <= start < length:
+            raise JsonPathError("exec", f"array index out of bounds: index {start}, length {length}")
+        if not 0 <= stop <= length:
+            raise JsonPathError("exec", f"array index out of bounds: index {stop - 1}, length {length}")
+        if start > stop:
+            raise JsonPathError("exec", f"starting index {start} is greater than ending index {stop}")
+        if wanted.step is not None and wanted.step <= 0:
+            raise JsonPathError("exec", "step must be > 0")
+        out += value[start : stop : wanted.step or 1]
+    return out
+
+
+def _children(value: Any) -> list[Any]:
+    if type(value) is dict:
+        return [value[key] for key in sorted(value)]
+    if type(value) is str:
+        return list(value.encode("utf-8", "surrogatepass"))  # Go's strings are made of bytes
+    return value if type(value) is list else []
+
+
+def _descendants(value: Any) -> list[Any]:
+    """Return a value and everything below it that is made of parts, depth first."""
+    out: list[Any] = []
+    todo = [value]
+    while todo:
+        one = todo.pop()
+        children = _children(one)
+        if children:
+            out.append(one)
+            if type(one) is not str:
+                todo.extend(reversed(children))
+    return out

@@ -1,0 +1,318 @@
+"""Objects as the server's YAML library writes them (``-o yaml``): styles, order of keys, folding.
+
+The JSON text of an object is read as YAML 1.1 and written again, which decides what numbers and odd characters become.
+
+Source: sigs.k8s.io/yaml, go.yaml.in/yaml v2 (emitterc.go, encode.go, sorter.go, resolve.go).
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Any, Final
+
+from auditor.golang import jsontext
+from auditor.golang.text import float_json, float_v
+from auditor.sources.yaml.scalars import resolve_plain
+
+__all__ = ["YamlTextError", "to_yaml"]
+
+_WIDTH: Final = 80
+_SIMPLE_KEY_BYTES: Final = 128
+_READABLE_KEY: Final = 1024
+_BREAKS: Final = "\n\r\x85\u2028\u2029"
+_INDICATORS: Final = frozenset("#,[]{}&*!|>'\"%@`")
+_CONTROL: Final = re.compile("[\x7f-\x84\x86-\x9f\ufffe\uffff\ud800-\udfff]")
+_BASE_60: Final = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?")
+_TIMESTAMP: Final = re.compile(
+    r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})"
+    r"(?:[Tt]([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?:[.,][0-9]+)?(?:Z|[-+]([0-9]{2}):([0-9]{2}))"
+    r"| ([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?:[.,][0-9]+)?)?"
+)
+_ESCAPES: Final = {
+    "\0": "0", "\a": "a", "\b": "b", "\t": "t", "\n": "n", "\v": "v", "\f": "f", "\r": "r", "\x1b": "e", '"': '"',
+    "\\": "\\", "\x85": "N", "\xa0": "_", "\u2028": "L", "\u2029": "P",
+}  # fmt: skip
+
+
+class YamlTextError(ValueError):
+    """An object that the real tool cannot print as YAML; the text is its own."""
+
+
+def to_yaml(value: Any) -> str:
+    """Return an object as ``-o yaml`` prints it, with the final newline.
+
+    Raises:
+        YamlTextError: A text holds control characters, or a key is too long.
+    """
+    _check(value)
+    if type(value) is dict and value:
+        return "\n".join(_mapping(value, 0)) + "\n"
+    if type(value) is list and value:
+        return "\n".join(_sequence(value, 0)) + "\n"
+    return _scalar(value, 0, 0) + "\n"
+
+
+def _check(value: Any) -> None:
+    todo = [value]
+    while todo:
+        one = todo.pop()
+        if type(one) is dict:
+            for key in one:
+                if len(jsontext.encode(key)) > _READABLE_KEY:
+                    raise YamlTextError("yaml: did not find expected ',' or '}'")
+            todo += one
+            todo += one.values()
+        elif type(one) is list:
+            todo += one
+        elif type(one) is str and _CONTROL.search(one):
+            raise YamlTextError("yaml: control characters are not allowed")
+
+
+# -- containers --------------------------------------------------------------------------------------------------------
+
+
+def _mapping(value: dict[str, Any], indent: int) -> list[str]:
+    lines: list[str] = []
+    margin = " " * indent
+    for key in sorted(value, key=functools.cmp_to_key(_compare_keys)):
+        child = value[key]
+        if len(key.encode("utf-8", "surrogatepass")) > _SIMPLE_KEY_BYTES or any(char in _BREAKS for char in key):
+            lines.append(f"{margin}? {_scalar(key, indent + 2, indent + 2)}")
+            lines += _inline(f"{margin}: ", child, indent + 2)
+            continue
+        head = f"{margin}{_scalar(key, indent, indent, simple_key=True)}:"
+        if type(child) is dict and child:
+            lines.append(head)
+            lines += _mapping(child, indent + 2)
+        elif type(child) is list and child:
+            lines.append(head)
+            lines += _sequence(child, indent)
+        else:
+            lines.append(f"{head} {_scalar(child, len(head) + 1, indent + 2)}")
+    return lines
+
+
+def _sequence(value: list[Any], indent: int) -> list[str]:
+    lines: list[str] = []
+    for item in value:
+        lines += _inline(" " * indent + "- ", item, indent + 2)
+    return lines
+
+
+def _inline(head: str, value: Any, indent: int) -> list[str]:
+    """Return a value that begins on the line of its dash or colon."""
+    if type(value) is dict and value:
+        lines = _mapping(value, indent)
+    elif type(value) is list and value:
+        lines = _sequence(value, indent)
+    else:
+        return [head + _scalar(value, len(head), indent)]
+    lines[0] = head + lines[0][indent:]
+    return lines
+
+
+def _compare_keys(left: str, right: str) -> int:
+    """Compare as the library does: letters by code point, other signs before letters, runs of digits as numbers.
+
+    This order has circles (v1beta1 < v2 < v10 < v1beta1), in which the real tool prints in no certain order either.
+    """
+    for at in range(min(len(left), len(right))):
+        if left[at] == right[at]:
+            continue
+        letters = left[at].isalpha(), right[at].isalpha()
+        if all(letters):
+            return -1 if left[at] < right[at] else 1
+        if any(letters):
+            return 1 if letters[0] else -1
+        return _compare_runs(left, right, at)
+    return len(left) - len(right)
+
+
+def _compare_runs(left: str, right: str, at: int) -> int:
+    first = 0
+    if left[at] == "0" or right[at] == "0":
+        before = at - 1
+        while before >= 0 and left[before].isdecimal():
+            if left[before] != "0":
+                first = 1  # zeros inside a number count
+                break
+            before -= 1
+    numbers, lengths = [], []
+    for text in (left, right):
+        end = at
+        number = first
+        while end < len(text) and text[end].isdecimal():
+            number = number * 10 + int(text[end])
+            end += 1
+        numbers.append(number)
+        lengths.append(end)
+    if numbers[0] != numbers[1]:
+        return -1 if numbers[0] < numbers[1] else 1
+    if lengths[0] != lengths[1]:
+        return -1 if lengths[0] < lengths[1] else 1
+    return -1 if left[at] < right[at] else 1
+
+
+# -- scalars -----------------------------------------------------------------------------------------------------------
+
+
+def _scalar(value: Any, column: int, indent: int, *, simple_key: bool = False) -> str:
+    """Return a scalar or an empty container.
+
+    Args:
+        column: Where on the line it begins.
+        indent: Of the lines after the first.
+        simple_key: It is a key that must stay on one line.
+    """
+    if value is None:
+        return "null"
+    if type(value) is bool:
+        return "true" if value else "false"
+    if type(value) is int:
+        return str(value)
+    if type(value) is float:
+        return _float(value)
+    if type(value) is str:
+        return _string(value.replace("\x85", " "), column, indent, simple_key=simple_key)
+    return "{}" if type(value) is dict else "[]"
+
+
+def _float(value: float) -> str:
+    text = float_json(value)
+    if "." not in text and "e" not in text and -(2**63) <= int(text) < 2**64:
+        return str(int(text))
+    return float_v(value)
+
+
+def _string(text: str, column: int, indent: int, *, simple_key: bool) -> str:
+    if "\n" in text:
+        if not simple_key and _literal_is_possible(text):
+            return _literal(text, indent)
+        return _double(text, column, indent, fold=not simple_key)
+    if _would_be_something_else(text) or not all(map(_is_printable, text)):
+        return _double(text, column, indent, fold=not simple_key)
+    if _plain_is_possible(text):
+        return _folded(text, column, indent, fold=not simple_key, edges=True)
+    inner = _folded(text.replace("'", "''"), column + 1, indent, fold=not simple_key, edges=False)
+    return f"'{inner}'"
+
+
+def _would_be_something_else(text: str) -> bool:
+    return type(resolve_plain(text)) is not str or _BASE_60.fullmatch(text) is not None or _is_timestamp(text)
+
+
+def _is_timestamp(text: str) -> bool:
+    match = _TIMESTAMP.fullmatch(text)
+    if match is None:
+        return False
+    year, month, day, *rest = (int(part or 0) for part in match.groups())
+    hour, minute, second, zone_hour, zone_minute, hour2, minute2, second2 = rest
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    days = (31, 29 if leap else 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+    if not 1 <= month <= 12 or not 1 <= day <= days[month - 1]:
+        return False
+    return max(hour, hour2) < 24 and max(minute, minute2, second, second2) < 60 and zone_hour < 25 and zone_minute < 60
+
+
+def _is_printable(char: str) -> bool:
+    code = ord(char)
+    return (
+        0x20 <= code <= 0x7E or 0xA0 <= code <= 0xD7FF or (0xE000 <= code <= 0xFFFD and code != 0xFEFF) or char == "\n"
+    )
+
+
+def _plain_is_possible(text: str) -> bool:
+    if not text or text[0] == " " or text[-1] == " " or any(char in _BREAKS for char in text):
+        return False
+    if text[0] in _INDICATORS or text.startswith(("---", "...")):
+        return False
+    if text[0] in "-?:" and (len(text) == 1 or text[1] in " \t"):
+        return False
+    return not (text.endswith(":") or ": " in text or ":\t" in text or " #" in text or "\t#" in text)
+
+
+def _literal_is_possible(text: str) -> bool:
+    return not (text.endswith(" ") or " \n" in text) and all(map(_is_printable, text))
+
+
+def _literal(text: str, indent: int) -> str:
+    head = "|" + ("2" if text[0] in " \n" else "")
+    if not text.endswith("\n"):
+        head += "-"
+    elif text == "\n" or text.endswith("\n\n"):
+        head += "+"
+    body = text.removesuffix("\n")
+    margin = " " * indent
+    return head + "".join(f"\n{margin}{line}" if line else "\n" for line in body.split("\n"))
+
+
+def _folded(text: str, column: int, indent: int, *, fold: bool, edges: bool) -> str:
+    """Return a plain or single-quoted text, broken at single blanks beyond the width.
+
+    Args:
+        edges: The first and the last character may be a place to break, as in plain text.
+    """
+    if column + len(text) <= _WIDTH and not any(char in _BREAKS for char in text):
+        return text
+    out: list[str] = []
+    last = len(text) - 1
+    after_break = False
+    for at, char in enumerate(text):
+        if (
+            char == " "
+            and fold
+            and column > _WIDTH
+            and (edges or 0 < at < last)
+            and not (at > 0 and text[at - 1] == " ")
+            and text[at + 1 : at + 2] != " "
+        ):
+            out.append("\n" + " " * indent)
+            column = indent
+            continue
+        if char in _BREAKS:
+            out.append(char)
+            column, after_break = 0, True
+            continue
+        if after_break:
+            out.append(" " * indent)
+            column, after_break = indent, False
+        out.append(char)
+        column += 1
+    return "".join(out)
+
+
+def _double(text: str, column: int, indent: int, *, fold: bool) -> str:
+    out = ['"']
+    column += 1
+    last = len(text) - 1
+    after_blank = False
+    for at, char in enumerate(text):
+        if char == " ":
+            if fold and not after_blank and column > _WIDTH and 0 < at < last:
+                out.append("\n" + " " * indent)
+                column = indent
+                if text[at + 1] == " ":
+                    out.append("\\")
+                    column += 1
+            else:
+                out.append(" ")
+                column += 1
+            after_blank = True
+            continue
+        piece = _escaped(char)
+        out.append(piece)
+        column += len(piece)
+        after_blank = False
+    return "".join(out) + '"'
+
+
+def _escaped(char: str) -> str:
+    if char in _ESCAPES and char != "\xa0":
+        return "\\" + _ESCAPES[char]
+    if _is_printable(char):
+        return char
+    code = ord(char)
+    if code <= 0xFF:
+        return f"\\x{code:02X}"
+    return f"\\u{code:04X}" if code <= 0xFFFF else f"\\U{code:08X}"
