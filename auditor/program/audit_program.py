@@ -118,6 +118,8 @@ class AuditProgram:
             self._validator = CreateValidator(self.definition, self.version)
             if self.compiled:
                 self._provers = attach_provers(self._validator)
+                log = self._log
+                self._validator.prove_metadata = lambda _: log.metadata_proven
         return self._validator
 
     def _own(self) -> VersionProgram:
@@ -223,6 +225,7 @@ class AuditProgram:
         if result.unreadable is not None or result.object is None:
             reason = Unreadable(result.unreadable or "")
             return AuditedObject(reason, stored_version=result.stored_version, audited_version=self.version.name)
+        self._log.metadata_proven = False  # of this object nothing is known
         findings = self.validator.run(result.object, self._run_rules if self.rules else None)
         return self._audited(result.object, result.pruned, result.defaulted, findings, result.stored_version)
 

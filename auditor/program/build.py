@@ -7,15 +7,15 @@ as the storage codec does.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from auditor.codegen import Module
 from auditor.golang.text import display
 from auditor.program.emit import Emitter
-from auditor.program.metadata import prove_embedded, prove_metadata
+from auditor.program.metadata import NotNormal, prove_embedded, prove_metadata
 from auditor.program.root import fused, selector
 from auditor.program.scope import NotEmittable
-from auditor.schema.objectmeta.reference import decode_metadata
+from auditor.schema.objectmeta.reference import CoerceError, decode_metadata
 from auditor.schema.objectmeta.types import to_json
 
 if TYPE_CHECKING:
@@ -77,19 +77,55 @@ def build_version(
     return VersionProgram(module, run, select)
 
 
-def _repairer(*, namespaced: bool, drop: bool) -> Callable[[JsonObject, int, Log], bool]:
-    """Return what makes metadata fit as the reference does, and then proves it."""
+def _repairer(*, namespaced: bool, drop: bool) -> Callable[[JsonObject, int, Log, Exception], bool]:
+    """Return what makes metadata fit as the reference does, and then proves it.
 
-    def repair(obj: JsonObject, size: int, log: Log) -> bool:
+    Where things are dropped each key is decoded apart from the others, so only those are decoded anew of which it is
+    known that they change.
+    """
+
+    def repair(obj: JsonObject, size: int, log: Log, why: Exception) -> bool:
         unknown: list[str] = []
-        metadata = decode_metadata(obj["metadata"], drop=drop, unknown=unknown)
+        metadata = obj["metadata"]
+        while drop and isinstance(why, NotNormal) and why.field and len(unknown) < _FEW:
+            _mend(metadata, why.field, unknown)
+            try:
+                ok = prove_metadata(metadata, size, namespaced)
+            except Exception as again:  # noqa: BLE001 - the rest is for the decoder, or one more key
+                if getattr(again, "field", None) == why.field:
+                    break
+                why = again
+                continue
+            log.pruned.extend((None, f"metadata.{path}") for path in unknown)
+            return ok
+        fit = decode_metadata(metadata, drop=drop, unknown=unknown)
         if drop:
-            metadata["generation"] = metadata.get("generation", 0) or 1
-        obj["metadata"] = fit = to_json(metadata)
+            fit["generation"] = fit.get("generation", 0) or 1
+        obj["metadata"] = to_json(fit)
         log.pruned.extend((None, f"metadata.{path}") for path in unknown)
-        return prove_metadata(fit, size, namespaced)
+        return prove_metadata(obj["metadata"], size, namespaced)
 
     return repair
+
+
+_FEW: Final = 50
+"""Unknown fields, far below the number from which on the decoder stops listing them."""
+
+
+def _mend(metadata: JsonObject, key: str, unknown: list[str]) -> None:
+    """Decode one key of metadata as if it stood alone."""
+    made: JsonObject = {}
+    if key in metadata:
+        try:
+            made = to_json(decode_metadata({key: metadata[key]}, drop=True, unknown=unknown))
+        except CoerceError:
+            made = {}
+    if key == "generation":
+        made[key] = made.get(key) or 1
+    if key in made:
+        metadata[key] = made[key]
+    else:
+        del metadata[key]
 
 
 class _Prover:

@@ -32,7 +32,7 @@ from auditor.validation.names import (
 if TYPE_CHECKING:
     from auditor.model import JsonObject
 
-__all__ = ["KNOWN_FIELDS", "NotNormal", "prove_embedded", "prove_metadata"]
+__all__ = ["KNOWN_FIELDS", "NotNormal", "is_time", "prove_embedded", "prove_metadata"]
 
 KNOWN_FIELDS: Final = frozenset(
     {
@@ -46,30 +46,40 @@ MAX_ANNOTATIONS: Final = 262144
 
 
 class NotNormal(Exception):
-    """The typed round trip would change the metadata."""
+    """The typed round trip would change the metadata.
+
+    Attributes:
+        field: The key of metadata that it would change; empty where that is not known. There may be more.
+    """
+
+    def __init__(self, field: str = "") -> None:
+        self.field = field
 
 
 _label: Final = re.compile(r"[a-z0-9][-a-z0-9]*+(?<!-)").fullmatch
 _label_value: Final = re.compile(r"(?:[A-Za-z0-9][-A-Za-z0-9_.]{0,62}+(?<![-_.]))?").fullmatch
-_clock: Final = re.compile(r"([1-9][0-9]{3})-(0[1-9]|1[0-2])-([0-3][0-9])T([01][0-9]|2[0-3])").fullmatch
+_date: Final = re.compile(r"([1-9][0-9]{3})-(0[1-9]|1[0-2])-([0-3][0-9])").fullmatch
+_hours: Final = frozenset(f"T{hour:02}" for hour in range(24))
 _minutes: Final = frozenset(f":{minute:02}:{second:02}Z" for minute in range(60) for second in range(60))
-_hours: set[str] = set()
+_days: set[str] = set()
 
 
-def _is_time(text: Any) -> bool:
+def is_time(text: Any) -> bool:
     """Say whether a time is written as the server writes it, and not the zero time, which counts as none.
 
     Only years from 1000 on: the rest is for the reference. Raises TypeError for what is no string.
     """
-    hour = text[:13]
-    if hour not in _hours:
-        found = _clock(hour)
+    if text[13:] not in _minutes or text[10:13] not in _hours:
+        return False
+    day = text[:10]
+    if day not in _days:
+        found = _date(day)
         if found is None or not 1 <= int(found[3]) <= monthrange(int(found[1]), int(found[2]))[1]:
             return False
-        if len(_hours) >= MEMO_LIMIT:
-            _hours.clear()
-        _hours.add(hour)
-    return text[13:] in _minutes
+        if len(_days) >= MEMO_LIMIT:
+            _days.clear()
+        _days.add(day)
+    return True
 
 
 def _is_label_key(text: str) -> bool:
@@ -102,19 +112,20 @@ def prove_metadata(metadata: JsonObject, size: int, namespaced: bool) -> bool:
         namespaced: Whether the object must have a namespace; otherwise it must have none.
 
     Raises:
-        NotNormal: The typed round trip would change it, or there is no name. (Any other exception: the same.)
+        NotNormal: The typed round trip would change it, or its name is no text. (KeyError: there is none.)
     """
-    name, generation = metadata["name"], metadata["generation"]
-    if type(name) is not str or not name or type(generation) is not int:
+    name = metadata["name"]
+    if type(name) is not str or not name:
         raise NotNormal
     count = 2
+    generation = metadata.get("generation")
+    if type(generation) is not int or generation == 0 or generation > INT64_MAX:
+        raise NotNormal("generation")
     ok = generation > 0 and ((len(name) < 254 and _label(name) is not None) or not subdomain_name(name, False))
-    if generation == 0 or generation > INT64_MAX:
-        raise NotNormal
     if "namespace" in metadata:
         namespace = metadata["namespace"]
         if type(namespace) is not str or not namespace:
-            raise NotNormal
+            raise NotNormal("namespace")
         count += 1
         if not namespaced or (namespace not in _namespaces and not _check_namespace(namespace)):
             ok = False
@@ -171,69 +182,83 @@ def prove_embedded(resource: JsonObject) -> bool:
 def _prove_common(metadata: JsonObject, size: int, count: int) -> bool:
     """Prove what all metadata have; `count` keys are known already."""
     ok = True
-    if "creationTimestamp" in metadata:
-        value = metadata["creationTimestamp"]
-        if (value[:13] not in _hours or value[13:] not in _minutes) and not _is_time(value):
-            raise NotNormal
-        count += 1
-    if "uid" in metadata:
-        value = metadata["uid"]
-        if type(value) is not str or not value:
-            raise NotNormal
-        count += 1
-    if "resourceVersion" in metadata:
-        value = metadata["resourceVersion"]
-        if type(value) is not str or not value:
-            raise NotNormal
-        count += 1
-    if "labels" in metadata:
-        labels = metadata["labels"]
-        if type(labels) is not dict or not labels:
-            raise NotNormal
-        count += 1
-        for key, value in labels.items():
-            if value not in _label_values:
-                if type(value) is not str:
-                    raise NotNormal
-                if not _check_label_value(value):
-                    ok = False
-            if key not in _label_keys and not _check_label_key(key):
-                ok = False
-    if "annotations" in metadata:
-        annotations = metadata["annotations"]
-        if type(annotations) is not dict or not annotations:
-            raise NotNormal
-        count += 1
-        for key, value in annotations.items():
-            if type(value) is not str:
+    at = "creationTimestamp"
+    try:
+        if at in metadata:
+            value = metadata[at]
+            if (value[:10] not in _days or value[10:13] not in _hours or value[13:] not in _minutes) and not is_time(
+                value
+            ):
                 raise NotNormal
-            if key not in _annotation_keys and not _check_annotation_key(key):
-                ok = False
-        if size > MAX_ANNOTATIONS and _size_of(annotations) > MAX_ANNOTATIONS:
-            ok = False
-    if "managedFields" in metadata:
-        count += 1
-        if not _prove_managed_fields(metadata["managedFields"]):
-            ok = False
-    if "ownerReferences" in metadata:
-        count += 1
-        if not _prove_owners(metadata["ownerReferences"]):
-            ok = False
-    if "finalizers" in metadata:
-        finalizers = metadata["finalizers"]
-        if type(finalizers) is not list or not finalizers:
-            raise NotNormal
-        count += 1
-        for value in finalizers:
-            if value not in _finalizers:
+            count += 1
+        at = "uid"
+        if at in metadata:
+            value = metadata[at]
+            if type(value) is not str or not value:
+                raise NotNormal
+            count += 1
+        at = "resourceVersion"
+        if at in metadata:
+            value = metadata[at]
+            if type(value) is not str or not value:
+                raise NotNormal
+            count += 1
+        at = "labels"
+        if at in metadata:
+            labels = metadata[at]
+            if type(labels) is not dict or not labels:
+                raise NotNormal
+            count += 1
+            for key, value in labels.items():
+                if value not in _label_values:
+                    if type(value) is not str:
+                        raise NotNormal
+                    if not _check_label_value(value):
+                        ok = False
+                if key not in _label_keys and not _check_label_key(key):
+                    ok = False
+        at = "annotations"
+        if at in metadata:
+            annotations = metadata[at]
+            if type(annotations) is not dict or not annotations:
+                raise NotNormal
+            count += 1
+            for key, value in annotations.items():
                 if type(value) is not str:
                     raise NotNormal
-                if not _check_finalizer(value):
+                if key not in _annotation_keys and not _check_annotation_key(key):
                     ok = False
-        if "orphan" in finalizers and "foregroundDeletion" in finalizers:
+            if size > MAX_ANNOTATIONS and _size_of(annotations) > MAX_ANNOTATIONS:
+                ok = False
+        at = "managedFields"
+        if at in metadata:
+            count += 1
+            if not _prove_managed_fields(metadata[at]):
+                ok = False
+        at = "ownerReferences"
+        if at in metadata:
+            count += 1
+            if not _prove_owners(metadata[at]):
+                ok = False
+        at = "finalizers"
+        if at in metadata:
+            finalizers = metadata[at]
+            if type(finalizers) is not list or not finalizers:
+                raise NotNormal
+            count += 1
+            for value in finalizers:
+                if value not in _finalizers:
+                    if type(value) is not str:
+                        raise NotNormal
+                    if not _check_finalizer(value):
+                        ok = False
+            if "orphan" in finalizers and "foregroundDeletion" in finalizers:
+                ok = False
+        at = ""
+        if len(metadata) != count and not _prove_rare(metadata, count):
             ok = False
-    if len(metadata) != count and not _prove_rare(metadata, count):
-        ok = False
+    except Exception as error:
+        raise NotNormal(at or getattr(error, "field", "")) from None
     return ok
 
 
@@ -248,22 +273,25 @@ def _prove_rare(metadata: JsonObject, count: int) -> bool:
         if key in metadata:
             value = metadata[key]
             if type(value) is not str or not value:
-                raise NotNormal
+                raise NotNormal(key)
             count += 1
             # The prefix of a generated name: its rule is that of names, which an embedded resource does not follow.
             if key == "generateName" and subdomain_name(value, True):
                 ok = False
-    if "deletionTimestamp" in metadata:
-        if not _is_time(metadata["deletionTimestamp"]):
-            raise NotNormal
+    key = "deletionTimestamp"
+    if key in metadata:
+        value = metadata[key]
+        if type(value) is not str or not is_time(value):
+            raise NotNormal(key)
         count += 1
-    if "deletionGracePeriodSeconds" in metadata:
-        value = metadata["deletionGracePeriodSeconds"]
+    key = "deletionGracePeriodSeconds"
+    if key in metadata:
+        value = metadata[key]
         if type(value) is not int or value > INT64_MAX:
-            raise NotNormal
+            raise NotNormal(key)
         count += 1
     if len(metadata) != count:
-        raise NotNormal
+        raise NotNormal(next((key for key in metadata if key not in KNOWN_FIELDS), ""))
     return ok
 
 
@@ -278,7 +306,7 @@ def _prove_managed_fields(entries: Any) -> bool:
             if who not in _managers and not _check_manager(who):
                 ok = False
             time = entry["time"]
-            if (time[:13] not in _hours or time[13:] not in _minutes) and not _is_time(time):
+            if (time[:10] not in _days or time[10:13] not in _hours or time[13:] not in _minutes) and not is_time(time):
                 raise NotNormal
             fields = entry["fieldsV1"]
         except KeyError:

@@ -35,7 +35,7 @@ def fused(
     emitter: Emitter,
     definition: CustomResourceDefinition,
     version: CrdVersion,
-    repair: Callable[[dict[str, Any], int, Log], bool],
+    repair: Callable[[dict[str, Any], int, Log, Exception], bool],
 ) -> str:
     """Announce the function that reads and proves whole objects, and return its name.
 
@@ -93,8 +93,9 @@ class _Root:
                 w.line("raise Refused")
             with w.block("try:"):
                 w.line(f"ok = _metadata(o['metadata'], size, {self.namespaced})")
-            with w.block("except Exception:"):
-                w.line("ok = _repair(o, size, log)")
+            with w.block("except Exception as why:"):
+                w.line("ok = _repair(o, size, log, why)")
+            w.line("log.metadata_proven = ok")
             known = frozenset((*schema.properties, *META_KEYS))
             counter = KeyCounter(w, scope.local("n") if schema.additional_properties is None else "")
             counter.start(str(len(META_KEYS)))

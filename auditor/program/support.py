@@ -55,14 +55,15 @@ class Log:
     string (or that and the kinds of its holes, see `render_site`), and what fills the holes.
     """
 
-    __slots__ = ("defaulted", "pruned")
+    __slots__ = ("defaulted", "metadata_proven", "pruned")
 
     def __init__(self) -> None:
+        self.metadata_proven = False
         self.pruned: list[tuple[Any, str]] = []
         self.defaulted: list[tuple[Any, ...]] = []
 
     def clear(self) -> None:
-        """Forget the last run."""
+        """Forget the last run; whether its metadata are proven is asked later."""
         self.pruned.clear()
         self.defaulted.clear()
 
