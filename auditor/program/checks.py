@@ -5,10 +5,10 @@ Source: the rooms golang (regular expressions) and validation (formats).
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from auditor.golang.regex import GoRegexError, compile_pattern
+from auditor.program.metadata import is_time
 from auditor.program.support import remembering, scalar
 from auditor.validation import formats
 
@@ -19,12 +19,6 @@ if TYPE_CHECKING:
     from auditor.schema.structural import StructuralSchema
 
 __all__ = ["Checks"]
-
-_plain_date_time: Final = re.compile(
-    r"(?:19|20)[0-9]{2}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?Z"
-).fullmatch
-"""Most times there are; what it accepts is a date-time, what it does not may be one."""
-
 
 class Checks:
     """The string checks of one module; the same pattern or format is one check and one memo."""
@@ -50,7 +44,8 @@ class Checks:
         if not name or not formats.is_known(name):
             return None
         if ("format", name) not in self._known:
-            self._known["format", name] = self._bind(_format_check(name))
+            check = _format_check(name)
+            self._known["format", name] = self._bind_times(check) if _is_moment(name) else self._bind(check)
         return self._known["format", name]
 
     def text(self, schema: StructuralSchema) -> tuple[str, str] | None:
@@ -61,7 +56,8 @@ class Checks:
         key = ("text", repr((schema.pattern, schema.format, schema.min_length, schema.max_length, schema.enum)))
         if key not in self._known:
             check = self._text_check(schema)
-            self._known[key] = None if check is None else self._bind(check)
+            bind = self._bind_times if _is_moment(schema.format) and not schema.pattern else self._bind
+            self._known[key] = None if check is None else bind(check)
         return self._known[key]
 
     @staticmethod
@@ -95,9 +91,20 @@ class Checks:
         accepted, remember = remembering(check)
         return self.module.slot(accepted, "m"), self.module.slot(remember, "p")
 
+    def _bind_times(self, check: Callable[[str], bool]) -> tuple[str, str]:
+        """Bind a check of moments, which rarely repeat: `is_time` remembers their days."""
+        return self.module.slot(_NOTHING, "m"), self.module.slot(check, "p")
+
+
+_NOTHING: frozenset[str] = frozenset()
+
+
+def _is_moment(name: str) -> bool:
+    return name.replace("-", "") == "datetime"
+
 
 def _format_check(name: str) -> Callable[[str], bool]:
     accepts = formats.accepts
-    if name.replace("-", "") == "datetime":
-        return lambda text: _plain_date_time(text) is not None or accepts(name, text)
+    if _is_moment(name):
+        return lambda text: is_time(text) or accepts(name, text)
     return lambda text: accepts(name, text)
