@@ -1,0 +1,107 @@
+"""The ciphers of stored values, each from the bytes behind its prefix to the plain value.
+
+Every function raises `Refused` with the text that the server has for the same bytes.
+Source: apiserver pkg/storage/value/encrypt/{aes,secretbox}.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from auditor.errors import SourceError
+
+__all__ = ["Refused", "open_cbc", "open_gcm", "open_secretbox", "open_seeded_gcm", "require_ciphers"]
+
+_BLOCK: Final = 16
+_NONCE: Final = 12
+_TAG: Final = 16
+_SEED_INFO: Final = 32
+_BOX_NONCE: Final = 24
+_AES_SIZES: Final = (16, 24, 32)
+_SHORT: Final = "the stored data was shorter than the required size"
+
+
+class Refused(Exception):
+    """A value does not open; the text is the server's."""
+
+
+def require_ciphers() -> None:
+    """Say which packages to install where the ciphers are not there.
+
+    Raises:
+        SourceError: `cryptography` or `PyNaCl` is not installed.
+    """
+    try:
+        import cryptography  # noqa: F401, PLC0415 - asked for by this room alone
+        import nacl  # noqa: F401, PLC0415
+    except ImportError as error:
+        found = f"decryption needs the package {error.name}"
+        advice = "pip install 'kubernetes-dump-auditor[crypto]'"
+        raise SourceError("", found, "", advice) from None
+
+
+def _aes_key(key: bytes) -> bytes:
+    if len(key) not in _AES_SIZES:
+        raise Refused(f"crypto/aes: invalid key size {len(key)}")
+    return key
+
+
+def open_cbc(key: bytes, data: bytes) -> bytes:
+    """Open AES-CBC: IV, then blocks with PKCS#7 padding that may be longer than a block."""
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes  # noqa: PLC0415
+
+    _aes_key(key)
+    if len(data) < _BLOCK:
+        raise Refused(_SHORT)
+    if len(data) % _BLOCK:
+        raise Refused("the stored data is not a multiple of the block size")
+    decryptor = Cipher(algorithms.AES(key), modes.CBC(data[:_BLOCK])).decryptor()
+    plain = decryptor.update(data[_BLOCK:]) + decryptor.finalize()
+    padding = plain[-1] if plain else 0  # of an IV alone the server has no words: it fails on the empty rest
+    if not padding or padding > len(plain):
+        raise Refused("invalid PKCS7 data (empty or not padded)")
+    if plain[-padding:] != bytes([padding]) * padding:
+        raise Refused("invalid padding on input")
+    return plain[:-padding]
+
+
+def open_gcm(key: bytes, data: bytes, authenticated: bytes) -> bytes:
+    """Open AES-GCM: nonce, ciphertext, tag; `authenticated` is the full etcd key."""
+    from cryptography.exceptions import InvalidTag  # noqa: PLC0415
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
+
+    _aes_key(key)
+    if len(data) < _NONCE:
+        raise Refused(_SHORT)
+    if len(data) < _NONCE + _TAG:
+        raise Refused("cipher: message authentication failed")
+    try:
+        return AESGCM(key).decrypt(data[:_NONCE], data[_NONCE:], authenticated)
+    except InvalidTag:
+        raise Refused("cipher: message authentication failed") from None
+
+
+def open_seeded_gcm(seed: bytes, data: bytes, authenticated: bytes) -> bytes:
+    """Open AES-GCM whose key is derived from a seed and the first bytes of the data (HKDF-SHA256, expand only)."""
+    from cryptography.hazmat.primitives.hashes import SHA256  # noqa: PLC0415
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand  # noqa: PLC0415
+
+    if len(seed) < _SEED_INFO:
+        raise Refused(f"invalid seed length {len(seed)} used for key generation")
+    if len(data) < _SEED_INFO:
+        raise Refused(_SHORT)
+    key = HKDFExpand(algorithm=SHA256(), length=32, info=data[:_SEED_INFO]).derive(seed)
+    return open_gcm(key, data[_SEED_INFO:], authenticated)
+
+
+def open_secretbox(key: bytes, data: bytes) -> bytes:
+    """Open NaCl's secretbox: nonce, tag, ciphertext. A failure has, at the server, the text of another one."""
+    from nacl.exceptions import CryptoError  # noqa: PLC0415
+    from nacl.secret import SecretBox  # noqa: PLC0415
+
+    if len(data) < _BOX_NONCE + _TAG:
+        raise Refused(_SHORT)
+    try:
+        return bytes(SecretBox(key).decrypt(data[_BOX_NONCE:], data[:_BOX_NONCE]))
+    except CryptoError:
+        raise Refused("output array was not large enough for encryption") from None

@@ -1,0 +1,259 @@
+"""EncryptionConfiguration: which providers open the values of which resource, as the server reads the file.
+
+A configuration that no server would start with is refused with the server's words; secrets are never among them.
+Source: apiserver pkg/server/options/encryptionconfig/config.go, pkg/apis/apiserver/validation/validation_encryption.go.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.errors import SourceError
+from auditor.golang import jsontext
+from auditor.sources.yaml import YamlError, yaml_to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["ANY", "EncryptionConfig", "Key", "Provider", "load_config", "parse_config"]
+
+ANY: Final = "*"
+"""Stands for every group or every resource of a rule."""
+
+_GROUP: Final = "apiserver.config.k8s.io"
+_KIND: Final = "EncryptionConfiguration"
+_KINDS: Final = ("kms", "aesgcm", "aescbc", "secretbox", "identity")
+_KEY_SIZES: Final = {"aesgcm": (16, 24, 32), "aescbc": (16, 24, 32), "secretbox": (32,)}
+_NO_API: Final = frozenset({"apiserveripinfo", "serviceipallocations", "servicenodeportallocations"})
+_NO_PROVIDER: Final = (
+    "provider does not contain any of the expected providers: KMS, AESGCM, AESCBC, Secretbox, Identity"
+)
+_EVENTS: Final = (
+    "'*.events.k8s.io' objects are stored using the 'events' API group in etcd. Use 'events' instead in the config file"
+)
+
+Resource = tuple[str, str]
+"""Group and plural resource, either may be ANY."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key with the name that stands in the values it seals; its bytes are not printed."""
+
+    name: str
+    secret: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """One provider of a rule: identity, aescbc, aesgcm, secretbox (with keys), or kms (with name and version)."""
+
+    kind: str
+    keys: tuple[Key, ...] = ()
+    name: str = ""
+    version: str = ""
+
+    @property
+    def prefix(self) -> bytes:
+        """What the values of this provider begin with; empty for identity."""
+        if self.kind == "identity":
+            return b""
+        if self.kind == "kms":
+            return f"k8s:enc:kms:{self.version}:{self.name}:".encode()
+        return f"k8s:enc:{self.kind}:v1:".encode()
+
+
+@dataclass(frozen=True, slots=True)
+class EncryptionConfig:
+    """Providers by resource, in the order in which they are tried."""
+
+    providers: dict[Resource, tuple[Provider, ...]]
+
+    def of(self, group: str, resource: str) -> tuple[Provider, ...] | None:
+        """Return the providers of a resource: its own rule, that of its group, that of everything; None: no rule."""
+        for known in ((group, resource), (group, ANY), (ANY, ANY)):
+            found = self.providers.get(known)
+            if found is not None:
+                return found
+        return None
+
+
+class _Wrong(Exception):
+    """What the server says to a configuration."""
+
+
+def load_config(path: str) -> EncryptionConfig:
+    """Read an EncryptionConfiguration, JSON or YAML.
+
+    Raises:
+        SourceError: The file cannot be read, or no server would start with it; no secret is in the text.
+    """
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise SourceError(path, error.strerror or "cannot be read", "an EncryptionConfiguration") from None
+    try:
+        document = jsontext.decode(data)
+    except jsontext.GoJsonError:
+        try:
+            document = yaml_to_json(data)
+        except YamlError:
+            # the text of the error may quote the file
+            raise SourceError(path, "neither JSON nor YAML", "an EncryptionConfiguration") from None
+    try:
+        return parse_config(document)
+    except _Wrong as wrong:
+        raise SourceError(path, str(wrong), "an EncryptionConfiguration that the API server accepts") from None
+
+
+def parse_config(document: Any) -> EncryptionConfig:
+    """Read the document of an EncryptionConfiguration."""
+    if not isinstance(document, dict) or document.get("kind") not in {_KIND, "EncryptionConfig"}:
+        raise _Wrong(f"no {_KIND}")
+    if document.get("apiVersion") not in {f"{_GROUP}/v1", "v1"}:
+        raise _Wrong(f"apiVersion is not {_GROUP}/v1")
+    rules = _list(document, "resources", "resources")
+    if not rules:
+        raise _Wrong("resources: Required value: at least one resources is required")
+    providers: dict[Resource, tuple[Provider, ...]] = {}
+    parsed = []
+    names: set[str] = set()
+    for number, rule in enumerate(rules):
+        path = f"resources[{number}]"
+        if not isinstance(rule, dict):
+            raise _Wrong(f"{path}: not a mapping")
+        resources = _resources(_list(rule, "resources", f"{path}.resources"), f"{path}.resources")
+        parsed.append((resources, _providers(rule, path, names)))
+    for resources, found in parsed:
+        for text in resources:
+            resource = _split(text)
+            for wider in ((resource[0], ANY), (ANY, ANY)):
+                if wider in providers:
+                    wide = "*.*" if wider[0] == ANY else f"*.{wider[0]}"
+                    raise _Wrong(f'resource "{text}" is masked by earlier rule "{wide}"')
+            providers[resource] = (*providers.get(resource, ()), *found)
+    return EncryptionConfig(providers)
+
+
+def _list(parent: dict[str, Any], key: str, path: str) -> list[Any]:
+    value = parent.get(key)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise _Wrong(f"{path}: not a list")
+    return value
+
+
+def _split(text: str) -> Resource:
+    resource, _, group = text.partition(".")
+    return group, resource
+
+
+def _resources(texts: list[Any], path: str) -> list[str]:
+    if not texts:
+        raise _Wrong(f"{path}: Required value: at least one {path} is required")
+    for number, text in enumerate(texts):
+        fault = "not a text" if not isinstance(text, str) else _resource_fault(text)
+        if fault:
+            raise _Wrong(f"{path}[{number}]: Invalid value: {jsontext.encode(text)}: {fault}")
+    listed = jsontext.encode(texts)
+    if len(set(texts)) < len(texts):
+        raise _Wrong(f"{path}: Invalid value: {listed}: the same resource cannot be specified multiple times")
+    split = [_split(text) for text in texts]
+    groups = [group for group, _ in split]
+    wide = [group for group, resource in split if resource == ANY]
+    if len(texts) > 1 and ((ANY, ANY) in split or any(groups.count(group) > 1 for group in wide)):
+        raise _Wrong(
+            f"{path}: Invalid value: {listed}: using overlapping resources such as 'secrets' and '*.' in the same "
+            "resource list is not allowed as they will be masked"
+        )
+    return texts
+
+
+def _resource_fault(text: str) -> str:
+    group, resource = _split(text)
+    if text.lower() != text:
+        return "resource name should not contain capital letters"
+    if text == ANY:
+        return "use '*.' to encrypt all the resources from core API group or *.* to encrypt all resources"
+    if text in _NO_API:
+        return "resources which do not have REST API/s cannot be encrypted"
+    if group == "events.k8s.io":
+        return _EVENTS
+    if group == "extensions":
+        return "'extensions' group has been removed and cannot be used for encryption"
+    if group == ANY and resource != ANY:
+        return "encrypting the same resource across groups is not supported"
+    return ""
+
+
+def _providers(rule: dict[str, Any], path: str, names: set[str]) -> tuple[Provider, ...]:
+    listed = _list(rule, "providers", f"{path}.providers")
+    if not listed:
+        raise _Wrong(f"{path}.providers: Required value: at least one {path}.providers is required")
+    return tuple(_provider(item, f"{path}.providers[{number}]", names) for number, item in enumerate(listed))
+
+
+def _provider(item: Any, path: str, names: set[str]) -> Provider:
+    known = [kind for kind in _KINDS if isinstance(item, dict) and item.get(kind) is not None]
+    # the server prints the provider here, keys and all
+    if not known:
+        raise _Wrong(f"{path}: {_NO_PROVIDER}")
+    if len(known) > 1:
+        raise _Wrong(
+            f"{path}: more than one provider specified in a single element, should split into different list elements"
+        )
+    kind = known[0]
+    value = item[kind]
+    if not isinstance(value, dict):
+        raise _Wrong(f"{path}.{kind}: not a mapping")
+    if kind == "identity":
+        return Provider(kind)
+    if kind == "kms":
+        return _kms(value, f"{path}.kms", names)
+    return Provider(kind, tuple(_keys(value, f"{path}.{kind}.keys", _KEY_SIZES[kind])))
+
+
+def _kms(value: dict[str, Any], path: str, names: set[str]) -> Provider:
+    name, version = value.get("name"), value.get("apiVersion") or "v1"
+    if not isinstance(name, str) or not name:
+        raise _Wrong(f"{path}.name: Required value: name is a mandatory field for a provider")
+    if version not in {"v1", "v2"}:
+        raise _Wrong(
+            f"{path}.apiVersion: unsupported apiVersion apiVersion for KMS provider, only v1 and v2 are supported"
+        )
+    if version == "v2" and ":" in name:
+        raise _Wrong(f"{path}.name: invalid KMS provider name {name}, must not contain ':'")
+    if version == "v2" and name in names:
+        raise _Wrong(f"{path}.name: duplicate KMS provider name {name}, names must be unique")
+    names.add(name)
+    return Provider("kms", (), name, version)
+
+
+def _keys(value: dict[str, Any], path: str, sizes: tuple[int, ...]) -> Iterator[Key]:
+    listed = _list(value, "keys", path)
+    if not listed:
+        raise _Wrong(f"{path}: Required value: at least one keys is required")
+    for number, item in enumerate(listed):
+        here = f"{path}[{number}]"
+        name, secret = (item.get("name"), item.get("secret")) if isinstance(item, dict) else (None, None)
+        if not isinstance(name, str) or not name:
+            raise _Wrong(f"{here}.name: Required value: name is a mandatory field for a key")
+        if not isinstance(secret, str) or not secret:
+            raise _Wrong(f"{here}.secret: Required value: secret is a mandatory field for a key")
+        try:
+            # Go skips line ends in base64
+            plain = base64.b64decode(secret.replace("\n", "").replace("\r", ""), validate=True)
+        except (binascii.Error, ValueError):
+            raise _Wrong(f'{here}.secret: Invalid value: "REDACTED": secrets must be base64 encoded') from None
+        if len(plain) not in sizes:
+            wanted = " ".join(str(size) for size in sizes)
+            raise _Wrong(
+                f'{here}.secret: Invalid value: "REDACTED": secret is not of the expected length, got {len(plain)}, '
+                f"expected one of [{wanted}]"
+            )
+        yield Key(name, plain)

@@ -1,0 +1,233 @@
+"""Envelopes of KMS providers: a data key, wrapped by a plugin outside, stands beside the data that it seals.
+
+The plugin itself cannot be asked offline. Instead a command of the user unwraps a data key: the wrapped key on its
+standard input, the plain one on its standard output. It is run once for each wrapped key and told about it in its
+environment:
+
+    AUDITOR_KMS_VERSION      v1 or v2
+    AUDITOR_KMS_PLUGIN       name of the plugin
+    AUDITOR_KMS_KEY_ID       v2: the id of the key that wrapped it; v1: empty
+    AUDITOR_KMS_ANNOTATIONS  v2: a JSON object of the annotations, values in base64; v1: empty
+
+Source: apiserver pkg/storage/value/encrypt/envelope (v1), pkg/storage/value/encrypt/envelope/kmsv2 (v2).
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import shlex
+import subprocess
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from auditor.errors import PlanError
+from auditor.sources.encryption.ciphers import Refused
+
+__all__ = ["Envelope", "KmsCommand", "KmsDecryptor", "decode_v1", "decode_v2"]
+
+_LONGEST: Final = 1024
+_LONGEST_ANNOTATIONS: Final = 32 * 1024
+_MALFORMED: Final = "proto: cannot parse invalid wire-format data"
+_TIMEOUT: Final = 60
+_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_LONGEST_LABEL: Final = 63
+_LONGEST_NAME: Final = 253
+_PLAIN_LIMIT: Final = 64 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """A wrapped key and the data behind it.
+
+    Attributes:
+        wrapped: The wrapped data key or seed.
+        data: What it seals.
+        key_id: Key of the plugin (v2).
+        seeded: The plain key is a seed (v2).
+        annotations: What the plugin gave along (v2), sorted by name.
+    """
+
+    wrapped: bytes
+    data: bytes = field(repr=False)
+    key_id: str = ""
+    seeded: bool = False
+    annotations: tuple[tuple[str, bytes], ...] = ()
+
+
+class KmsDecryptor(Protocol):
+    """Unwraps data keys."""
+
+    def unwrap(self, version: str, plugin: str, envelope: Envelope) -> bytes:
+        """Return the plain key, or raise `Refused`."""
+
+
+def decode_v1(data: bytes) -> Envelope:
+    """Take a v1 envelope apart: length, wrapped key, data."""
+    size = int.from_bytes(data[:2], "big")
+    if len(data) < 2 or len(data) < 2 + size:
+        raise Refused("invalid data encountered by envelope transformer: failed to read uint16 length prefixed data")
+    return Envelope(data[2 : 2 + size], data[2 + size :])
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    number = 0
+    for shift in range(0, 70, 7):
+        if at >= len(data):
+            break
+        byte = data[at]
+        at += 1
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            if number >> 64:
+                break
+            return number, at
+    raise Refused(_MALFORMED)
+
+
+def _fields(data: bytes) -> list[tuple[int, int | bytes]]:
+    """Return (field, number or bytes) of a protobuf message."""
+    out: list[tuple[int, int | bytes]] = []
+    at = 0
+    while at < len(data):
+        tag, at = _varint(data, at)
+        number, wire = tag >> 3, tag & 7
+        if not 0 < number < 1 << 29:
+            raise Refused(_MALFORMED)
+        if wire == 0:
+            value, at = _varint(data, at)
+            out.append((number, value))
+            continue
+        size = {1: 8, 5: 4}.get(wire, -1)
+        if wire == 2:
+            size, at = _varint(data, at)
+        if size < 0 or at + size > len(data):
+            raise Refused(_MALFORMED)
+        if wire == 2:
+            out.append((number, data[at : at + size]))
+        at += size
+    return out
+
+
+def _text(value: int | bytes) -> str:
+    try:
+        return value.decode() if isinstance(value, bytes) else ""
+    except UnicodeDecodeError:
+        raise Refused(f"{_MALFORMED}: a string is no UTF-8") from None
+
+
+def decode_v2(data: bytes) -> Envelope:
+    """Take a v2 envelope apart (protobuf EncryptedObject) and check it as the server does."""
+    sealed = wrapped = b""
+    key_id, kind = "", 0
+    annotations: dict[str, bytes] = {}
+    for number, value in _fields(data):
+        if number == 5 and isinstance(value, int):
+            kind = (value & 0xFFFFFFFF) - ((value & 0x80000000) << 1)
+        elif isinstance(value, int):
+            continue
+        elif number == 1:
+            sealed = value
+        elif number == 2:
+            key_id = _text(value)
+        elif number == 3:
+            wrapped = value
+        elif number == 4:
+            entry = dict(_fields(value))
+            content = entry.get(2, b"")
+            annotations[_text(entry.get(1, b""))] = content if isinstance(content, bytes) else b""
+    if kind not in {0, 1}:
+        raise Refused(f"unknown encryptedDEKSourceType: {kind}")
+    if not sealed:
+        raise Refused("encrypted data is empty")
+    if not wrapped:
+        raise Refused("failed to validate encrypted DEK source: encrypted DEK source is empty")
+    if len(wrapped) > _LONGEST:
+        what = f"encrypted DEK source is {len(wrapped)} bytes, which exceeds the max size of {_LONGEST}"
+        raise Refused(f"failed to validate encrypted DEK source: {what}")
+    if not key_id:
+        raise Refused("failed to validate key id: keyID is empty")
+    if len(key_id.encode()) > _LONGEST:
+        what = f"keyID is {len(key_id.encode())} bytes, which exceeds the max size of {_LONGEST}"
+        raise Refused(f"failed to validate key id: {what}")
+    _check_annotations(annotations)
+    return Envelope(wrapped, sealed, key_id, kind == 1, tuple(sorted(annotations.items())))
+
+
+def _check_annotations(annotations: dict[str, bytes]) -> None:
+    faults = [f"annotations: {fault.format(name)}" for name in sorted(annotations) if (fault := _domain_fault(name))]
+    total = sum(len(name.encode()) + len(value) for name, value in annotations.items())
+    if total > _LONGEST_ANNOTATIONS:
+        faults.append(f"total size of annotations is {total}, which exceeds the max size of {_LONGEST_ANNOTATIONS}")
+    if faults:
+        text = faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"
+        raise Refused(f"failed to validate annotations: {text}")
+
+
+def _domain_fault(name: str) -> str:
+    """Say why a name is no fully qualified domain name; empty: it is one."""
+    if not name:
+        return "Required value"
+    labels = name.removesuffix(".").split(".")
+    if len(name) > _LONGEST_NAME or any(not _LABEL.fullmatch(label) or len(label) > _LONGEST_LABEL for label in labels):
+        return 'Invalid value: "{}": no domain name'
+    if len(labels) < 2:
+        return 'Invalid value: "{}": should be a domain with at least two segments separated by dots'
+    return ""
+
+
+class KmsCommand:
+    """Unwraps data keys through a command of the user; see the text above.
+
+    Args:
+        command: As in a shell, but no shell runs it.
+    """
+
+    def __init__(self, command: str) -> None:
+        try:
+            self.words = shlex.split(command)
+        except ValueError as error:
+            raise PlanError("--kms-decryptor", f"cannot be split into words: {error}") from None
+        if not self.words:
+            raise PlanError("--kms-decryptor", "empty", "a command")
+        self._known: dict[tuple[str, str, str, bytes], bytes | str] = {}
+
+    def unwrap(self, version: str, plugin: str, envelope: Envelope) -> bytes:
+        """Return the plain key of an envelope; each wrapped key is asked about once."""
+        place = (version, plugin, envelope.key_id, envelope.wrapped)
+        found = self._known.get(place)
+        if found is None:
+            found = self._known[place] = self._run(version, plugin, envelope)
+        if isinstance(found, str):
+            raise Refused(found)
+        return found
+
+    def _run(self, version: str, plugin: str, envelope: Envelope) -> bytes | str:
+        notes = {name: base64.b64encode(value).decode() for name, value in envelope.annotations}
+        told = {
+            "AUDITOR_KMS_VERSION": version,
+            "AUDITOR_KMS_PLUGIN": plugin,
+            "AUDITOR_KMS_KEY_ID": envelope.key_id,
+            "AUDITOR_KMS_ANNOTATIONS": json.dumps(notes, sort_keys=True) if version == "v2" else "",
+        }
+        try:
+            done = subprocess.run(  # noqa: S603 - the user's own command, without a shell
+                self.words,
+                input=envelope.wrapped,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,  # it might quote the key
+                timeout=_TIMEOUT,
+                check=False,
+                env={**os.environ, **{name: text.replace("\0", "") for name, text in told.items()}},
+            )
+        except subprocess.TimeoutExpired:
+            return f"failed to decrypt DEK, error: the KMS command gave no answer within {_TIMEOUT} seconds"
+        except OSError as error:
+            return f"failed to decrypt DEK, error: the KMS command cannot be run: {error.strerror}"
+        if done.returncode:
+            return f"failed to decrypt DEK, error: the KMS command ended with {done.returncode}"
+        if not done.stdout or len(done.stdout) > _PLAIN_LIMIT:
+            return f"failed to decrypt DEK, error: the KMS command gave {len(done.stdout)} bytes"
+        return done.stdout

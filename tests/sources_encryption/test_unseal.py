@@ -1,0 +1,209 @@
+"""Without configuration nothing encrypted opens; commands, counts and files that are no configurations."""
+
+from __future__ import annotations
+
+import base64
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from auditor.errors import PlanError, SourceError
+from auditor.sources.encryption import (
+    KmsCommand,
+    Sealed,
+    SealedCount,
+    Unsealer,
+    load_config,
+    make_unsealer,
+    resource_of,
+)
+from auditor.sources.encryption.ciphers import Refused
+from auditor.sources.encryption.config import EncryptionConfig, Provider, parse_config
+from auditor.sources.encryption.kms import Envelope, decode_v1, decode_v2
+from auditor.sources.registry_key import classify
+from tests.sources_encryption.vectors import COMMAND, VECTORS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SECRETS = ("", "secrets")
+KEY = b"/registry/secrets/default/a"
+IDENTITY = "identity transformer tried to read encrypted data"
+
+
+def kms_value(name: str) -> bytes:
+    return next(base64.b64decode(case["value"]) for case in VECTORS["kms"] if case["name"] == name)
+
+
+@pytest.mark.parametrize(
+    ("data", "opened"),
+    [
+        (b'{"kind":"A"}', Sealed(b'{"kind":"A"}')),
+        (b"", Sealed(b"")),
+        (b"k8s\0", Sealed(b"k8s\0")),
+        (b"k8s:enc:aescbc:v1:one:abc", Sealed(None, IDENTITY)),
+        (b"k8s:enc:", Sealed(None, IDENTITY)),
+        (b"k8s:en", Sealed(b"k8s:en")),
+    ],
+)
+def test_without_configuration_every_resource_has_the_identity_provider(data: bytes, opened: Sealed) -> None:
+    assert Unsealer().open(KEY, SECRETS, data) == opened
+
+
+def test_encrypted_values_are_counted_by_provider_key_and_outcome() -> None:
+    unsealer = Unsealer(EncryptionConfig({SECRETS: (Provider("kms", (), "plug", "v2"),)}))
+    seed = kms_value("v2 seed")
+    for data in (seed, seed, b"k8s:enc:aescbc:v1:one:abc", b"k8s:enc:odd", b"{}"):
+        unsealer.open(KEY, SECRETS, data)
+    assert unsealer.counts == {
+        SealedCount("kms v2", "plug", "key-7", False): 2,
+        SealedCount("aescbc", "one", "", False): 1,
+        SealedCount("unknown", "", "", False): 1,
+    }
+
+
+def test_a_kms_value_without_a_command_names_plugin_and_key() -> None:
+    unsealer = Unsealer(EncryptionConfig({SECRETS: (Provider("kms", (), "plug", "v2"),)}))
+    assert unsealer.open(KEY, SECRETS, kms_value("v2 seed")).reason == (
+        'sealed by the KMS v2 plugin "plug", key id "key-7"; its key is unwrapped by --kms-decryptor'
+    )
+
+
+def test_the_command_is_told_what_it_unwraps_and_asked_once(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    code = (
+        "import os, sys; data = sys.stdin.buffer.read(); sys.stdout.buffer.write(bytes(b ^ 90 for b in data[::-1])); "
+        f"open({str(log)!r}, 'a').write(' '.join(os.environ['AUDITOR_KMS_' + n] for n in "
+        "('VERSION', 'PLUGIN', 'KEY_ID', 'ANNOTATIONS')) + chr(10))"
+    )
+    unsealer = Unsealer(None, KmsCommand(f'{sys.executable} -c "{code}"'))
+    for _ in range(3):
+        assert unsealer.open(KEY, SECRETS, kms_value("v2 key")).data is not None
+    assert log.read_text() == 'v2 plug key-7 {"local.kms.example.com": "d3JhcHBlZA=="}\n'
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        (f"{sys.executable} -c 'import sys; sys.stderr.write(\"the secret\"); sys.exit(3)'", "ended with 3"),
+        ("/nonexistent/unwrap", "cannot be run: No such file or directory"),
+        (f"{sys.executable} -c ''", "gave 0 bytes"),
+    ],
+)
+def test_a_command_that_fails_is_the_reason(command: str, reason: str) -> None:
+    opened = Unsealer(None, KmsCommand(command)).open(KEY, SECRETS, kms_value("v1 gcm"))
+    assert opened == Sealed(None, f"failed to decrypt DEK, error: the KMS command {reason}")
+
+
+@pytest.mark.parametrize("command", ["", "  ", "'unfinished"])
+def test_a_command_must_be_one(command: str) -> None:
+    with pytest.raises(PlanError):
+        KmsCommand(command)
+
+
+def test_a_command_alone_opens_nothing_but_kms() -> None:
+    unsealer = make_unsealer("", COMMAND)
+    assert unsealer.open(KEY, SECRETS, b"k8s:enc:aescbc:v1:one:abc") == Sealed(None, IDENTITY)
+    assert unsealer.open(KEY, SECRETS, kms_value("v2 seed")).data is not None
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("secrets/default/a", ("", "secrets")),
+        ("deployments/default/a", ("apps", "deployments")),
+        ("services/specs/default/a", ("", "services")),
+        ("example.com/widgets/default/a", ("example.com", "widgets")),
+        ("apiextensions.k8s.io/customresourcedefinitions/a.b", ("apiextensions.k8s.io", "customresourcedefinitions")),
+        ("ranges", None),
+    ],
+)
+def test_a_key_tells_the_resource_that_rules_go_by(key: str, expected: tuple[str, str] | None) -> None:
+    assert resource_of(classify(tuple(key.split("/")), {})) == expected
+
+
+def test_yaml_is_read_and_secrets_are_not_printed(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n"
+        "- resources: [secrets, '*.example.com']\n  providers:\n"
+        "  - aescbc: {keys: [{name: one, secret: AQgPFh0kKzI5QEdOVVxjag==}]}\n"
+        "  - kms: {apiVersion: v2, name: plug, endpoint: unix:///a}\n  - identity: {}\n"
+    )
+    config = load_config(str(path))
+    kinds = [provider.kind for provider in config.of("example.com", "widgets") or ()]
+    assert kinds == ["aescbc", "kms", "identity"]
+    assert config.of("", "pods") is None
+    assert "x08" not in repr(config)
+    assert "AQgP" not in repr(config)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("{", "neither JSON nor YAML"),
+        ("secret: [", "neither JSON nor YAML"),
+        ("[]", "no EncryptionConfiguration"),
+        ('{"kind":"EncryptionConfiguration"}', "apiVersion is not apiserver.config.k8s.io/v1"),
+    ],
+)
+def test_a_file_that_is_no_configuration_says_so(text: str, found: str, tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    path.write_text(text)
+    with pytest.raises(SourceError) as caught:
+        load_config(str(path))
+    assert caught.value.found == found
+
+
+def test_a_file_that_is_not_there_says_so(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="No such file"):
+        load_config(str(tmp_path / "none"))
+
+
+def rule(**provider: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "apiserver.config.k8s.io/v1",
+        "kind": "EncryptionConfiguration",
+        "resources": [{"resources": ["secrets"], "providers": [{"kms": provider}]}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("provider", "accepted"),
+    [
+        ({"name": "a:b", "apiVersion": "v1"}, True),
+        ({"name": "a:b", "apiVersion": "v2"}, False),
+        ({"name": "a"}, True),
+        ({"apiVersion": "v2"}, False),
+        ({"name": "a", "apiVersion": "v3"}, False),
+    ],
+)
+def test_kms_providers_are_checked(provider: dict[str, Any], accepted: bool) -> None:
+    if accepted:
+        assert parse_config(rule(**provider)).of("", "secrets")
+    else:
+        with pytest.raises(Exception, match="kms"):
+            parse_config(rule(**provider))
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_an_envelope_or_refused(data: bytes) -> None:
+    for decode in (decode_v1, decode_v2):
+        try:
+            assert isinstance(decode(data), Envelope)
+        except Refused as refused:
+            assert str(refused)  # noqa: PT017 - both outcomes are right
+
+
+CONFIGS = [parse_config(config) for config in VECTORS["configs"].values()]
+STORED = [base64.b64decode(case["value"]) for case in VECTORS["cases"]]
+
+
+@given(st.sampled_from(CONFIGS), st.sampled_from(STORED), st.integers(0, 400), st.integers(0, 255))
+def test_a_changed_value_opens_or_has_a_reason(config: EncryptionConfig, data: bytes, at: int, byte: int) -> None:
+    changed = data[: at % (len(data) + 1)] + bytes([byte]) + data[at % (len(data) + 1) + 1 :]
+    opened = Unsealer(config).open(KEY, SECRETS, changed)
+    assert (opened.data is None) == bool(opened.reason)
