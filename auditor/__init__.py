@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from auditor.crds.catalog import CrdCatalog
     from auditor.errors import AuditorError
     from auditor.model import AuditedObject, Finding, Unreadable
-    from auditor.program.request import audit_object
+    from auditor.program.request import audit_object, check_update, try_update
+    from auditor.program.update_program import CheckedUpdate, TriedUpdate
     from auditor.selectors.query import open_index
 
 __version__ = "0.1.0"
@@ -22,22 +23,30 @@ __all__ = [
     "KUBERNETES_RELEASE",
     "AuditedObject",
     "AuditorError",
+    "CheckedUpdate",
     "CrdCatalog",
     "Finding",
+    "TriedUpdate",
     "Unreadable",
     "__version__",
     "audit_object",
+    "check_update",
     "open_index",
+    "try_update",
 ]
 
 _HOME = {
     "AuditedObject": "auditor.model",
     "AuditorError": "auditor.errors",
+    "CheckedUpdate": "auditor.program.update_program",
     "CrdCatalog": "auditor.crds.catalog",
     "Finding": "auditor.model",
+    "TriedUpdate": "auditor.program.update_program",
     "Unreadable": "auditor.model",
     "audit_object": "auditor.program.request",
+    "check_update": "auditor.program.request",
     "open_index": "auditor.selectors.query",
+    "try_update": "auditor.program.request",
 }
 
 

@@ -106,9 +106,17 @@ class UpdateValidator:
         )
 
     def run_status(
-        self, new: JsonObject, old: JsonObject, *, ratchet: bool = True, rules: UpdateRules | None = None
+        self,
+        new: JsonObject,
+        old: JsonObject,
+        *,
+        ratchet: bool = True,
+        ratchet_lists: bool | None = None,
+        rules: UpdateRules | None = None,
     ) -> list[Finding]:
         """Judge an update of /status; `new` is the old object with the new status (and managedFields).
+
+        The other arguments are those of `run`.
 
         Source: apiextensions-apiserver pkg/registry/customresource/status_strategy.go.
         """
@@ -119,7 +127,7 @@ class UpdateValidator:
             found = self.check_metadata(new, old)
             found += self._status(new, old, twin)
             found += check_scale_status(new, create.version.scale)
-        found += self._list_types(new, old, ratchet=ratchet)
+        found += self._list_types(new, old, ratchet=ratchet if ratchet_lists is None else ratchet_lists)
         return found + self._rules(found, new, old, twin, rules)
 
     def _status(self, new: JsonObject, old: JsonObject, twin: CorrelatedObject | None) -> list[Finding]:
