@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 from auditor.program.audit_program import AuditProgram
+from auditor.sources.encryption import make_unsealer, resource_of
 from auditor.sources.registry_key import classify, printable_key, split_key
 
 import auditor
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.model import JsonObject
+    from auditor.sources.encryption import SealedCount
 
 __all__ = ["ShardAuditor", "ShardResult", "lost_shard", "setup"]
 
@@ -57,6 +59,7 @@ class ShardResult:
     proven: Counter[tuple[str, str, bool]] = field(default_factory=Counter)
     valid: Counter[tuple[str, str]] = field(default_factory=Counter)
     out_of_scope: int = 0
+    encrypted: Counter[SealedCount] = field(default_factory=Counter)
     lost: str = ""
 
 
@@ -102,6 +105,7 @@ class ShardAuditor:
         self.decoded: Any = None
         self.counted: dict[tuple[str, str], tuple[int, int]] = {}
         self.since_collect = 0
+        self.unsealer = make_unsealer(plan.options.encryption_config, plan.options.kms_decryptor)
 
     # ---- definitions and programs
 
@@ -284,6 +288,12 @@ class _ShardWriter:
         if owner.scope.namespace and row.namespace != owner.scope.namespace:
             self.result.out_of_scope += 1
             return
+        if key is not None:
+            opened = owner.unsealer.open(key, resource_of(place), data)
+            if opened.data is None:
+                self.simple(row, "unreadable", opened.reason)
+                return
+            row.data = opened.data
         if entry is None or status != "custom":
             self.simple(row, status, reason)
             return
@@ -390,10 +400,10 @@ class _ShardWriter:
                 None,
                 None,
                 None,
-                len(row.data),
+                len(row.stored),
                 row.offset,
                 row.length,
-                hashlib.sha256(row.data).hexdigest(),
+                hashlib.sha256(row.stored).hexdigest(),
             )
         )
 
@@ -443,6 +453,8 @@ class _ShardWriter:
 
     def finish(self) -> ShardResult:
         """Write the part files; return the counts."""
+        self.result.encrypted.update(self.owner.unsealer.counts)
+        self.owner.unsealer.counts.clear()
         for (name, version), program in self.owner.programs.items():
             before = self.owner.counted.get((name, version), (0, 0))
             now = (program.proven, program.total)
@@ -461,13 +473,13 @@ class _RowHead:
     """Identity of one row while it is being made."""
 
     __slots__ = ("data", "group", "key", "kind", "length", "name", "namespace", "offset", "plural", "revisions",
-                 "text_key", "uid")  # fmt: skip
+                 "stored", "text_key", "uid")  # fmt: skip
 
     def __init__(self, key: bytes | None, revisions: tuple[Any, ...], data: bytes, offset: int, length: int) -> None:
         self.key = key
         self.text_key = printable_key(key) if key is not None else None
         self.revisions = revisions
-        self.data = data
+        self.data = self.stored = data
         self.offset = offset
         self.length = length
         self.group: str | None = None

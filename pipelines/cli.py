@@ -84,6 +84,10 @@ def _scope_options(command: Any) -> Any:
     "--fail-on", type=click.Choice(FAIL_ON), default="invalid", show_default=True, help="When to exit with 1."
 )
 @click.option("--etcd-prefix", default="/registry", show_default=True, help="What the API server's keys start with.")
+@click.option("--encryption-config", default="", metavar="FILE", help="EncryptionConfiguration of the API server.")
+@click.option(
+    "--kms-decryptor", default="", metavar="CMD", help="Unwraps KMS data keys: wrapped on stdin, plain on stdout."
+)
 @click.option("--cluster-name", "cluster", default="", help="Name for the cluster column.")
 @click.option("--include", multiple=True, metavar="KIND[.GROUP]", help="Only these kinds.")
 @click.option("--exclude", multiple=True, metavar="KIND[.GROUP]", help="All but these kinds.")
@@ -99,6 +103,8 @@ def audit(
     jobs: int | None,
     fail_on: str,
     etcd_prefix: str,
+    encryption_config: str,
+    kms_decryptor: str,
     cluster: str,
     include: tuple[str, ...],
     exclude: tuple[str, ...],
@@ -125,6 +131,7 @@ def audit(
     from auditor.selectors.grammar import parse_field_selector, parse_label_selector  # noqa: PLC0415
     from pipelines.config import AuditOptions, Scope  # noqa: PLC0415
     from pipelines.run import run_audit  # noqa: PLC0415
+    from pipelines.sources_cli import encryption_hint  # noqa: PLC0415
 
     parse_label_selector(labels)
     parse_field_selector(fields)
@@ -138,11 +145,15 @@ def audit(
         fail_on=fail_on,
         etcd_prefix=etcd_prefix,
         cluster=cluster,
+        encryption_config=encryption_config,
+        kms_decryptor=kms_decryptor,
         scope=Scope(namespace, labels, fields, include, exclude),
         progress=sys.stderr.isatty(),
     )
     code, manifest = run_audit(options)
     click.echo(summary(manifest, report))
+    if hint := encryption_hint(manifest, configured=bool(encryption_config or kms_decryptor)):
+        click.echo("\n" + hint)
     if explain_program:
         click.echo("\n" + _explain(manifest, explain_program))
     sys.exit(code)

@@ -36,6 +36,8 @@ class AuditOptions:
         report: Folder to write.
         at: stored, storage, served, or the name of a version.
         jobs: Worker processes; 1 runs everything in this process.
+        encryption_config: EncryptionConfiguration of the API server; empty: none.
+        kms_decryptor: Command that unwraps data keys of KMS providers; empty: none.
         shard_bytes: Bytes of values in one shard; fixed, so that the cut does not depend on the number of workers.
     """
 
@@ -48,6 +50,8 @@ class AuditOptions:
     fail_on: str = "invalid"
     etcd_prefix: str = "/registry"
     cluster: str = ""
+    encryption_config: str = ""
+    kms_decryptor: str = ""
     scope: Scope = Scope()
     shard_bytes: int = 8 << 20
     shard_rows: int = 20_000

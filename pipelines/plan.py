@@ -20,16 +20,19 @@ from auditor.sources.crd_files import definitions_in, read_crd_documents
 from auditor.golang import jsontext
 from auditor.model import Shard
 from auditor.sources import SourcePlan, open_source
+from auditor.sources.encryption import make_unsealer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from auditor.model import JsonObject
+    from auditor.sources.encryption import Unsealer
     from pipelines.config import AuditOptions
 
 __all__ = ["DefinitionEntry", "Plan", "SourceShard", "cut_shards", "make_plan", "open_live", "open_values"]
 
-_CRD_PATH = "/apiextensions.k8s.io/customresourcedefinitions/"
+_CRDS = ("apiextensions.k8s.io", "customresourcedefinitions")
+_CRD_PATH = f"/{_CRDS[0]}/{_CRDS[1]}/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,7 @@ def open_values(plan: SourcePlan) -> mmap.mmap | bytes:
         return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
 
 
-def _definitions_of(plan: SourcePlan, prefix: str) -> Iterator[JsonObject]:
+def _definitions_of(plan: SourcePlan, prefix: str, unsealer: Unsealer) -> Iterator[JsonObject]:
     """Yield the definition documents among the live values of a source; those that do not decode stay rows only."""
     table = open_live(plan)
     if not table.num_rows:
@@ -105,6 +108,11 @@ def _definitions_of(plan: SourcePlan, prefix: str) -> Iterator[JsonObject]:
         data = bytes(values[offset : offset + length])
         if table["encoding"][row].as_py() == 1:
             data = _decoded(data)
+        if not plan.is_export:
+            opened = unsealer.open(table["key"][row].as_py(), _CRDS, data)
+            if opened.data is None:
+                continue
+            data = opened.data
         try:
             document = jsontext.decode(data)
         except jsontext.GoJsonError:
@@ -143,6 +151,7 @@ def make_plan(options: AuditOptions, workdir: Path) -> Plan:
     Raises:
         SourceError: A dump cannot be read at all.
     """
+    unsealer = make_unsealer(options.encryption_config, options.kms_decryptor)
     sources: list[SourcePlan] = []
     for dump in options.dumps:
         opened = open_source(dump, number=len(sources), workdir=workdir, etcd_prefix=options.etcd_prefix)
@@ -150,7 +159,7 @@ def make_plan(options: AuditOptions, workdir: Path) -> Plan:
     by_name: dict[str, JsonObject] = {}
     stored: dict[str, bool] = {}
     for source in sources:
-        for document in _definitions_of(source, options.etcd_prefix):
+        for document in _definitions_of(source, options.etcd_prefix, unsealer):
             by_name[_name(document)] = document
             stored[_name(document)] = not source.is_export or "status" in document
     from_files = {_name(document): document for document in read_crd_documents(options.crds)} if options.crds else {}

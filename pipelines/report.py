@@ -34,7 +34,7 @@ def merge(results: Iterable[ShardResult]) -> ShardResult:
         total.rows += result.rows
         total.bytes += result.bytes
         total.out_of_scope += result.out_of_scope
-        for name in ("statuses", "impacts", "findings", "stored", "unevaluated", "proven", "valid"):
+        for name in ("statuses", "impacts", "findings", "stored", "unevaluated", "proven", "valid", "encrypted"):
             getattr(total, name).update(getattr(result, name))
         for kind, first in result.breaking.items():
             known = total.breaking.get(kind)
@@ -187,6 +187,16 @@ def write_manifest(
             for (name, version), count in sorted(total.unevaluated.items())
         ],
         "programs": _programs(plan, total),
+        "encryption": [
+            {
+                "provider": count.provider,
+                "name": count.name,
+                "key_id": count.key_id or None,
+                "opened": count.opened,
+                "values": values,
+            }
+            for count, values in sorted(total.encrypted.items())
+        ],
         "lost": total.lost.splitlines(),
     }
     (folder / MANIFEST).write_bytes(orjson.dumps(manifest, option=orjson.OPT_INDENT_2) + b"\n")
