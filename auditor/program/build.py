@@ -91,9 +91,9 @@ def _repairer(*, namespaced: bool, drop: bool) -> Callable[[JsonObject, int, Log
             _mend(metadata, why.field, unknown)
             try:
                 ok = prove_metadata(metadata, size, namespaced)
-            except Exception as again:  # noqa: BLE001 - the rest is for the decoder, or one more key
+            except Exception as again:  # the rest is for the decoder, or one more key
                 if getattr(again, "field", None) == why.field:
-                    break
+                    raise  # decoded again it would change once more (a year 10000): the reference knows what that means
                 why = again
                 continue
             log.pruned.extend((None, f"metadata.{path}") for path in unknown)

@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from auditor.errors import NotStructural, SchemaError
+from auditor.golang.jsontext import decode, encode
 from auditor.schema.structural import ABSENT, LegacyKeywords, ListType, Rule, StructuralSchema
 from auditor.schema.typed import (
     BOOL,
@@ -163,7 +164,7 @@ def build_schema(decoded: JsonObject) -> StructuralSchema:
         type=take("type", ""),
         format=take("format", ""),
         nullable=take("nullable", False),
-        default=take("default", ABSENT),
+        default=_as_kept(take("default", ABSENT)),
         properties={name: build_schema(child) for name, child in take("properties", {}).items()},
         additional_properties=_bool_or_node(additional),
         items=build_schema(items.props) if items is not None and items.props is not None else None,
@@ -174,7 +175,7 @@ def build_schema(decoded: JsonObject) -> StructuralSchema:
         list_map_keys=tuple(take("x-kubernetes-list-map-keys", ())),
         map_type=take("x-kubernetes-map-type", ""),
         rules=tuple(map(_rule, take("x-kubernetes-validations", ()))),
-        enum=None if enum is None else tuple(enum),
+        enum=None if enum is None else tuple(map(_as_kept, enum)),
         maximum=take("maximum"),
         exclusive_maximum=take("exclusiveMaximum", False),
         minimum=take("minimum"),
@@ -195,6 +196,17 @@ def build_schema(decoded: JsonObject) -> StructuralSchema:
         not_=build_schema(decoded["not"]) if "not" in decoded else None,
         legacy=_legacy(decoded),
     )
+
+
+def _as_kept(value: Any) -> Any:
+    """Return a value as a server has it that once wrote the definition: 100.0 became 100, an integer."""
+    return decode(encode(value).encode()) if _has_float(value) else value
+
+
+def _has_float(value: Any) -> bool:
+    if type(value) is dict:
+        return any(map(_has_float, value.values()))
+    return any(map(_has_float, value)) if type(value) is list else type(value) is float
 
 
 def _bool_or_node(given: _OrBool | None) -> StructuralSchema | bool | None:

@@ -11,6 +11,7 @@ from functools import partial
 from random import Random
 
 import orjson
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -125,3 +126,16 @@ def test_a_branch_that_does_not_know_costs_only_the_proof():
         }
         head = '{"apiVersion":"draw.example.com/v1","kind":"Thing","metadata":{"name":"x","generation":1}'
         assert differences(document, [head + ',"b":"long"}', head + ',"a":{"n":3},"b":"long"}', head + "}"]) == []
+
+
+@pytest.mark.parametrize("time", ["9999-12-31T23:59:59-01:00", "0000-01-01T00:00:00+01:00", "0001-01-01T00:00:00Z"])
+@pytest.mark.parametrize("field", ["creationTimestamp", "deletionTimestamp"])
+def test_moments_that_leave_the_calendar_are_for_the_reference(field, time):
+    document = Drawer(Random(0)).definition()
+    spec = document["spec"]
+    spec["versions"] = [
+        {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+    ]
+    metadata = {"name": "x", "generation": 0, field: time, "labels": {"a": 1}, "unknown": 1}
+    made = {"apiVersion": f"{spec['group']}/v1", "kind": spec["names"]["kind"], "metadata": metadata}
+    assert differences(document, [json.dumps(made)]) == []

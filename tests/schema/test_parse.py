@@ -177,3 +177,20 @@ def test_what_does_not_convert_is_not_structural(props, where, text):
 )
 def test_what_only_breaks_rules_for_new_definitions_converts(props):
     check_structural(props)
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        (100.0, 100),
+        (-0.0, 0),
+        (1.5, 1.5),
+        (1e21, 1e21),
+        (6.528798165488349e18, 6528798165488349000),
+        ({"a": [2.0]}, {"a": [2]}),
+    ],
+)
+def test_floats_without_fraction_are_integers_once_a_server_kept_the_definition(value, kept):
+    tree = parse_schema({"default": value, "enum": [value]})
+    assert repr(tree.default) == repr(kept)
+    assert repr(tree.enum) == repr((kept,))
