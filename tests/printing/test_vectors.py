@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from auditor.errors import SelectorError
 from auditor.golang import jsontext
 from auditor.printing.columns import custom_resource_columns, custom_resource_row
 from auditor.printing.durations import human_duration
 from auditor.printing.jsonpath import JsonPathError, compile_template, relaxed
 from auditor.printing.jsonprint import to_json
 from auditor.printing.yamltext import YamlTextError, to_yaml
+from auditor.selectors.fields import selectable
 from tests.shared import shared
 
 
@@ -110,3 +113,15 @@ def _check_yaml(value: Any, case: Any) -> None:
 @pytest.mark.parametrize("case", _cases("json_objects"), ids=lambda case: json.dumps(case["object"])[:60])
 def test_objects_print_as_indented_json(case: Any) -> None:
     assert to_json(case["object"]) == case["json"]
+
+
+@pytest.mark.parametrize("case", _cases("selectable_values"), ids=lambda case: f"{case['jsonPath']} {case['spec']}")
+def test_selectable_values_are_those_of_the_server(case: Any) -> None:
+    version = SimpleNamespace(selectable_fields=(case["jsonPath"],))
+    obj = {"metadata": {"name": "n", "namespace": "d"}, "spec": case["spec"]}
+    if "error" in case:
+        with pytest.raises(SelectorError) as caught:
+            selectable(version, obj, namespaced=True)  # type: ignore[arg-type]
+        assert caught.value.found == case["error"]
+    else:
+        assert selectable(version, obj, namespaced=True) == case["output"]  # type: ignore[arg-type]

@@ -1,0 +1,66 @@
+"""``-o custom-columns=HEADER:PATH,...``.
+
+Source: kubectl pkg/cmd/get/customcolumn.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from auditor.golang.text import display
+from auditor.printing.jsonpath import JsonPathError, compile_template, relaxed
+from auditor.printing.tables import align
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from auditor.printing.jsonpath import Template
+
+__all__ = ["CustomColumns", "parse_custom_columns"]
+
+
+@dataclass(frozen=True, slots=True)
+class CustomColumns:
+    """Headers and the templates of their paths; an empty path gives ``<none>``."""
+
+    columns: tuple[tuple[str, str], ...]
+
+    def render(self, objects: Iterable[Any], *, headers: bool) -> tuple[str, JsonPathError | None]:
+        """Return the table, and what ended it early: the rows before the failing one are printed."""
+        lines = ["\t".join(header for header, _ in self.columns)] if headers else []
+        failed: JsonPathError | None = None
+        try:
+            templates = [compile_template(path) if path else None for _, path in self.columns]
+            for one in objects:  # one by one: those before a failing one are printed
+                cells = [_cell(template, one) for template in templates]
+                lines.append("\t".join(cells))
+        except JsonPathError as error:
+            failed = error
+        return align("".join(line + "\n" for line in lines)), failed
+
+
+def parse_custom_columns(spec: str) -> CustomColumns:
+    """Read what follows ``custom-columns=``.
+
+    Raises:
+        JsonPathError: With kubectl's text.
+    """
+    if not spec:
+        raise JsonPathError("parse", "custom-columns format specified but no custom columns given")
+    columns = []
+    for part in spec.split(","):
+        header, colon, path = part.partition(":")
+        if not colon:
+            raise JsonPathError("parse", f"unexpected custom-columns spec: {part}, expected <header>:<json-path-expr>")
+        columns.append((header, relaxed(path)))
+    return CustomColumns(tuple(columns))
+
+
+def _cell(template: Template | None, obj: Any) -> str:
+    blocks = template.find(obj) if template is not None else []
+    values = blocks[0] if blocks else []
+    if not values:
+        return "<none>"
+    text = ",".join(map(display, values))
+    return text.replace("\x1b", "^[").replace("\r", "\\r")

@@ -1,0 +1,198 @@
+"""Which kinds there are, and which of them a word means: plural, singular, kind, short name, group, version, category.
+
+Resources stand in discovery order: the core group first, groups by priority and name, versions as Kubernetes ranks
+them, resources by plural. Where several fit, the first counts.
+
+Source: client-go restmapper/shortcut.go, discovery; apimachinery pkg/api/meta (priority.go, restmapper.go),
+pkg/version/helpers.go; cli-runtime pkg/resource/builder.go (mappingFor).
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+__all__ = ["Discovery", "Resource", "UnknownResource", "version_rank"]
+
+_VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
+_CRD_PRIORITY = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One kind at one served version.
+
+    Attributes:
+        columns: additionalPrinterColumns as declared; for built-in kinds empty.
+        is_list_kind: Stands for a kind like PodList, which has a name but nothing behind it.
+    """
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    singular: str = ""
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    namespaced: bool = True
+    columns: tuple[Any, ...] = field(default=(), compare=False)
+    is_list_kind: bool = False
+
+    @property
+    def api_version(self) -> str:
+        """Group and version as objects write them."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def group_resource(self) -> str:
+        """As the server names the resource in errors: ``pods``, ``widgets.example.com``."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def group_kind(self) -> str:
+        """As ``-o name`` writes it: ``pod``, ``widget.example.com``."""
+        kind = self.kind.lower()
+        return f"{kind}.{self.group}" if self.group else kind
+
+    @property
+    def one(self) -> str:
+        """The singular; where a definition names none, the kind in lower case."""
+        return self.singular or self.kind.lower()
+
+
+class UnknownResource(Exception):
+    """No resource has that name; the text is kubectl's."""
+
+    def __init__(self, name: str, group: str) -> None:
+        where = f' in group "{group}"' if group else ""
+        super().__init__(f'the server doesn\'t have a resource type "{name}"{where}')
+        self.name = name
+        self.group = group
+
+
+def version_rank(version: str) -> tuple[int, int, int, str]:
+    """Return a key that sorts versions as Kubernetes does: v10, v2, v1, v1beta2, v1alpha1, foo1."""
+    match = _VERSION.fullmatch(version)
+    if match is None:
+        return (3, 0, 0, version)
+    level = {None: 0, "beta": 1, "alpha": 2}[match[2]]
+    return (level, -int(match[1]), -int(match[3] or 0), version)
+
+
+class Discovery:
+    """The resources of a cluster."""
+
+    def __init__(self, resources: Iterable[Resource]) -> None:
+        """Take resources that are in discovery order already; `sorted_by_priority` puts them there."""
+        self.resources = tuple(resources)
+
+    @classmethod
+    def sorted_by_priority(cls, resources: Iterable[Resource], rank: Callable[[str], int] | None = None) -> Discovery:
+        """Put resources in discovery order.
+
+        Args:
+            resources: In any order.
+            rank: Gives the place of a built-in group; groups of definitions come after them, by name.
+        """
+
+        def key(one: Resource) -> tuple[Any, ...]:
+            place = rank(one.group) if rank is not None else _CRD_PRIORITY
+            return (place, one.group, version_rank(one.version), one.plural)
+
+        return cls(sorted(resources, key=key))
+
+    def resolve(self, text: str, warn: Callable[[str], None] = lambda _: None) -> Resource:
+        """Return the resource that an argument means.
+
+        Args:
+            text: ``R``, ``R.group`` or ``R.version.group``; groups may be cut short, a trailing dot means no group.
+            warn: Told of a short name that means more than one.
+        Raises:
+            UnknownResource: With kubectl's text.
+        """
+        name, dot, rest = text.partition(".")
+        version, second_dot, group = rest.partition(".")
+        found = None
+        if dot and second_dot:
+            found = self._by_resource(name, version, group, warn)
+        if found is None:
+            found = self._by_resource(name, "", rest, warn)
+        if found is None and dot and second_dot:
+            found = self._by_kind(name, version, group)
+        if found is None:
+            found = self._by_kind(name, "", rest)
+        if found is None:
+            raise UnknownResource(name, rest)
+        return found
+
+    def _by_resource(self, name: str, version: str, group: str, warn: Callable[[str], None]) -> Resource | None:
+        name, version, group = self._without_shortcut(name, version, group, warn)
+        wanted = name.lower()
+        if not wanted:
+            return None
+        hits = [one for one in self.resources if wanted in (one.plural, one.one)]
+        lists = [one for one in self.resources if wanted in (f"{one.kind.lower()}list", f"{one.kind.lower()}lists")]
+        for candidates in (hits, lists):
+            fitting = [one for one in candidates if not version or one.version == version]
+            if group:
+                exact = [one for one in fitting if one.group == group]
+                fitting = exact or [one for one in fitting if not version and one.group.startswith(group)]
+            if fitting:
+                return fitting[0] if candidates is hits else _list_kind(fitting[0])
+        if wanted in ("list", "lists") and not group:
+            return _list_kind(Resource("", "v1", "", "", ""))
+        return None
+
+    def _without_shortcut(
+        self, name: str, version: str, group: str, warn: Callable[[str], None]
+    ) -> tuple[str, str, str]:
+        """Put the plural in the place of a short name; the version is dropped with it."""
+        for one in self.resources:
+            if name in (one.plural, one.one) and (not group or one.group == group):
+                return name, version, group
+        hits = [one for one in self.resources if name in one.short_names]
+        if group:
+            hits = [one for one in hits if one.group == group] or [one for one in hits if one.group.startswith(group)]
+        if not hits:
+            return name, version, group
+        first = hits[0]
+        told = set()
+        for other in hits[1:]:
+            if (other.group, other.plural) != (first.group, first.plural) and other.group_resource not in told:
+                told.add(other.group_resource)
+                warn(f'Warning: short name "{name}" could also match lower priority resource {other.group_resource}')
+        return first.plural, "", first.group
+
+    def _by_kind(self, name: str, version: str, group: str) -> Resource | None:
+        for one in self.resources:
+            if one.group == group and name in (one.kind, one.kind.lower()) and (not version or one.version == version):
+                return one
+        return None
+
+    def category(self, name: str) -> tuple[Resource, ...]:
+        """Return the resources of a category, each at its preferred version; empty: there is no such category."""
+        found: dict[tuple[str, str], Resource] = {}
+        for one in self.resources:
+            if name in one.categories:
+                found.setdefault((one.group, one.plural), one)
+        return tuple(found.values())
+
+    def similar(self, text: str) -> list[str]:
+        """Return what comes nearest to a name that nothing has, the nearest first."""
+        wanted = text.partition(".")[0].lower()
+        names: dict[str, str] = {}
+        for one in self.resources:
+            for name in (one.plural, one.one, one.kind.lower(), *one.short_names):
+                names.setdefault(name, one.group_resource)
+        near = difflib.get_close_matches(wanted, names, 4, 0.6)
+        return list(dict.fromkeys(names[name] for name in near))
+
+
+def _list_kind(one: Resource) -> Resource:
+    plural = f"{one.kind.lower()}lists"
+    return Resource(one.group, one.version, f"{one.kind}List", plural, plural[:-1], is_list_kind=True)

@@ -1,0 +1,482 @@
+"""``kubectl get`` over anything that can list and get objects: arguments, selection, output, errors, exit code.
+
+Source: kubectl pkg/cmd/get/get.go, get_flags.go; cli-runtime pkg/genericclioptions/print_flags.go.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from auditor.golang import jsontext
+from auditor.printing.arguments import NO_RESOURCE, UsageError, read_arguments
+from auditor.printing.columns import AGE, age_of
+from auditor.printing.customcolumns import CustomColumns, parse_custom_columns
+from auditor.printing.discovery import UnknownResource
+from auditor.printing.jsonpath import JsonPathError, Template, compile_template, relaxed
+from auditor.printing.jsonprint import to_json
+from auditor.printing.sorting import FieldNotFound, Unsortable, order_by
+from auditor.printing.tables import Header, Row, TableText
+from auditor.printing.yamltext import YamlTextError, to_yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from auditor.model import JsonObject
+    from auditor.printing.arguments import Wanted
+    from auditor.printing.columns import Cell
+    from auditor.printing.discovery import Discovery, Resource
+
+__all__ = ["GetOptions", "StatusError", "Store", "get", "not_found"]
+
+FORMATS: Final = (
+    "custom-columns,custom-columns-file,go-template,go-template-file,json,jsonpath,jsonpath-as-json,jsonpath-file,"
+    "kyaml,name,template,templatefile,wide,yaml"
+)
+
+
+class StatusError(Exception):
+    """The server answers with a Status in the place of objects."""
+
+    def __init__(self, code: int, reason: str, message: str, details: JsonObject | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.details = details
+        self.bare: StatusError | None = None  # what the server said, where a client put words before it
+
+    def status(self) -> JsonObject:
+        """Return the Status object."""
+        body: JsonObject = {
+            "apiVersion": "v1",
+            "code": self.code,
+            "kind": "Status",
+            "message": self.message,
+            "metadata": {},
+            "reason": self.reason,
+            "status": "Failure",
+        }
+        if self.details is not None:
+            body["details"] = self.details
+        return body
+
+
+class Store(Protocol):
+    """Where the objects are."""
+
+    @property
+    def discovery(self) -> Discovery:
+        """The kinds there are."""
+
+    def list_objects(self, resource: Resource, namespace: str, labels: str, fields: str) -> Iterable[JsonObject]:
+        """Return the objects of a kind in key order; an empty namespace means all. Raises StatusError."""
+
+    def get_object(self, resource: Resource, namespace: str, name: str) -> JsonObject:
+        """Return one object. Raises StatusError."""
+
+    def has_namespace(self, name: str) -> bool:
+        """Whether there is such a namespace."""
+
+    def headers(self, resource: Resource) -> Sequence[Header]:
+        """Return the columns of a kind, NAME included."""
+
+    def cells(
+        self, resource: Resource, objects: Sequence[JsonObject], now: float, *, listed: bool
+    ) -> list[Sequence[Cell]]:
+        """Return the rows of objects under those columns; `listed`: they are the whole answer to a list."""
+
+
+@dataclass(slots=True)
+class GetOptions:
+    """What was asked for; names are those of kubectl's flags."""
+
+    args: Sequence[str] = ()
+    namespace: str = "default"
+    all_namespaces: bool = False
+    labels: str = ""
+    fields: str = ""
+    output: str = ""
+    label_columns: Sequence[str] = ()
+    show_labels: bool = False
+    show_kind: bool = False
+    headers: bool = True
+    sort_by: str = ""
+    ignore_not_found: bool = False
+    server_print: bool = True
+    allow_missing: bool = True
+    show_managed_fields: bool = False
+    limit: int | None = None
+    count: bool = False
+    status_objects: bool = False
+    hints: bool = False
+    paint: Callable[[str], str] | None = None
+    now: float | None = None
+    extra_formats: dict[str, Callable[[list[tuple[Resource, JsonObject]]], None]] = field(default_factory=dict)
+
+
+class _Refused(Exception):
+    """What was asked for cannot be done; the text follows ``error:``."""
+
+
+class _Output:
+    """The form of output that was asked for."""
+
+    def __init__(self, options: GetOptions) -> None:
+        name, _, rest = options.output.partition("=")
+        self.name = name
+        self.template: Template | None = None
+        self.custom: CustomColumns | None = None
+        self.is_table = options.output in ("", "wide")
+        if name in options.extra_formats or options.output in ("", "wide", "json", "yaml", "name"):
+            pass
+        elif name in ("jsonpath", "jsonpath-as-json"):
+            if not rest:
+                raise _Refused("template format specified but no template given")
+            try:
+                self.template = compile_template(rest)
+            except JsonPathError as error:
+                raise _Refused(f"error parsing jsonpath {rest}, {error}") from None
+        elif name == "custom-columns":
+            try:
+                self.custom = parse_custom_columns(rest)
+            except JsonPathError as error:
+                raise _Refused(str(error)) from None
+        else:
+            allowed = ",".join(sorted([*FORMATS.split(","), *options.extra_formats]))
+            raise _Refused(
+                f'unable to match a printer suitable for the output format "{options.output}", allowed formats are: '
+                f"{allowed}"
+            )
+        if options.show_labels and not self.is_table:
+            raise _Refused(f"--show-labels option cannot be used with {options.output} printer")
+        if options.label_columns and self.custom is not None:
+            raise _Refused(f"--label-columns option cannot be used with {options.output} printer")
+
+
+@dataclass(slots=True)
+class _Found:
+    """Objects of one kind that came in one answer."""
+
+    resource: Resource
+    objects: Sequence[JsonObject]
+    listed: bool
+
+
+def get(store: Store, options: GetOptions, out: Callable[[str], None], err: Callable[[str], None]) -> int:
+    """Run the command; return its exit code.
+
+    Args:
+        out, err: Take text for standard output and standard error.
+    """
+    return _Get(store, options, out, err).run()
+
+
+class _Get:
+    """One run."""
+
+    def __init__(
+        self, store: Store, options: GetOptions, out: Callable[[str], None], err: Callable[[str], None]
+    ) -> None:
+        self.store = store
+        self.options = options
+        self.out = out
+        self.err = err
+        self.errors: list[StatusError] = []
+        self.now = options.now if options.now is not None else datetime.datetime.now(datetime.UTC).timestamp()
+
+    def run(self) -> int:
+        options = self.options
+        if not options.args:
+            self.err(NO_RESOURCE)
+            return 1
+        try:
+            form = _Output(options)
+            wanted = read_arguments(
+                self.store.discovery,
+                options.args,
+                selective=bool(options.labels or options.fields),
+                all_namespaces=options.all_namespaces and bool(options.namespace),
+                warn=lambda text: self.err(text + "\n"),
+            )
+            found = self.fetch(wanted)
+            if options.count:
+                self.count(found)
+            else:
+                self.print(form, wanted, found)
+        except (_Refused, UsageError) as error:
+            return self.refuse(str(error))
+        except UnknownResource as error:
+            return self.refuse(str(error), self.hint(error) if options.hints else "")
+        except Unsortable as error:
+            what = "[][][]reflect.Value" if options.output in ("", "wide") else "*unstructured.Unstructured"
+            stamp = datetime.datetime.now(datetime.UTC).strftime("%m%d %H:%M:%S.%f")
+            self.err(
+                f"F{stamp} {os.getpid():7d} sorter.go:375] Field {error.path} in {what} is an unsortable type: "
+                f"interface, err: {error}\n"
+            )
+            return 1
+        for failed in self.errors:
+            self.err(f"Error from server ({failed.reason}): {failed.message}\n")
+        return 1 if self.errors else 0
+
+    def refuse(self, text: str, hint: str = "") -> int:
+        self.err(f"error: {text}\n{hint}")
+        return 1
+
+    def hint(self, error: UnknownResource) -> str:
+        near = self.store.discovery.similar(error.name)
+        if near:
+            return f"did you mean {' or '.join(near)}?\n"
+        known = sorted({one.group_resource for one in self.store.discovery.resources})
+        return f"kinds here: {', '.join(known)}\n" if len(known) <= 30 else ""
+
+    # ---- fetch
+
+    def fetch(self, wanted: Wanted) -> list[_Found]:
+        options = self.options
+        found: list[_Found] = []
+        for resource in wanted.kinds:
+            namespace = "" if options.all_namespaces or not resource.namespaced else options.namespace
+            try:
+                objects = self.listed(resource, namespace)
+            except StatusError as error:
+                self.errors.append(self.of_list(resource, error))
+                continue
+            if options.limit is not None:
+                objects = objects[: options.limit]
+            found.append(_Found(resource, objects, listed=True))
+        for resource, name in wanted.names:
+            namespace = options.namespace if resource.namespaced else ""
+            try:
+                found.append(_Found(resource, [self.one(resource, namespace, name)], listed=False))
+            except StatusError as error:
+                if not (error.code == 404 and options.ignore_not_found):
+                    self.errors.append(error)
+        if options.status_objects and options.output == "json":
+            for failed in self.errors:
+                if failed.code != 404:
+                    self.out(to_json((failed.bare or failed).status()))
+        return found
+
+    def listed(self, resource: Resource, namespace: str) -> list[JsonObject]:
+        if resource.is_list_kind:
+            raise StatusError(404, "NotFound", "the server could not find the requested resource")
+        return list(self.store.list_objects(resource, namespace, self.options.labels, self.options.fields))
+
+    def of_list(self, resource: Resource, error: StatusError) -> StatusError:
+        """Return the error as the client words it, which keeps the server's own."""
+        options = self.options
+        place = f'"{resource.api_version if resource.group else "/" + resource.version}, Resource={resource.plural}"'
+        if options.labels or options.fields:
+            selectors = f'label selector "{options.labels}", field selector "{options.fields}"'
+            prefix = f"Unable to find {place} that match {selectors}: "
+        else:
+            prefix = f"Unable to list {place}: "
+        told = StatusError(error.code, error.reason, prefix + error.message, error.details)
+        told.bare = error
+        return told
+
+    def one(self, resource: Resource, namespace: str, name: str) -> JsonObject:
+        try:
+            return self.store.get_object(resource, namespace, name)
+        except StatusError as error:
+            gone = namespace not in ("", "default") and not self.store.has_namespace(namespace)
+            if error.code == 404 and gone:
+                raise StatusError(404, "NotFound", f'namespaces "{namespace}" not found') from None
+            raise
+
+    # ---- print
+
+    def count(self, found: list[_Found]) -> None:
+        for group in found:
+            lead = f"{group.resource.group_resource} " if len(found) > 1 else ""
+            self.out(f"{lead}{len(group.objects)}\n")
+
+    def print(self, form: _Output, wanted: Wanted, found: list[_Found]) -> None:
+        options = self.options
+        if form.is_table:
+            self.tables(wanted, found)
+            return
+        pairs = [(group.resource, _as_received(one)) for group in found for one in group.objects]
+        if options.sort_by and not wanted.single and len(pairs) > 0:
+            try:
+                order = order_by([one for _, one in pairs], options.sort_by)
+            except (FieldNotFound, JsonPathError) as error:
+                raise _Refused(str(error)) from None
+            pairs = [pairs[at] for at in order]
+        if form.name in options.extra_formats:
+            options.extra_formats[form.name](pairs)
+        elif form.name == "name":
+            for resource, one in pairs:
+                self.out(f"{resource.group_kind}/{_metadata(one).get('name', '')}\n")
+        elif form.custom is not None:
+            text, failed = form.custom.render((one for _, one in pairs), headers=options.headers)
+            self.out(text)
+            if failed is not None:
+                raise _Refused(str(failed))
+        elif wanted.single:
+            for _, one in pairs:
+                self.whole(form, one)
+        elif found or wanted.names:
+            self.whole(form, _as_list([one for _, one in pairs]))
+
+    def whole(self, form: _Output, value: JsonObject) -> None:
+        """Print one object, or the List that stands for many."""
+        options = self.options
+        if form.template is not None:
+            self.templated(form, form.template, value)
+            return
+        if not options.show_managed_fields:
+            value = _without_managed_fields(value)
+        if form.name == "json":
+            self.out(to_json(value))
+            return
+        try:
+            self.out(to_yaml(value))
+        except YamlTextError as error:
+            raise _Refused(str(error)) from None
+
+    def templated(self, form: _Output, template: Template, value: JsonObject) -> None:
+        try:
+            if form.name == "jsonpath-as-json":
+                blocks = template.find(value, allow_missing=self.options.allow_missing)
+                self.out("".join(to_json(block) for block in blocks))
+            else:
+                self.out(template.execute(value, allow_missing=self.options.allow_missing))
+        except JsonPathError as error:
+            raise _Refused(
+                f'error executing jsonpath "{template.text}": Error executing template: {error}. Printing more '
+                f"information for debugging the template:\n\ttemplate was:\n\t\t{template.text}\n\tobject given to "
+                f"jsonpath engine was:\n\t\t{jsontext.encode(value)}\n\n"
+            ) from None
+
+    def tables(self, wanted: Wanted, found: list[_Found]) -> None:
+        options = self.options
+        if options.sort_by:
+            found = self.sorted_tables(wanted, found)
+        groups = _joined(found)
+        kinds = {(group.resource.group, group.resource.version, group.resource.kind) for group in groups}
+        with_kind = options.show_kind or len(kinds) > 1
+        table = TableText(
+            wide=options.output == "wide",
+            headers=options.headers,
+            label_columns=[name for names in options.label_columns for name in names.split(",") if name],
+            show_labels=options.show_labels,
+            paint=options.paint,
+        )
+        printed = False
+        for group in groups:
+            if printed and options.headers:
+                self.out("\n")
+            printed = True
+            self.out(self.table(table, group, with_kind=with_kind))
+        if not printed and not self.errors and not options.ignore_not_found and wanted.kinds:
+            everywhere = options.all_namespaces or any(not one.namespaced for one in wanted.kinds)
+            where = "" if everywhere else f" in {options.namespace} namespace."
+            self.err(f"No resources found{where}\n")
+
+    def table(self, table: TableText, group: _Found, *, with_kind: bool) -> str:
+        resource = group.resource
+        if self.options.server_print:
+            columns = self.store.headers(resource)
+            cells = self.store.cells(resource, group.objects, self.now, listed=group.listed)
+        else:
+            columns = (Header("Name", is_name=True), Header(AGE.name))
+            cells = [
+                (_name(one), age_of(str(_metadata(one).get("creationTimestamp") or ""), self.now))
+                for one in group.objects
+            ]
+        rows = [
+            Row(row, str(_metadata(one).get("namespace") or ""), _labels(one))
+            for row, one in zip(cells, group.objects, strict=True)
+        ]
+        return table.render(
+            columns,
+            rows,
+            with_namespace=self.options.all_namespaces and resource.namespaced,
+            kind_prefix=resource.group_kind if with_kind else "",
+            first_part=None if group.listed else 1,
+        )
+
+    def sorted_tables(self, wanted: Wanted, found: list[_Found]) -> list[_Found]:
+        """Sort a table; the original knows how only for one list, and keeps silent where the path leads nowhere."""
+        if wanted.single:
+            return found
+        if len(found) > 1:
+            path = self.options.sort_by
+            with contextlib.suppress(JsonPathError):
+                path = relaxed(path)
+            raise _Refused(str(FieldNotFound(path)))
+        out = []
+        for group in found:
+            if len(group.objects) < 2:
+                out.append(group)
+                continue
+            try:
+                order = order_by([_as_received(one) for one in group.objects], self.options.sort_by)
+            except (FieldNotFound, JsonPathError):
+                out.append(_Found(group.resource, [], listed=True))
+                continue
+            out.append(_Found(group.resource, [group.objects[at] for at in order], listed=group.listed))
+        return out
+
+
+def _as_received(value: Any) -> Any:
+    """Return a value as it arrives at a client: a float that JSON writes without fraction or exponent is an integer."""
+    kind = type(value)
+    if kind is dict:
+        return {key: _as_received(each) for key, each in value.items()}
+    if kind is list:
+        return [_as_received(each) for each in value]
+    if kind is float and value.is_integer() and -(2**63) <= value < 2**63:
+        return int(value)
+    return value
+
+
+def _joined(found: list[_Found]) -> list[_Found]:
+    """Join answers of one kind that follow each other; leave out the empty ones."""
+    out: list[_Found] = []
+    for group in found:
+        if not group.objects:
+            continue
+        if out and out[-1].resource == group.resource and not group.listed:
+            out[-1] = _Found(group.resource, [*out[-1].objects, *group.objects], listed=False)
+        else:
+            out.append(group)
+    return out
+
+
+def _metadata(obj: JsonObject) -> JsonObject:
+    metadata = obj.get("metadata")
+    return metadata if type(metadata) is dict else {}
+
+
+def _name(obj: JsonObject) -> str:
+    return str(_metadata(obj).get("name") or "")
+
+
+def _labels(obj: JsonObject) -> dict[str, str]:
+    labels = _metadata(obj).get("labels")
+    return labels if type(labels) is dict else {}
+
+
+def _as_list(items: list[JsonObject]) -> JsonObject:
+    return {"apiVersion": "v1", "items": items, "kind": "List", "metadata": {"resourceVersion": ""}}
+
+
+def _without_managed_fields(value: JsonObject) -> JsonObject:
+    if "items" in value and value.get("kind") == "List":
+        return {**value, "items": [_without_managed_fields(item) for item in value["items"]]}
+    metadata = _metadata(value)
+    if "managedFields" not in metadata:
+        return value
+    return {**value, "metadata": {key: each for key, each in metadata.items() if key != "managedFields"}}
+
+
+def not_found(resource: Resource, name: str) -> StatusError:
+    """Return the server's answer to a GET of what is not there."""
+    return StatusError(404, "NotFound", f'{resource.group_resource} "{name}" not found')

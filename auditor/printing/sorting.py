@@ -1,0 +1,90 @@
+"""``--sort-by``: by a path into the objects, compared as kubectl compares.
+
+Source: kubectl pkg/cmd/get/sorter.go.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+from auditor.cel.library.quantity import QuantityError, parse_quantity
+from auditor.golang.text import type_name
+from auditor.printing.jsonpath import compile_template, relaxed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["FieldNotFound", "Unsortable", "order_by"]
+
+_INSERTION_SORT = 12
+
+
+class FieldNotFound(Exception):
+    """No object has the field; the text is kubectl's."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f'couldn\'t find any field with path "{path}" in the list of objects')
+
+
+class Unsortable(Exception):
+    """Values of types that have no order; kubectl ends at once."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"unsortable type: {reason}" if reason != "interface" else "unsortable interface: interface")
+        self.path = path
+
+
+def order_by(objects: Sequence[Any], expression: str) -> list[int]:
+    """Return the order that a path gives to objects, as positions.
+
+    Missing values come first (up to twelve objects in reverse order, as the original's insertion sort has them), then
+    null; text that is an amount on both sides is compared as one.
+
+    Raises:
+        JsonPathError: The path does not parse or fails.
+        FieldNotFound, Unsortable: As they say.
+    """
+    path = relaxed(expression)
+    template = compile_template(path)
+    found = [template.find(one) for one in objects]
+    values = [blocks[0] if blocks else [] for blocks in found]
+    if not any(values):
+        raise FieldNotFound(path)
+
+    def less(left: int, right: int) -> bool:
+        if not values[left]:
+            return True
+        return bool(values[right]) and _less(path, values[left][0], values[right][0])
+
+    def compare(left: int, right: int) -> int:
+        return -1 if less(left, right) else int(less(right, left))
+
+    order = list(range(len(objects)))
+    if len(order) <= _INSERTION_SORT:
+        for end in range(1, len(order)):
+            at = end
+            while at > 0 and less(order[at], order[at - 1]):
+                order[at], order[at - 1] = order[at - 1], order[at]
+                at -= 1
+        return order
+    missing = [at for at in reversed(order) if not values[at]]
+    present = [at for at in order if values[at]]
+    present.sort(key=functools.cmp_to_key(compare))
+    return missing + present
+
+
+def _less(path: str, left: Any, right: Any) -> bool:
+    if left is None or right is None:
+        return left is None and right is not None
+    kind = type(left)
+    if kind not in (str, int, float):
+        raise Unsortable(path, type_name(left))
+    if type(right) is not kind:
+        raise Unsortable(path, "interface")
+    if kind is not str:
+        return bool(left < right)
+    try:
+        return parse_quantity(left).compare(parse_quantity(right)) < 0
+    except QuantityError:
+        return bool(left.encode("utf-8", "surrogatepass") < right.encode("utf-8", "surrogatepass"))

@@ -1,0 +1,161 @@
+"""Tables as kubectl lays them out: headers, cut cells, widths.
+
+Source: cli-runtime pkg/printers/tableprinter.go, tabwriter.go; text/tabwriter.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from auditor.printing.columns import cell_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from auditor.printing.columns import Cell
+
+__all__ = ["Header", "Row", "TableText", "align", "upper"]
+
+_MIN_WIDTH, _PADDING = 6, 3
+_LINE_END = re.compile(r"[\n\r\f]")
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """A column of a table: its name as declared, whether only ``-o wide`` shows it, whether it holds the name."""
+
+    name: str
+    wide: bool = False
+    is_name: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The cells of one object, and what the client adds to them."""
+
+    cells: Sequence[Cell]
+    namespace: str
+    labels: Mapping[str, str]
+
+
+def upper(text: str) -> str:
+    """Return a header in upper case, letter by letter: what would become two letters stays."""
+    return "".join(big if len(big := letter.upper()) == 1 else letter for letter in text)
+
+
+def align(text: str) -> str:
+    """Lay out lines of cells that tabs end; the last cell of a line is never padded.
+
+    A column is as wide as its widest cell and three blanks, at least six, over consecutive lines that have the cell.
+    """
+    ends = text.endswith("\n")
+    lines = [line.split("\t") for line in text.replace("\v", "\t").replace("\f", "\n").split("\n")]
+    if ends:
+        lines.pop()
+    deepest = max((len(line) for line in lines), default=0)
+    for at in range(deepest - 1):
+        start = 0
+        while start < len(lines):
+            if len(lines[start]) <= at + 1:
+                start += 1
+                continue
+            stop = start
+            while stop < len(lines) and len(lines[stop]) > at + 1:
+                stop += 1
+            width = max(_MIN_WIDTH, _PADDING + max(len(lines[row][at]) for row in range(start, stop)))
+            for row in range(start, stop):
+                lines[row][at] = lines[row][at].ljust(width)
+            start = stop
+    return "\n".join("".join(line) for line in lines) + ("\n" if ends else "")
+
+
+@dataclass(slots=True)
+class TableText:
+    """How tables are to be printed."""
+
+    wide: bool = False
+    headers: bool = True
+    label_columns: Sequence[str] = ()
+    show_labels: bool = False
+    paint: Callable[[str], str] | None = None
+
+    def render(
+        self,
+        columns: Sequence[Header],
+        rows: Sequence[Row],
+        *,
+        with_namespace: bool = False,
+        kind_prefix: str = "",
+        first_part: int | None = None,
+    ) -> str:
+        """Return one table.
+
+        Args:
+            columns: As the server gives them.
+            rows: Their cells in the same order; those beyond the columns are not shown.
+            with_namespace: Put the namespace in front.
+            kind_prefix: Put before names, with a slash.
+            first_part: Rows that the server sent first; bytes are counted in those alone.
+        """
+        shown = [at for at, column in enumerate(columns) if self.wide or not column.wide]
+        heads = [upper(columns[at].name) for at in shown]
+        texts = [self._cells(columns, shown, row, kind_prefix) for row in rows]
+        pads = self._pads(heads, texts[:first_part])
+        lines = []
+        before = ["NAMESPACE"] if with_namespace else []
+        after = [upper(name.rpartition("/")[2]) for name in self.label_columns]
+        if self.show_labels:
+            after.append("LABELS")
+        if self.headers:
+            padded = [head + pad for head, pad in zip(heads, pads, strict=True)]
+            lines.append("\t".join([*before, *padded, *after]))
+        for number, (row, cells) in enumerate(zip(rows, texts, strict=True)):
+            shown_cells = [_shortened(cell) for cell in cells]
+            if number == 0 and not self.headers:
+                extra = self._pads(cells, texts[:first_part])
+                shown_cells = [cell + pad for cell, pad in zip(shown_cells, extra, strict=True)]
+            lines.append("\t".join([*([row.namespace] if with_namespace else []), *shown_cells, *self._extra(row)]))
+        text = align("".join(line + "\n" for line in lines))
+        if self.headers and self.paint is not None:
+            head, end, body = text.partition("\n")
+            text = self.paint(head) + end + body
+        return text
+
+    @staticmethod
+    def _cells(columns: Sequence[Header], shown: list[int], row: Row, kind_prefix: str) -> list[str]:
+        out = []
+        for at in shown:
+            text = cell_text(row.cells[at]) if at < len(row.cells) else ""
+            if kind_prefix and columns[at].is_name:
+                text = f"{kind_prefix}/{text}"
+            out.append(text)
+        return out
+
+    def _pads(self, heads: list[str], texts: list[list[str]]) -> list[str]:
+        """Return the blanks that bring a cell to the largest byte length of its column; the last column has none."""
+        last = len(heads) - 1 if not self.label_columns and not self.show_labels else -1
+        pads = []
+        for at, head in enumerate(heads):
+            most = max((_bytes(cells[at]) for cells in texts), default=0)
+            pads.append("" if at == last else " " * max(0, most - _bytes(head)))
+        return pads
+
+    def _extra(self, row: Row) -> list[str]:
+        out = [row.labels.get(name, "") for name in self.label_columns]
+        if self.show_labels:
+            pairs = [f"{key}={value}" for key, value in sorted(row.labels.items())]
+            out.append(",".join(pairs) or "<none>")
+        return out
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def _shortened(text: str) -> str:
+    match = _LINE_END.search(text)
+    if match is not None:
+        text = text[: match.start()] + "..."
+    return text.replace("\x1b", "^[")
