@@ -25,6 +25,7 @@ from auditor.program.support import Log, Refused
 from auditor.schema.structural import StructuralSchema
 from auditor.selectors.fields import selectable
 from auditor.validation.create import CreateValidator
+from auditor.validation.rules import RuleProgram
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,24 +81,29 @@ class AuditProgram:
         definition: The definition below whose key the values stand.
         version: The version at which they are read and judged.
         compiled: Use generated code; without it everything goes the way of the reference.
+        rules: Evaluate validation rules. Without them `AuditedObject.unevaluated_rules` is the number of rules of the
+            version; with them it is the number of those that do not compile, of which every object may break one.
 
     Attributes:
-        rules: Evaluators of validation rules, called with the read object where rules count. While there are none,
-            `AuditedObject.unevaluated_rules` is the number of rules of the version: every readable object of a version
-            with rules may break one that was not evaluated.
+        rule_program: The validation rules of the version; None: there are none, or `rules` was False.
+        rules: Evaluators of validation rules, called with the read object where rules count.
+        unevaluated_rules: What `AuditedObject.unevaluated_rules` is of every readable object.
         total: Values audited.
         proven: How many of them went the first way.
         read: How many went the second.
     """
 
-    def __init__(self, definition: CustomResourceDefinition, version: CrdVersion, *, compiled: bool = True) -> None:
+    def __init__(
+        self, definition: CustomResourceDefinition, version: CrdVersion, *, compiled: bool = True, rules: bool = True
+    ) -> None:
         self.definition = definition
         self.version = version
         self.compiled = compiled
-        self.rules: list[RuleHook] = []
+        self.rule_program = RuleProgram.of(version.structural) if rules else None
+        self.rules: list[RuleHook] = [] if self.rule_program is None else [self.rule_program.run]
         self.total = self.proven = self.read = 0
         self._api_version = f"{definition.group}/{version.name}"
-        self._rule_count = count_rules(version.structural)
+        self.unevaluated_rules = _unevaluated(version.structural, self.rule_program, evaluates=rules)
         self._log = Log()
         self._program: VersionProgram | None = None
         self._converting: dict[str, tuple[VersionProgram, VersionProgram] | None] = {}
@@ -166,9 +172,8 @@ class AuditProgram:
         if is_proven:
             self.proven += 1
             if not self.rules and program.select is not None:
-                made: AuditedObject = _draft(
-                    obj, pruned, defaulted, program.select(obj), stored_version, self.version.name, self._rule_count
-                )
+                fields, name, count = program.select(obj), self.version.name, self.unevaluated_rules
+                made: AuditedObject = _draft(obj, pruned, defaulted, fields, stored_version, name, count)
                 return made
             findings = [finding for rule in self.rules for finding in rule(obj)]
         else:
@@ -254,8 +259,14 @@ class AuditProgram:
             stored_version,
             self.version.name,
             select_error,
-            0 if self.rules else self._rule_count,
+            self.unevaluated_rules,
         )
+
+
+def _unevaluated(schema: StructuralSchema | None, program: RuleProgram | None, *, evaluates: bool) -> int:
+    if not evaluates:
+        return count_rules(schema)
+    return 0 if program is None else len(program.broken)
 
 
 def count_rules(schema: StructuralSchema | None) -> int:

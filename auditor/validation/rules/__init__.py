@@ -7,6 +7,16 @@ Source: apiextensions-apiserver pkg/apiserver/schema/cel; apiserver pkg/cel/comm
 """
 
 from auditor.validation.rules.compile import CompiledRule, RuleNode, compile_node, compile_rules
+from auditor.validation.rules.evaluate import RuleProgram
 from auditor.validation.rules.types import DeclaredType, cel_type, declare
 
-__all__ = ["CompiledRule", "DeclaredType", "RuleNode", "cel_type", "compile_node", "compile_rules", "declare"]
+__all__ = [
+    "CompiledRule",
+    "DeclaredType",
+    "RuleNode",
+    "RuleProgram",
+    "cel_type",
+    "compile_node",
+    "compile_rules",
+    "declare",
+]

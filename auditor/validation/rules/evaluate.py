@@ -1,0 +1,263 @@
+"""Runs the rules of a version over an object, or over an update, and says what the server says.
+
+One `RuleProgram` serves all objects of a version; each call walks the object with a budget of cost that all rules and
+messages share. Rules see values made by `values`; the order of the walk is the server's, because the budget may end it.
+
+Source: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.cel.environment import PER_CALL_LIMIT
+from auditor.cel.errors import COST_LIMIT_EXCEEDED, CelError
+from auditor.cel.values import NONE, Optional_
+from auditor.golang.text import quote
+from auditor.model import Finding
+from auditor.ratcheting import MapListKeys
+from auditor.schema.structural import ListType
+from auditor.validation.findings import DUPLICATE, FORBIDDEN, INVALID, REQUIRED, finding
+from auditor.validation.rules.compile import CompiledRule, RuleNode, compile_rules, trim_space
+from auditor.validation.rules.values import Adapters
+from auditor.validation.trail import Trail, structured
+
+if TYPE_CHECKING:
+    from auditor.model import JsonObject
+    from auditor.ratcheting import CorrelatedObject
+    from auditor.schema.structural import StructuralSchema
+
+__all__ = ["OBJECT_BUDGET", "RuleProgram"]
+
+OBJECT_BUDGET: Final = 10_000_000
+"""What all rules of one object may cost together."""
+_LONGEST_MESSAGE: Final = 5 * 1024  # bytes
+_OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
+_MESSAGE_OUT_OF_BUDGET: Final = (
+    "messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run"
+)
+_OMITTED: Final[dict[str, Any]] = {}
+"""Stands for objects and arrays, which are not printed."""
+
+
+class RuleProgram:
+    """The rules of one version of a definition.
+
+    Args:
+        root: The compiled rules.
+
+    Attributes:
+        root: The same.
+        broken: The rules that do not compile: every object that reaches one gets a finding about it.
+    """
+
+    def __init__(self, root: RuleNode) -> None:
+        self.root = root
+        self.broken = tuple(rule for node in root.walk() for rule in node.rules if rule.error)
+        self._adapters = Adapters()
+
+    @classmethod
+    def of(cls, schema: StructuralSchema | None) -> RuleProgram | None:
+        """Return the program of a structural schema; None: the server runs no rules on its objects."""
+        root = compile_rules(schema)
+        return None if root is None else cls(root)
+
+    def run(self, obj: JsonObject) -> list[Finding]:
+        """Run the rules as a create does; findings come in the order in which they are found."""
+        return self._walk(obj, None, None)
+
+    def run_update(self, new: JsonObject, old: JsonObject, twin: CorrelatedObject | None) -> list[Finding]:
+        """Run the rules as an update does.
+
+        Args:
+            new: The object as it shall be.
+            old: The object as it is.
+            twin: The correlation of both; None: nothing is tolerated for being old.
+        """
+        return self._walk(new, old, twin)
+
+    def _walk(self, new: JsonObject, old: JsonObject | None, twin: CorrelatedObject | None) -> list[Finding]:
+        walk = _Walk(self._adapters)
+        with suppress(_Stop):
+            walk.node(self.root, new, old, None, (twin, None))
+        return walk.found
+
+
+class _Stop(Exception):
+    """No further rule is run on this object."""
+
+
+_Twins = tuple["CorrelatedObject | None", "CorrelatedObject | None"]
+"""The correlation of a value, and the nearest one above it; what the first cannot tell, the second decides."""
+
+
+def _tolerates(twins: _Twins) -> bool:
+    decides = twins[0] or twins[1]
+    return decides is not None and decides.is_equal()
+
+
+def _below(twins: _Twins, step: str | int) -> _Twins:
+    current, above = twins
+    if current is None:
+        return twins
+    if type(step) is int:
+        return current.index(step), current
+    assert type(step) is str
+    if above is None and step in ("apiVersion", "kind"):
+        return None, None
+    return current.key(step), current
+
+
+class _Walk:
+    """One walk over one object."""
+
+    __slots__ = ("adapters", "budget", "found")
+
+    def __init__(self, adapters: Adapters) -> None:
+        self.adapters = adapters
+        self.budget = OBJECT_BUDGET
+        self.found: list[Finding] = []
+
+    def node(self, node: RuleNode, new: Any, old: Any, trail: Trail, twins: _Twins) -> None:
+        """Run the rules of a position and of all below it."""
+        if new is None:
+            return
+        if node.rules or node.error:
+            self.rules(node, new, old, trail, twins)
+        for each in node.all_of:
+            self.node(each, new, old, trail, (None, twins[1]))
+        if type(new) is dict:
+            before = old if type(old) is dict else {}
+            if node.extra is not None:
+                for key, value in new.items():
+                    self.node(node.extra, value, before.get(key), (trail, key, True), _below(twins, key))
+            for name, child in node.properties.items():
+                if name in new:
+                    self.node(child, new[name], before.get(name), (trail, name), _below(twins, name))
+        elif type(new) is list and node.items is not None:
+            self.items(node, new, old, trail, twins)
+
+    def items(self, node: RuleNode, new: list[Any], old: Any, trail: Trail, twins: _Twins) -> None:
+        """Run the rules of the items of a list; those of a map list meet the old item with the same keys."""
+        assert node.items is not None
+        before = None
+        if node.schema.list_type is ListType.MAP and type(old) is list and old:
+            before = MapListKeys(node.schema, old)
+        for index, item in enumerate(new):
+            match = None if before is None else before.find(item)
+            self.node(node.items, item, match, (trail, index), _below(twins, index))
+
+    def rules(self, node: RuleNode, new: Any, old: Any, trail: Trail, twins: _Twins) -> None:
+        """Run the rules that stand on a position."""
+        if node.error:
+            self.report(node, trail, f"rule compiler initialization error: {node.error}")
+            return
+        if self.budget <= 0:
+            self.report(node, trail, _OUT_OF_BUDGET)
+            raise _Stop
+        plain, optional = self.variables(node, new, old)
+        for rule in node.rules:
+            if rule.error:
+                self.report(node, trail, f"rule compile error: {rule.error}", rule)
+                continue
+            if rule.program is None or (rule.uses_old_self and old is None and not rule.rule.optional_old_self):
+                continue
+            value, cost = rule.program.evaluate(
+                optional if rule.rule.optional_old_self else plain, min(PER_CALL_LIMIT, self.budget)
+            )
+            if cost > self.budget:
+                self.report(node, trail, _OUT_OF_BUDGET, rule)
+                raise _Stop
+            self.budget -= cost
+            if isinstance(value, CelError):
+                self.failed(node, rule, value.text, trail)
+            elif value is not True:
+                self.broken(node, rule, new, plain, trail, twins)
+
+    def variables(self, node: RuleNode, new: Any, old: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the variables of rules, and of those that see `oldSelf` as an optional."""
+        adapt = self.adapters.of(node.value_schema)
+        plain = {"self": adapt(new)}
+        if not any(rule.uses_old_self for rule in node.rules):
+            return plain, plain
+        if old is None:
+            return plain, {**plain, "oldSelf": NONE}
+        before = adapt(old)
+        return {**plain, "oldSelf": before}, {**plain, "oldSelf": Optional_.of(before)}
+
+    def failed(self, node: RuleNode, rule: CompiledRule, text: str, trail: Trail) -> None:
+        """Report an evaluation that gave no result."""
+        if text.startswith("no such overload"):
+            why = "call arguments did not match a supported operator, function or macro signature for rule"
+            self.report(node, trail, f"'{text}': {why}: {rule.shown}", rule)
+        elif text.startswith(COST_LIMIT_EXCEEDED):
+            why = "no further validation rules will be run due to call cost exceeds limit for rule"
+            self.report(node, trail, f"'{text}': {why}: {rule.shown}", rule)
+            raise _Stop
+        else:
+            self.report(node, trail, f"{text} evaluating rule: {rule.shown}", rule)
+
+    def broken(
+        self, node: RuleNode, rule: CompiledRule, new: Any, variables: dict[str, Any], trail: Trail, twins: _Twins
+    ) -> None:
+        """Report a rule that is false, unless that is tolerated."""
+        field = structured(trail)
+        if rule.field_path:
+            field = f"{field}.{rule.field_path}" if field else rule.field_path
+        message = failure = ""
+        if rule.message is not None:
+            message, failure = self.message(rule, variables)
+        type_ = node.schema.type
+        if failure:
+            made = _finding(field, INVALID, type_, failure, rule)
+        else:
+            whole = type_ in ("object", "array")
+            made = _false(field, rule, new, message or _default_message(rule), omitted=whole)
+        if rule.uses_old_self or not _tolerates(twins):
+            self.found.append(made)
+        if failure:
+            raise _Stop
+
+    def message(self, rule: CompiledRule, variables: dict[str, Any]) -> tuple[str, str]:
+        """Return what the messageExpression says, empty if that is of no use, and why all must end, if it must."""
+        assert rule.message is not None
+        value, cost = rule.message.evaluate(variables, min(PER_CALL_LIMIT, self.budget))
+        if cost > self.budget:
+            return "", _MESSAGE_OUT_OF_BUDGET
+        if isinstance(value, CelError) and value.text.startswith(COST_LIMIT_EXCEEDED):
+            why = "no further validation rules will be run due to call cost exceeds limit for messageExpression"
+            return "", f"{why}: {quote(rule.rule.message_expression)}"
+        self.budget -= cost
+        if type(value) is not str:
+            return "", ""
+        text = trim_space(value)
+        fits = "\n" not in text and len(text.encode("utf-8", "surrogatepass")) <= _LONGEST_MESSAGE
+        return text if fits else "", ""
+
+    def report(self, node: RuleNode, trail: Trail, detail: str, rule: CompiledRule | None = None) -> None:
+        """Add a finding that is not about the value, which stands for itself as the name of its type."""
+        self.found.append(_finding(structured(trail), INVALID, node.schema.type, detail, rule))
+
+
+def _default_message(rule: CompiledRule) -> str:
+    return trim_space(rule.rule.message) if rule.rule.message else f"failed rule: {rule.shown}"
+
+
+def _false(field: str, rule: CompiledRule, value: Any, detail: str, *, omitted: bool) -> Finding:
+    reason = rule.rule.reason
+    if reason in (FORBIDDEN, REQUIRED):
+        return _finding(field, reason, "", detail, rule)
+    type_ = INVALID
+    if reason == DUPLICATE:
+        type_, detail = DUPLICATE, ""
+    return _finding(field, type_, _OMITTED if omitted else value, detail, rule)
+
+
+def _finding(field: str, type_: str, value: Any, detail: str, rule: CompiledRule | None) -> Finding:
+    made = finding("rule", field, type_, value, detail)
+    text = made.message
+    if value is _OMITTED:
+        body = "Duplicate value" if type_ == DUPLICATE else "Invalid value"
+        text = f"{made.field}: {body}{': ' if detail else ''}{detail}"
+    return Finding(made.field, type_, value, detail, text, "rule", None if rule is None else rule.rule.rule)

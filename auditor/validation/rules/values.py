@@ -1,0 +1,568 @@
+"""Values that know their schema: what `self` and everything below it is to an expression.
+
+`Adapters` turns a JSON value into a CEL value, lazily: an object or list becomes a view on the JSON value, and what is
+wrong with an item shows only when the item is used. Whole lists behave as their list type says.
+
+Source: k8s.io/apiserver pkg/cel/common/valuesunstructured.go, valuesreflect.go.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from auditor.cel.describe import show
+from auditor.cel.equality import NO_SUCH_OVERLOAD, contains, equal_not_null, find, size_of
+from auditor.cel.errors import CelError
+from auditor.cel.types import opaque
+from auditor.cel.values import (
+    MISSING,
+    CelList,
+    CelMap,
+    Duration,
+    Timestamp,
+    TypeValue,
+    UInt,
+    is_list,
+    is_map,
+)
+from auditor.golang.strfmt import parse_date, parse_date_time, parse_lenient_duration
+from auditor.golang.text import type_name
+from auditor.golang.times import GoTime, GoTimeError
+from auditor.ratcheting import deep_equal
+from auditor.schema.structural import ListType, StructuralSchema
+from auditor.validation.rules.base64url import Base64Error, decode_base64url
+from auditor.validation.rules.escaping import escape, unescape
+from auditor.validation.rules.types import with_meta
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+
+    from auditor.cel.types import Type
+
+    Adapt = Callable[[Any], Any]
+
+__all__ = ["Adapters"]
+
+_NULL: Final = "invalid data, got null for schema with nullable=false"
+_NOT_A_SCALAR: Final = "listSet operations are only supported on lists of scalar values"
+_NOT_INT_OR_STRING: Final = "invalid data, expected XIntOrString value to be either a string or integer"
+_NOT_A_MAP: Final = "invalid data, expected a map for the provided schema with type=object"
+_NOT_AN_ARRAY: Final = "invalid data, expected an array for the provided schema with type=array"
+_NO_ITEMS: Final = "invalid array type, expected Items with a non-empty Schema"
+_SECOND: Final = 1_000_000_000
+_MANY_KEYS: Final = 3
+
+
+class Adapters:
+    """Makes and keeps the functions that turn JSON values into CEL values, one a schema node."""
+
+    __slots__ = ("_made",)
+
+    def __init__(self) -> None:
+        self._made: dict[StructuralSchema, Adapt] = {}
+
+    def of(self, schema: StructuralSchema) -> Adapt:
+        """Return the function for values of a schema node; its result may be a `CelError`, and it never raises.
+
+        Every error is an object of its own: one that is raised twice would keep the frames of both.
+        """
+        made = self._made.get(schema)
+        if made is None:
+            made = self._made[schema] = _with_null(_adapter(schema, self), nullable=schema.nullable)
+        return made
+
+
+def _with_null(adapt: Adapt, *, nullable: bool) -> Adapt:
+    if nullable:
+        return lambda raw: None if raw is None else adapt(raw)
+    return lambda raw: CelError(_NULL) if raw is None else adapt(raw)
+
+
+def _adapter(schema: StructuralSchema, adapters: Adapters) -> Adapt:
+    if schema.int_or_string:
+        return lambda raw: raw if type(raw) is str or type(raw) is int else CelError(_NOT_INT_OR_STRING)
+    match schema.type:
+        case "object":
+            shape = _Shape(schema, adapters)
+            return lambda raw: SchemaMap(raw, shape) if type(raw) is dict else CelError(_NOT_A_MAP)
+        case "array":
+            return _list_adapter(schema, adapters)
+        case "string":
+            return _text_adapter(schema.format)
+        case "number":
+            return _number
+        case "integer":
+            return _integer
+        case "boolean":
+            return _boolean
+    if schema.preserve_unknown_fields:
+        return Preserved
+    text = (
+        "invalid type, expected object, array, number, integer, boolean or string, or no type with "
+        f"x-kubernetes-int-or-string or x-kubernetes-preserve-unknown-fields is true, got {schema.type}"
+    )
+    return lambda _raw: CelError(text)
+
+
+def _list_adapter(schema: StructuralSchema, adapters: Adapters) -> Adapt:
+    if schema.items is None:
+        return lambda raw: CelError(_NO_ITEMS) if type(raw) is list else CelError(_NOT_AN_ARRAY)
+    items = schema.items
+    if schema.list_type is ListType.SET:
+        return lambda raw: SetList(raw, adapters.of(items)) if type(raw) is list else CelError(_NOT_AN_ARRAY)
+    if schema.list_type is ListType.MAP:
+        keys = tuple(escape(key) or key for key in schema.list_map_keys)
+        return lambda raw: MapList(raw, adapters.of(items), keys) if type(raw) is list else CelError(_NOT_AN_ARRAY)
+    return lambda raw: SchemaList(raw, adapters.of(items)) if type(raw) is list else CelError(_NOT_AN_ARRAY)
+
+
+def _number(raw: Any) -> Any:
+    kind = type(raw)
+    if kind is float:
+        return raw
+    return float(raw) if kind is int else CelError(f"invalid data, expected float, got {type_name(raw)}")
+
+
+def _integer(raw: Any) -> Any:
+    return raw if type(raw) is int else CelError(f"invalid data, expected int, got {type_name(raw)}")
+
+
+def _boolean(raw: Any) -> Any:
+    return raw if type(raw) is bool else CelError(f"invalid data, expected bool, got {type_name(raw)}")
+
+
+def _text_adapter(format_: str) -> Adapt:
+    read = _FORMATS.get(format_)
+
+    def adapt(raw: Any) -> Any:
+        if type(raw) is not str:
+            return CelError(f"invalid data, expected string, got {type_name(raw)}")
+        return raw if read is None else read(raw)
+
+    return adapt
+
+
+def _duration(raw: str) -> Any:
+    try:
+        return Duration(parse_lenient_duration(raw))
+    except GoTimeError as error:
+        return CelError(f"Invalid duration {raw}: {error}")
+
+
+def _date(raw: str) -> Any:
+    try:
+        return _timestamp(parse_date(raw))
+    except GoTimeError as error:
+        return CelError(f"Invalid date formatted string {raw}: {error}")
+
+
+def _date_time(raw: str) -> Any:
+    try:
+        return _timestamp(parse_date_time(raw))
+    except GoTimeError as error:
+        return CelError(f"Invalid date-time formatted string {raw}: {error}")
+
+
+def _timestamp(time: GoTime) -> Timestamp:
+    return Timestamp(time.seconds * _SECOND + time.nanoseconds, time.offset)
+
+
+def _bytes(raw: str) -> Any:
+    try:
+        return decode_base64url(raw)
+    except Base64Error as error:
+        return CelError(f"Invalid byte formatted string {raw}: {error}")
+
+
+_FORMATS: Final = {"duration": _duration, "date": _date, "date-time": _date_time, "byte": _bytes}
+
+
+class Preserved:
+    """A value of a field about which the schema says nothing: it can only be equal to another one."""
+
+    __slots__ = ("raw",)
+    cel_type: ClassVar[Type] = opaque("unknown")
+    go_type = "*common.unknownPreserved"
+
+    def __init__(self, raw: Any) -> None:
+        self.raw = raw
+
+    def cel_equal(self, other: Any) -> bool:
+        """Return whether the other is the same JSON value."""
+        return deep_equal(self.raw, _raw(other))
+
+
+def _raw(value: Any) -> Any:
+    """Return what the server holds of a value, as far as JSON values can be equal to it."""
+    if isinstance(value, Preserved | SchemaMap | SchemaList):
+        return value.raw
+    return value
+
+
+class _Shape:
+    """What the schema says of the keys of an object or map."""
+
+    __slots__ = ("_adapters", "_known", "_properties", "_rest", "is_object")
+
+    def __init__(self, schema: StructuralSchema, adapters: Adapters) -> None:
+        if schema.embedded_resource:
+            schema = with_meta(schema)
+        self.is_object = bool(schema.properties)
+        self._properties = schema.properties
+        rest = schema.additional_properties
+        self._rest = rest if not self.is_object and isinstance(rest, StructuralSchema) else None
+        self._adapters = adapters
+        self._known: dict[str, Adapt] = {}
+
+    def knows(self, key: str) -> bool:
+        """Return whether the schema says anything of a key."""
+        return self._rest is not None or key in self._properties
+
+    def adapt(self, key: str) -> Adapt | None:
+        """Return how the value of a key is adapted; None: the schema does not know the key."""
+        if self._rest is not None:
+            return self._adapters.of(self._rest)
+        found = self._known.get(key)
+        if found is None and key in self._properties:
+            found = self._known[key] = self._adapters.of(self._properties[key])
+        return found
+
+
+class SchemaMap(CelMap):
+    """An object, or a map."""
+
+    __slots__ = ("_shape", "raw")
+    go_type = "*common.unstructuredMap"
+
+    def __init__(self, raw: dict[str, Any], shape: _Shape) -> None:
+        self.raw = raw
+        self._shape = shape
+
+    def cel_size(self) -> int:
+        """Return the number of entries, unknown ones among them."""
+        return len(self.raw)
+
+    def cel_find(self, key: Any) -> Any:
+        """Return the value at a key; fields of an object go by their identifiers, and null is as good as none."""
+        if type(key) is not str:
+            return key if isinstance(key, CelError) else CelError(NO_SUCH_OVERLOAD)
+        shape = self._shape
+        name: str | None = key
+        if shape.is_object and "__" in key:
+            name = unescape(key)
+        if name is None or name not in self.raw:
+            return MISSING
+        value = self.raw[name]
+        if value is None and shape.is_object:
+            return MISSING
+        adapt = shape.adapt(name)
+        return MISSING if adapt is None else adapt(value)
+
+    def cel_iter(self) -> Iterator[Any]:
+        """Yield the keys of a map, or the identifiers of the fields of an object."""
+        shape = self._shape
+        for key in self.raw:
+            if shape.knows(key):
+                yield (escape(key) or key) if shape.is_object else key
+
+    def cel_equal(self, other: Any) -> bool | CelError:
+        """Return whether all that the schema knows is equal, and all unknown fields that both have."""
+        if not is_map(other):
+            return _no_overload(other)
+        if len(self.raw) != size_of(other):
+            return False
+        for key, value in self.raw.items():
+            if self._shape.knows(key):
+                mine, yours = self.cel_find(key), find(other, key)
+                if (mine is MISSING) is not (yours is MISSING):
+                    return False
+                if mine is not MISSING:
+                    same = equal_not_null(mine, yours)
+                    if same is not True:
+                        return same
+            elif not isinstance(other, SchemaMap):
+                return CelError(NO_SUCH_OVERLOAD)
+            elif key in other.raw and not deep_equal(value, other.raw[key]):
+                return False
+        return True
+
+
+def _no_overload(value: Any) -> CelError:
+    return value if isinstance(value, CelError) else CelError(NO_SUCH_OVERLOAD)
+
+
+def _iterate(values: Any) -> Iterable[Any]:
+    return values if type(values) is list else values.cel_iter()
+
+
+class SchemaList(CelList):
+    """A list whose order counts."""
+
+    __slots__ = ("_adapt", "raw")
+    go_type = "*common.unstructuredList"
+
+    def __init__(self, raw: list[Any], adapt: Adapt) -> None:
+        self.raw = raw
+        self._adapt = adapt
+
+    def cel_size(self) -> int:
+        """Return the number of items."""
+        return len(self.raw)
+
+    def cel_get(self, index: Any) -> Any:
+        """Return the item at an index."""
+        if type(index) is not int:
+            return index if isinstance(index, CelError) else CelError(f"unsupported index: {show(index)}")
+        if not 0 <= index < len(self.raw):
+            return CelError(f"index out of bounds: {index}")
+        return self._adapt(self.raw[index])
+
+    def cel_iter(self) -> Iterator[Any]:
+        """Yield the items."""
+        return map(self._adapt, self.raw)
+
+    def cel_contains(self, value: Any) -> bool | CelError:
+        """Return whether an item equals a value; an item that cannot be compared is an error if none does."""
+        if isinstance(value, CelError):
+            return value
+        failure: CelError | None = None
+        for item in self.cel_iter():
+            same = equal_not_null(item, value)
+            if same is True:
+                return True
+            if same is not False and failure is None:
+                failure = same
+        return False if failure is None else failure
+
+    def cel_equal(self, other: Any) -> bool | CelError:
+        """Return whether the other list has the same items in the same order."""
+        if not is_list(other):
+            return _no_overload(other)
+        if len(self.raw) != size_of(other):
+            return False
+        for mine, yours in zip(self.cel_iter(), _iterate(other), strict=False):
+            same = equal_not_null(mine, yours)
+            if same is not True:
+                return same
+        return True
+
+    def cel_add(self, other: Any) -> Any:
+        """Return the items of both."""
+        if not is_list(other):
+            raise _no_overload(other)
+        return [*self.cel_iter(), *_iterate(other)]
+
+
+class SetList(SchemaList):
+    """A list of list type set: order does not count, and adding is a union."""
+
+    __slots__ = ()
+    go_type = "*common.unstructuredSetList"
+
+    def cel_equal(self, other: Any) -> bool | CelError:
+        """Return whether the other list has the same items in any order."""
+        return _sets_equal(self, other)
+
+    def cel_add(self, other: Any) -> Any:
+        """Return this list and the items of the other that it lacks."""
+        return _union(list(self.cel_iter()), other)
+
+
+class MapList(SchemaList):
+    """A list of list type map: items stand for their keys."""
+
+    __slots__ = ("keys",)
+    go_type = "*common.unstructuredMapList"
+
+    def __init__(self, raw: list[Any], adapt: Adapt, keys: tuple[str, ...]) -> None:
+        super().__init__(raw, adapt)
+        self.keys = keys
+
+    def _key(self, raw: Any) -> Hashable:
+        # The server looks for keys by their identifiers even in the JSON value: where these differ, there is none.
+        if type(raw) is not dict:
+            return object()
+        return _composed([_scalar_key(raw.get(key)) for key in self.keys])
+
+    def cel_equal(self, other: Any) -> bool | CelError:
+        """Return whether the other list has equal items for the same keys, in any order."""
+        if not is_list(other):
+            return _no_overload(other)
+        if len(self.raw) != size_of(other):
+            return False
+        mine = {self._key(item): item for item in self.raw}
+        seen: set[Hashable] = set()
+        for theirs in _iterate(other):
+            key = self._key(_raw(theirs) if isinstance(theirs, SchemaMap) else None)
+            if key not in mine:
+                return False
+            same = equal_not_null(self._adapt(mine[key]), theirs)
+            if same is not True:
+                return same
+            seen.add(key)
+        return len(seen) == len(mine)
+
+    def cel_add(self, other: Any) -> Any:
+        """Return this list with the items of the other in the places of those with the same keys, or at its end."""
+        return _merged(list(self.cel_iter()), other, self.keys)
+
+
+class _Made(CelList):
+    """What adding to a set or map list makes: a list that still is one."""
+
+    __slots__ = ("items",)
+
+    def __init__(self, items: list[Any]) -> None:
+        self.items = items
+
+    def cel_size(self) -> int:
+        return len(self.items)
+
+    def cel_get(self, index: Any) -> Any:
+        if type(index) is not int:
+            return index if isinstance(index, CelError) else CelError(f"unsupported index: {show(index)}")
+        if not 0 <= index < len(self.items):
+            return CelError(f"index out of bounds: {index}")
+        return self.items[index]
+
+    def cel_iter(self) -> Iterator[Any]:
+        return iter(self.items)
+
+    def cel_contains(self, value: Any) -> bool | CelError:
+        return contains(self.items, value)
+
+
+class MadeSet(_Made):
+    """The union of a set list with another list."""
+
+    __slots__ = ()
+    go_type = "*common.refValSetList"
+
+    def cel_equal(self, other: Any) -> bool | CelError:
+        """Return whether the other list has the same items in any order."""
+        return _sets_equal(self, other)
+
+    def cel_add(self, other: Any) -> Any:
+        """Return this list and the items of the other that it lacks."""
+        return _union(list(self.items), other)
+
+
+class MadeMapList(_Made):
+    """A map list into which another list was merged."""
+
+    __slots__ = ("keys",)
+    go_type = "*common.refValMapList"
+
+    def __init__(self, items: list[Any], keys: tuple[str, ...]) -> None:
+        super().__init__(items)
+        self.keys = keys
+
+    def cel_equal(self, other: Any) -> bool | CelError:
+        """Return whether the other list has equal items for the same keys, in any order."""
+        if not is_list(other):
+            return _no_overload(other)
+        if len(self.items) != size_of(other):
+            return False
+        mine = {_value_key(item, self.keys): item for item in self.items}
+        seen: set[Hashable] = set()
+        for theirs in _iterate(other):
+            key = _value_key(theirs, self.keys)
+            if key not in mine:
+                return False
+            same = equal_not_null(mine[key], theirs)
+            if same is not True:
+                return same
+            seen.add(key)
+        return len(seen) == len(mine)
+
+    def cel_add(self, other: Any) -> Any:
+        """Return this list with the items of the other in the places of those with the same keys, or at its end."""
+        return _merged(list(self.items), other, self.keys)
+
+
+_COMPARABLE: Final = frozenset({bool, int, float, str, bytes, UInt, Duration, Timestamp, TypeValue, type(None)})
+
+
+def _scalar_key(value: Any) -> Hashable:
+    """Return what stands for a scalar in a Go map: its type counts."""
+    kind = type(value)
+    if kind is Timestamp:
+        return kind, value.nanos, value.zone
+    return (kind, value) if kind in _COMPARABLE else (kind, show(value))
+
+
+def _set_key(item: Any) -> Hashable | CelError:
+    return CelError(_NOT_A_SCALAR) if is_list(item) or is_map(item) else _scalar_key(item)
+
+
+def _set_keys(items: Iterable[Any]) -> set[Hashable] | CelError:
+    keys: set[Hashable] = set()
+    for item in items:
+        key = _set_key(item)
+        if isinstance(key, CelError):
+            return key
+        keys.add(key)
+    return keys
+
+
+def _sets_equal(left: SetList | MadeSet, right: Any) -> bool | CelError:
+    if not is_list(right):
+        return _no_overload(right)
+    if left.cel_size() != size_of(right):
+        return False
+    mine = _set_keys(left.cel_iter())
+    if isinstance(mine, CelError):
+        return mine
+    seen: set[Hashable] = set()
+    for item in _iterate(right):
+        key = _set_key(item)
+        if isinstance(key, CelError):
+            return key
+        if key not in mine:
+            return False
+        seen.add(key)
+    return len(seen) == len(mine)
+
+
+def _union(items: list[Any], other: Any) -> MadeSet:
+    if not is_list(other):
+        raise _no_overload(other)
+    known = _set_keys(items)
+    if isinstance(known, CelError):
+        raise known
+    for item in _iterate(other):
+        key = _set_key(item)
+        if isinstance(key, CelError):
+            raise key
+        if key not in known:
+            known.add(key)
+            items.append(item)
+    return MadeSet(items)
+
+
+def _merged(items: list[Any], other: Any, keys: tuple[str, ...]) -> MadeMapList:
+    if not is_list(other):
+        raise _no_overload(other)
+    places = {_value_key(item, keys): place for place, item in enumerate(items)}
+    for item in _iterate(other):
+        place = places.get(_value_key(item, keys))
+        if place is None:
+            items.append(item)
+        else:
+            items[place] = item
+    return MadeMapList(items, keys)
+
+
+def _value_key(item: Any, keys: tuple[str, ...]) -> Hashable:
+    parts: list[Hashable] = []
+    for key in keys:
+        value = find(item, key) if is_map(item) else MISSING
+        parts.append((None,) if value is MISSING or isinstance(value, CelError) else _scalar_key(value))
+    return _composed(parts)
+
+
+def _composed(parts: Sequence[Any]) -> Hashable:
+    if len(parts) <= _MANY_KEYS:
+        return tuple(parts)
+    # More keys than that are one text in the server, in which 1 and 1.0 are the same.
+    return tuple((int, part[1]) if part[0] is float and part[1].is_integer() else part for part in parts)
