@@ -15,9 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
-from auditor.program.audit_program import AuditProgram
-from auditor.sources.encryption import make_unsealer, resource_of
-from auditor.sources.registry_key import classify, printable_key, split_key
 
 import auditor
 from auditor import tables
@@ -25,8 +22,11 @@ from auditor.crds.conversion import NEEDS_WEBHOOK
 from auditor.crds.definition import parse_definition
 from auditor.golang import jsontext
 from auditor.model import AuditedObject, Origin, Unreadable
+from auditor.program.audit_program import AuditProgram
 from auditor.program.impact import impacts_of, worst
 from auditor.selectors.grammar import parse_field_selector, parse_label_selector
+from auditor.sources.encryption import make_unsealer, resource_of
+from auditor.sources.registry_key import classify, printable_key, split_key
 from pipelines.columns import Rows, write_parquet
 from pipelines.index import IndexBuilder
 from pipelines.plan import DefinitionEntry, Plan, SourceShard, open_live, open_values
@@ -133,18 +133,17 @@ class ShardAuditor:
 
     # ---- judging one value
 
-    def judge(self, definition: CustomResourceDefinition, data: bytes) -> list[tuple[AuditedObject, bool]]:
+    def judge(self, definition: CustomResourceDefinition, data: bytes, at: str) -> list[tuple[AuditedObject, bool]]:
         """Return (audited, needs_webhook) for each version that was asked for."""
         decoded, self.decoded = self.decoded, None
-        at = self.plan.options.at
         storage = definition.storage_version
         fallback = storage.name if storage is not None else next(iter(definition.versions))
         if at == "served":
             versions = [version.name for version in definition.served_versions] or [fallback]
             return [self.at_version(definition, name, data) for name in versions]
         if at == "stored":
-            own = _own_version(definition, data)
-            return [self.at_version(definition, own or fallback, data)]
+            own = _own_version(definition, data, decoded)
+            return [self.at_version(definition, own or fallback, data, decoded)]
         if at != "storage":
             return [self.at_version(definition, at if at in definition.versions else fallback, data)]
         audited, webhook = self.at_version(definition, fallback, data, decoded)
@@ -234,9 +233,9 @@ class ShardAuditor:
         return found
 
 
-def _own_version(definition: CustomResourceDefinition, data: bytes) -> str | None:
+def _own_version(definition: CustomResourceDefinition, data: bytes, decoded: Any = None) -> str | None:
     try:
-        document = jsontext.decode(data)
+        document = jsontext.decode(data) if decoded is None else decoded
     except jsontext.GoJsonError:
         return None
     api = document.get("apiVersion") if isinstance(document, dict) else None
@@ -252,6 +251,7 @@ class _ShardWriter:
     def __init__(self, owner: ShardAuditor, source: str, number: int, *, is_export: bool) -> None:
         self.owner = owner
         self.is_export = is_export
+        self.at = owner.plan.options.at_of_exports if is_export else owner.plan.options.at
         self.cluster = owner.plan.options.cluster or None
         self.source = source
         meta = {
@@ -314,7 +314,7 @@ class _ShardWriter:
     def custom(self, row: _RowHead, definition: CustomResourceDefinition) -> None:
         """Judge a custom resource and write all its rows."""
         owner = self.owner
-        judged = owner.judge(definition, row.data)
+        judged = owner.judge(definition, row.data, self.at)
         if not owner.scope.has_object(judged[0][0]):
             self.result.out_of_scope += 1
             return

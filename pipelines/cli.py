@@ -78,7 +78,9 @@ def _scope_options(command: Any) -> Any:
 )
 @click.option("--report", required=True, metavar="DIR", help="Folder to write the report to.")
 @click.option("--force", is_flag=True, help="Replace the report that is there.")
-@click.option("--at", default="storage", show_default=True, help="stored, storage, served, or a version.")
+@click.option(
+    "--at", default="storage", show_default=True, help="stored, storage, served, or a version; exports: as they are."
+)
 @click.option("--jobs", type=click.IntRange(1), default=None, help="Worker processes  [default: one a processor]")
 @click.option(
     "--fail-on", type=click.Choice(FAIL_ON), default="invalid", show_default=True, help="When to exit with 1."
@@ -140,6 +142,7 @@ def audit(
         crds=crds,
         report=report,
         at=at,
+        at_of_exports="stored" if _is_default("at") else at,
         jobs=jobs or os.cpu_count() or 1,
         force=force,
         fail_on=fail_on,
@@ -157,6 +160,11 @@ def audit(
     if explain_program:
         click.echo("\n" + _explain(manifest, explain_program))
     sys.exit(code)
+
+
+def _is_default(option: str) -> bool:
+    source = click.get_current_context().get_parameter_source(option)
+    return source is click.core.ParameterSource.DEFAULT
 
 
 def _explain(manifest: dict[str, Any], kind: str) -> str:

@@ -35,6 +35,8 @@ class AuditOptions:
         crds: Files or folders with definitions that replace those of the dump by name.
         report: Folder to write.
         at: stored, storage, served, or the name of a version.
+        at_of_exports: The same for objects of exports. They were converted when they were read: where nobody asks for
+            something else they are judged at the version that they are in.
         jobs: Worker processes; 1 runs everything in this process.
         encryption_config: EncryptionConfiguration of the API server; empty: none.
         kms_decryptor: Command that unwraps data keys of KMS providers; empty: none.
@@ -45,6 +47,7 @@ class AuditOptions:
     crds: tuple[str, ...] = ()
     report: str = ""
     at: str = "storage"
+    at_of_exports: str = "stored"
     jobs: int = 1
     force: bool = False
     fail_on: str = "invalid"

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from auditor.sources.crd_files import definitions_in, read_crd_documents
 
 from auditor.golang import jsontext
 from auditor.model import Shard
 from auditor.sources import SourcePlan, open_source
+from auditor.sources.crd_files import definitions_in, read_crd_documents
 from auditor.sources.encryption import make_unsealer
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ def run_validate(files: tuple[str, ...], crds: tuple[str, ...], output: str) -> 
     results: list[dict[str, Any]] = []
     code = 0
     with tempfile.TemporaryDirectory(prefix="auditor-validate-") as folder:
-        plan = make_plan(AuditOptions(dumps=files, crds=crds, at="stored"), Path(folder))
+        plan = make_plan(AuditOptions(dumps=files, crds=crds), Path(folder))
         if not plan.entries:
             raise PlanError("", "no definition found", "at least one", "give --crds PATH")
         auditor = ShardAuditor(plan, folder)
@@ -53,7 +53,7 @@ def _judge(auditor: Any, name: str, data: bytes) -> dict[str, Any]:
     definition = auditor.definition(entry)
     if isinstance(definition, str):
         return out | {"status": "unreadable", "reason": definition}
-    audited, _ = auditor.judge(definition, data)[0]
+    audited, _ = auditor.judge(definition, data, "stored")[0]
     if audited.unreadable is not None:
         return out | {"status": "unreadable", "reason": audited.unreadable.reason}
     findings = [{"field": f.field, "type": f.type, "message": f.message, "check": f.check} for f in audited.findings]
