@@ -14,10 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from auditor.crds.conversion import ConversionError, convert, parse_group_version
+from auditor.crds.conversion import NEEDS_WEBHOOK, ConversionError, convert, parse_group_version
 from auditor.golang.jsontext import encode
 from auditor.model import Finding, Unreadable
-from auditor.program.audit_program import count_rules
 from auditor.program.read import ReadError, coerce
 from auditor.program.respell import as_sent
 from auditor.ratcheting import deep_equal
@@ -87,6 +86,11 @@ class TriedUpdate:
         """Whether the update does not go through."""
         return self.code >= 300
 
+    @property
+    def needs_webhook(self) -> bool:
+        """Whether it went through all checks, and only a conversion webhook can tell whether it is written."""
+        return self.message.startswith(NEEDS_WEBHOOK)
+
 
 class _Refusal(Exception):
     """An answer before anything was validated."""
@@ -113,8 +117,8 @@ class UpdateProgram:
         ratcheting: Whether the server has CRDValidationRatcheting on; always on since Kubernetes 1.33.
 
     Attributes:
-        rules: Evaluator of validation rules, called with new object, old object and their correlation. None: they are
-            left out, and counted as not evaluated.
+        rules: Evaluator of validation rules, called with new object, old object and their correlation. None: there are
+            none, or the program leaves them out.
     """
 
     def __init__(self, program: AuditProgram, *, ratcheting: bool = True) -> None:
@@ -122,14 +126,14 @@ class UpdateProgram:
         self.definition = program.definition
         self.version = program.version
         self.ratcheting = ratcheting
-        self.rules: UpdateRules | None = None
+        self.rules: UpdateRules | None = None if program.rule_program is None else program.rule_program.run_update
         self.validator = UpdateValidator(program.validator)
         self.api_version = f"{program.definition.group}/{program.version.name}"
 
     @property
     def unevaluated_rules(self) -> int:
-        """Number of validation rules that are left out."""
-        return 0 if self.rules is not None else count_rules(self.version.structural)
+        """Number of validation rules that are left out, or do not compile."""
+        return self.program.unevaluated_rules
 
     # -- the strategy alone -----------------------------------------------------------------------------------------
 
@@ -181,6 +185,24 @@ class UpdateProgram:
             return TriedUpdate(refusal.code, str(refusal))
         except (CoerceError, ReadError) as error:
             return TriedUpdate(400, str(error))
+        return self._answer(new, old, place, found)
+
+    def attempt_same(self, request: str, old: JsonObject, place: Place) -> TriedUpdate:
+        """Try to send back what was read, where decoding it would change nothing; the result is that of `attempt`.
+
+        Args:
+            request: ``put`` or ``status``, where the version has it.
+            old: The stored object as read at this version, with its resourceVersion; not changed.
+            place: What the URL names.
+        """
+        new = {**old, "metadata": {**_metadata(old)}}
+        try:
+            self._address(new, place)
+        except _Refusal as refusal:
+            return TriedUpdate(refusal.code, str(refusal))
+        return self._answer(new, old, place, self.judge(new, old, is_status=request == "status"))
+
+    def _answer(self, new: JsonObject, old: JsonObject, place: Place, found: list[Finding] | None) -> TriedUpdate:
         if found is None:
             return TriedUpdate(500, "panic: the schema is not structural")
         if found:
