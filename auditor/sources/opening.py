@@ -22,12 +22,16 @@ from auditor.sources.compression import HEAD_SIZE, Limits, compression_of, mater
 from auditor.sources.detect import ACCEPTED, database_of, form_of, intact_pages, refused_file, refused_folder
 from auditor.sources.etcd.live import write_live_table
 from auditor.sources.etcd.snapshot import Digest, EtcdFile, MetaValues
+from auditor.sources.etcd.wal import read_wal
 from auditor.sources.etcdctl import open_etcdctl
 from auditor.sources.file_view import FileView, map_file
 from auditor.sources.manifests import open_directory, open_manifests
 from auditor.sources.plan import DamageLog, SourcePlan
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from auditor.sources.etcd.wal import WalLog
     from auditor.sources.plan import Progress
 
 __all__ = ["open_source"]
@@ -218,11 +222,30 @@ class _Opening:
     def data_dir(self, path: Path, database: Path, number: int) -> SourcePlan:
         """Open an etcd data directory: its database alone."""
         plan = self.etcd(str(path), database, number, form="etcd-data-dir")
-        logs = sorted(log for log in database.parent.parent.glob("wal/*.wal") if log.is_file())
-        if logs:
-            what = f"the write-ahead log beside the database is not applied ({len(logs)} files)"
-            plan.notes += (f"{what}: the newest writes may be missing; take a snapshot instead",)
+        logs = database.parent.parent / "wal"
+        if logs.is_dir():
+            applied = MetaValues.of(EtcdFile.open(database).values(b"meta")).consistent_index or 0
+            plan.notes += tuple(_wal_notes(read_wal(logs, applied)))
+        else:
+            plan.notes += ("no write-ahead log beside the database: what it held beyond the database is missing",)
         return replace(plan, notes=tuple(note for note in plan.notes if note != _NO_DIGEST))
+
+
+def _wal_notes(log: WalLog) -> Iterator[str]:
+    """Say what the write-ahead log beside a database holds beyond it."""
+    found = log.unapplied
+    if found.entries:
+        ranges = f" and {found.ranges} ranges of keys" if found.ranges else ""
+        yield (
+            f"{found.entries} entries of the write-ahead log (index {found.first}..{found.last}) are newer than the "
+            f"database and not applied: {len(found.keys)} keys{ranges} may be newer; take a snapshot instead"
+        )
+    if found.gap:
+        yield f"the write-ahead log begins at index {found.first}: what lies between the database and it is missing"
+    if log.torn:
+        yield "the write-ahead log ends in a record that was being written"
+    for name, reason in log.faults:
+        yield f"write-ahead log {name}: {reason}"
 
 
 def _transactions(path: Path) -> tuple[int, ...]:

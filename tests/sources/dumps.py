@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import tarfile
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -22,6 +23,19 @@ def unpacked(name: str, folder: Path) -> Path:
     target = folder / source.name.removesuffix(".gz")
     target.write_bytes(gzip.decompress(source.read_bytes()))
     return target
+
+
+def extracted(name: str, folder: Path) -> Path:
+    """Unpack a .tar.gz of the reference data into a folder, by hand: not every Python that runs this has filters."""
+    with tarfile.open(shared(name)) as archive:
+        for member in archive:
+            target = folder / member.name
+            if member.isfile():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                stream = archive.extractfile(member)
+                assert stream is not None
+                target.write_bytes(stream.read())
+    return folder
 
 
 def table_rows(path: Path | str) -> list[dict[str, Any]]:

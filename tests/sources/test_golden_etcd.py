@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import base64
-import io
 import json
-import tarfile
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +14,7 @@ from auditor.sources.etcd import EtcdFile, MetaValues, snapshot_status
 from auditor.sources.etcd.mvcc import parse_key_value, parse_revision
 from auditor.sources.file_view import FileView, map_file
 from tests.shared import SHARED, shared, shared_lines
-from tests.sources.dumps import index, sha256, unpacked, values
+from tests.sources.dumps import extracted, index, sha256, unpacked, values
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -183,9 +181,7 @@ def test_lost_revisions_are_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", sorted(EXPECTED["data_dirs"]))
 def test_the_database_of_a_data_directory_is_read_alone(name: str, tmp_path: Path) -> None:
-    with tarfile.open(fileobj=io.BytesIO(shared(f"{FOLDER}/{name}").read_bytes()), mode="r:gz") as archive:
-        archive.extractall(tmp_path, filter="data")
-    (path,) = tmp_path.rglob("snap/db")
+    (path,) = extracted(f"{FOLDER}/{name}", tmp_path).rglob("snap/db")
     status = snapshot_status(path, workdir=tmp_path)
     assert {
         "consistent_index": status.consistent_index,

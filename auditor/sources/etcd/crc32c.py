@@ -11,14 +11,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    import mmap
+
     from numpy.typing import NDArray
 
-__all__ = ["Crc32c"]
+    from auditor.sources.file_view import I64
+
+__all__ = ["Crc32c", "crc32c_of_many"]
 
 _POLYNOMIAL = 0x82F63B78
 _PIECE = 512
 _MOST_PIECES = 1 << 14
 _BUFFER = _PIECE * _MOST_PIECES
+_LONG = 1 << 14
+"""Bytes from which on a span is run through alone."""
 
 
 @cache
@@ -68,10 +74,14 @@ def _shift(table: NDArray[np.uint32], register: NDArray[np.uint32]) -> NDArray[n
 
 
 class Crc32c:
-    """A running CRC-32C."""
+    """A running CRC-32C.
 
-    def __init__(self) -> None:
-        self._register = 0xFFFFFFFF
+    Args:
+        before: Checksum of what came before.
+    """
+
+    def __init__(self, before: int = 0) -> None:
+        self._register = before ^ 0xFFFFFFFF
         self._waiting: list[bytes | memoryview] = []
         self._size = 0
 
@@ -112,3 +122,38 @@ class Crc32c:
             register = _shift(_shift_table(together), register[0::2]) ^ register[1::2]
             together *= 2
         self._register = int(register[0])
+
+
+def crc32c_of_many(data: bytes | mmap.mmap, starts: I64, sizes: I64, before: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return the checksums of many spans of some bytes, taken side by side.
+
+    Args:
+        before: For each span, the checksum that it goes on from.
+    """
+    out = np.empty(len(starts), dtype=np.uint32)
+    long = sizes > _LONG
+    for index in np.flatnonzero(long).tolist():
+        running = Crc32c(int(before[index]))
+        running.update(data[int(starts[index]) : int(starts[index] + sizes[index])])
+        out[index] = running.value()
+    short = np.flatnonzero(~long)
+    # Longest first, so that at each step the spans that go on are those in front.
+    order = short[np.argsort(-sizes[short], kind="stable")]
+    raw = np.frombuffer(data, dtype=np.uint8)
+    start, pairs = starts[order], sizes[order] // 2
+    register = before[order] ^ np.uint32(0xFFFFFFFF)
+    table = _pair_table()
+    left = len(order)
+    for step in range(int(pairs[0]) if len(order) else 0):
+        while left and pairs[left - 1] <= step:
+            left -= 1
+        at = start[:left] + 2 * step
+        word = raw[at].astype(np.uint32) | (raw[at + 1].astype(np.uint32) << np.uint32(8))
+        now = register[:left]
+        register[:left] = table[(now ^ word) & 0xFFFF] ^ (now >> np.uint32(16))
+    one = np.array(_byte_table(), dtype=np.uint32)
+    odd = np.flatnonzero(sizes[order] % 2)
+    last = raw[start[odd] + sizes[order][odd] - 1].astype(np.uint32)
+    register[odd] = one[(register[odd] ^ last) & 0xFF] ^ (register[odd] >> np.uint32(8))
+    out[order] = register ^ np.uint32(0xFFFFFFFF)
+    return out

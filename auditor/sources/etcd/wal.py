@@ -1,0 +1,345 @@
+"""etcd's write-ahead log: which writes are not in the database beside it yet.
+
+A member writes each request to its log first and commits the database now and then, so a data directory that was copied
+from a running or killed member has a log that is ahead. The log is checked and counted here; it is not applied.
+
+Files are named by sequence, preallocated with zeros and cut where the next one begins. Each record carries a CRC-32C of
+all data so far; a record that breaks it ends the reading: in the last file that may be a torn write, which etcd drops
+as well, anywhere else it is damage.
+Source: etcd server/storage/wal/{decoder,encoder,wal}.go, api/etcdserverpb/raft_internal.proto.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from auditor.sources.etcd.crc32c import crc32c_of_many
+from auditor.sources.file_view import map_file
+
+if TYPE_CHECKING:
+    import mmap
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["Unapplied", "WalLog", "read_wal"]
+
+_NAME: Final = re.compile(r"([0-9a-f]{16})-([0-9a-f]{16})\.wal")
+_METADATA, _ENTRY, _STATE, _CRC, _SNAPSHOT = 1, 2, 3, 4, 5
+_SIZE_MASK: Final = (1 << 56) - 1
+_SECTOR: Final = 512
+_NAMED: Final = 1000
+_AT_ONCE: Final = 1 << 14
+"""Records whose checksums are taken together."""
+
+_V2_METHODS: Final = (b"PUT", b"SYNC", b"QGET", b"DELETE", b"POST", b"GET", b"HEAD")
+
+
+class _Malformed(Exception):
+    """Bytes are no protobuf message."""
+
+
+class _Entry(NamedTuple):
+    file: int
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unapplied:
+    """What a log holds beyond a database.
+
+    Attributes:
+        entries: Requests (and elections, and member changes) above the database's index; 0: none.
+        first: Raft index of the first of them.
+        last: Raft index of the last.
+        keys: Different keys that they put or delete, up to a limit.
+        ranges: Deletions of ranges of keys.
+        gap: The log begins above the index behind the database's: entries between them are gone.
+    """
+
+    entries: int = 0
+    first: int = 0
+    last: int = 0
+    keys: frozenset[bytes] = frozenset()
+    ranges: int = 0
+    gap: bool = False
+
+
+@dataclass(slots=True)
+class WalLog:
+    """A log as far as it could be read.
+
+    Attributes:
+        files: Names in order.
+        records: Records by type: 1 metadata, 2 entry, 3 hard state, 4 checksum, 5 snapshot.
+        last_index: Raft index of the last entry, 0 where there is none.
+        commit: Highest index that the log knows to be committed; what is acknowledged may be above it.
+        faults: (file, reason) of what could not be read.
+        torn: The last record was being written when the file was copied; etcd drops it too.
+        unapplied: What is beyond the database.
+    """
+
+    files: list[str] = field(default_factory=list)
+    records: dict[int, int] = field(default_factory=dict)
+    first_index: int = 0
+    last_index: int = 0
+    commit: int = 0
+    faults: list[tuple[str, str]] = field(default_factory=list)
+    torn: bool = False
+    unapplied: Unapplied = Unapplied()
+
+
+def _varint(data: Any, at: int, stop: int) -> tuple[int, int]:
+    number = shift = 0
+    while at < stop and shift < 70:
+        byte = data[at]
+        at += 1
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return number & 0xFFFFFFFFFFFFFFFF, at
+        shift += 7
+    raise _Malformed
+
+
+def _fields(data: Any, at: int, stop: int) -> Iterator[tuple[int, int, int]]:
+    """Yield (field, number, -1) or (field, start, stop) for each field of a message."""
+    while at < stop:
+        tag, at = _varint(data, at, stop)
+        number, wire = tag >> 3, tag & 7
+        if wire == 0:
+            value, at = _varint(data, at, stop)
+            yield number, value, -1
+            continue
+        size = {1: 8, 5: 4}.get(wire, -1)
+        if wire == 2:
+            size, at = _varint(data, at, stop)
+        if not number or size < 0 or at + size > stop:
+            raise _Malformed
+        if wire == 2:
+            yield number, at, at + size
+        at += size
+
+
+class _Record(NamedTuple):
+    kind: int
+    crc: int
+    start: int
+    stop: int
+    frame: int
+
+
+def _records(data: Any, name: str, log: WalLog, *, last: bool) -> Iterator[_Record]:
+    """Yield the records of one file, up to where they end or break."""
+    at, size = 0, len(data)
+    while at + 8 <= size:
+        header = int.from_bytes(data[at : at + 8], "little")
+        if not header:
+            return
+        length = header & _SIZE_MASK
+        padding = (header >> 56) & 7 if header >> 63 else 0
+        stop = at + 8 + length
+        if stop + padding > size:
+            if last:
+                log.torn = True
+            else:
+                log.faults.append((name, f"a record at byte {at} goes beyond the end of the file"))
+            return
+        kind = crc = 0
+        start = end = stop
+        try:
+            for number, first, second in _fields(data, at + 8, stop):
+                if number == 1 and second < 0:
+                    kind = first
+                elif number == 2 and second < 0:
+                    crc = first & 0xFFFFFFFF
+                elif number == 3 and second >= 0:
+                    start, end = first, second
+        except _Malformed:
+            _broken(data, name, log, at, stop, "no record", last=last)
+            return
+        yield _Record(kind, crc, start, end, at)
+        at = stop + padding
+
+
+def _broken(data: Any, name: str, log: WalLog, at: int, stop: int, what: str, *, last: bool) -> None:
+    """Note a record that does not hold: torn where it is in the last file and a whole sector of it is zero."""
+    begin = -(-at // _SECTOR) * _SECTOR
+    sectors = [bytes(data[here : min(here + _SECTOR, stop)]) for here in range(begin, stop, _SECTOR)]
+    head = bytes(data[at : min(begin, stop)])
+    if last and any(part and not part.strip(b"\0") for part in (head, *sectors)):
+        log.torn = True
+    else:
+        log.faults.append((name, f"{what} at byte {at}; nothing behind it was read"))
+
+
+class _Reader:
+    """Reads files one behind the other, keeping what is above the database's index."""
+
+    def __init__(self, applied: int) -> None:
+        self.applied = applied
+        self.log = WalLog()
+        self.entries: dict[int, _Entry] = {}
+        self.data: list[mmap.mmap | bytes] = []
+        self._running: int | None = None
+
+    def file(self, path: Path, *, last: bool) -> bool:
+        """Read one file; return whether the next one can be read."""
+        data = map_file(path)
+        self.data.append(data)
+        waiting: list[_Record] = []
+        name = path.name
+        for record in _records(data, name, self.log, last=last):
+            waiting.append(record)
+            if len(waiting) == _AT_ONCE:
+                if not self._take(data, name, waiting, last=last):
+                    return False
+                waiting = []
+        return self._take(data, name, waiting, last=last) and not self.log.faults
+
+    def _take(self, data: Any, name: str, records: list[_Record], *, last: bool) -> bool:
+        """Check and count some records; return whether all of them hold."""
+        if not records:
+            return True
+        # Each record's checksum goes on from the one before, so all of them can be taken side by side.
+        before = np.empty(len(records), dtype=np.uint32)
+        running = self._running
+        for index, record in enumerate(records):
+            before[index] = running or 0
+            if record.kind == _CRC and running is None:
+                before[index] = record.crc
+            running = record.crc
+        starts = np.array([record.start for record in records], dtype=np.int64)
+        sizes = np.array([record.stop - record.start for record in records], dtype=np.int64)
+        found = crc32c_of_many(data, starts, sizes, before)
+        for index, record in enumerate(records):
+            expected = int(before[index]) if record.kind == _CRC else int(found[index])
+            # a file's first record repeats the value; a running value of 0 is not compared
+            skipped = record.kind == _CRC and not expected
+            if expected != record.crc and not skipped:
+                stop = records[index + 1].frame if index + 1 < len(records) else record.stop
+                _broken(data, name, self.log, record.frame, stop, "a record with a wrong checksum", last=last)
+                return False
+            self._running = record.crc
+            self.log.records[record.kind] = self.log.records.get(record.kind, 0) + 1
+            try:
+                self._record(data, record)
+            except _Malformed:
+                self.log.faults.append((name, f"a record at byte {record.frame} is no message"))
+                return False
+        return True
+
+    def _record(self, data: Any, record: _Record) -> None:
+        log = self.log
+        if record.kind == _STATE:
+            for number, value, end in _fields(data, record.start, record.stop):
+                if number == 3 and end < 0:
+                    log.commit = max(log.commit, value)
+        elif record.kind == _ENTRY:
+            index = 0
+            for number, value, end in _fields(data, record.start, record.stop):
+                if number == 3 and end < 0:
+                    index = value
+            if not log.first_index:
+                log.first_index = index
+            log.last_index = index
+            while self.entries and next(reversed(self.entries)) >= index:
+                self.entries.popitem()  # an older index behind newer ones takes these back
+            if index > self.applied:
+                self.entries[index] = _Entry(len(self.data) - 1, record.start, record.stop)
+
+    def finish(self) -> WalLog:
+        """Say what is beyond the database."""
+        keys: set[bytes] = set()
+        ranges = 0
+        for entry in self.entries.values():
+            data = self.data[entry.file]
+            kind, start, stop = 0, 0, 0
+            for number, first, second in _fields(data, entry.start, entry.stop):
+                if number == 1 and second < 0:
+                    kind = first
+                elif number == 4 and second >= 0:
+                    start, stop = first, second
+            if kind == 0 and stop > start and len(keys) < _NAMED:
+                ranges += _touched(data, start, stop, keys)
+        if self.entries:
+            first, last = next(iter(self.entries)), next(reversed(self.entries))
+            gap = first > self.applied + 1
+            self.log.unapplied = Unapplied(len(self.entries), first, last, frozenset(keys), ranges, gap)
+        return self.log
+
+
+def _touched(data: Any, start: int, stop: int, keys: set[bytes]) -> int:
+    """Add the keys of one request; return how many ranges it deletes."""
+    try:
+        found = list(_fields(data, start, stop))
+    except _Malformed:
+        return 0
+    if any(number == 2 and end >= 0 and bytes(data[at:end]) in _V2_METHODS for number, at, end in found):
+        return 0  # a request of the old API
+    ranges = 0
+    try:
+        for number, at, end in found:
+            if end >= 0 and number in {4, 5, 6}:
+                ranges += {4: _put, 5: _delete, 6: _transaction}[number](data, at, end, keys)
+    except _Malformed:
+        return ranges
+    return ranges
+
+
+def _put(data: Any, start: int, stop: int, keys: set[bytes]) -> int:
+    for number, at, end in _fields(data, start, stop):
+        if number == 1 and end >= 0:
+            keys.add(bytes(data[at:end]))
+    return 0
+
+
+def _delete(data: Any, start: int, stop: int, keys: set[bytes]) -> int:
+    parts = {number: bytes(data[at:end]) for number, at, end in _fields(data, start, stop) if end >= 0}
+    if parts.get(2):
+        return 1
+    keys.add(parts.get(1, b""))
+    return 0
+
+
+def _transaction(data: Any, start: int, stop: int, keys: set[bytes], depth: int = 0) -> int:
+    ranges = 0
+    for number, at, end in _fields(data, start, stop):
+        if number in {2, 3} and end >= 0 and depth < 8:
+            for kind, first, second in _fields(data, at, end):
+                if second < 0:
+                    continue
+                if kind == 2:
+                    ranges += _put(data, first, second, keys)
+                elif kind == 3:
+                    ranges += _delete(data, first, second, keys)
+                elif kind == 4:
+                    ranges += _transaction(data, first, second, keys, depth + 1)
+    return ranges
+
+
+def read_wal(folder: Path, applied: int) -> WalLog:
+    """Read the log of a member.
+
+    Args:
+        folder: The folder `wal`.
+        applied: Raft index that the database stands at (`consistent_index`).
+    """
+    named = sorted((match[1], path) for path in folder.iterdir() if (match := _NAME.fullmatch(path.name)))
+    reader = _Reader(applied)
+    log = reader.log
+    log.files = [path.name for _, path in named]
+    for position, (sequence, path) in enumerate(named):
+        if position and int(sequence, 16) != int(named[position - 1][0], 16) + 1:
+            log.faults.append((path.name, "files before it are missing"))
+            break
+        try:
+            if not reader.file(path, last=position == len(named) - 1):
+                break
+        except OSError as error:
+            log.faults.append((path.name, error.strerror or str(error)))
+            break
+    return reader.finish()

@@ -1,0 +1,173 @@
+"""The write-ahead log beside a database: what it holds beyond it, and where it stops to hold."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from auditor.sources import open_source
+from auditor.sources.etcd.crc32c import Crc32c, crc32c_of_many
+from auditor.sources.etcd.wal import Unapplied, read_wal
+from auditor.sources.plan import SourcePlan
+from tests.shared import SHARED
+from tests.sources.dumps import extracted
+from tests.sources_etcd.wal_writer import WalWriter, delete, message, put, transaction
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FOLDER = "golden/etcd-files"
+EXPECTED: dict[str, Any] = (
+    json.loads((SHARED / FOLDER / "expected.json").read_bytes())["data_dirs"] if (SHARED / FOLDER).exists() else {}
+)
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED) or ["data-dir-36.tar.gz"])
+def test_the_log_of_a_killed_member_is_counted_as_etcd_does(name: str, tmp_path: Path) -> None:
+    folder = extracted(f"{FOLDER}/{name}", tmp_path)
+    expected = EXPECTED[name]["wal"]
+    log = read_wal(next(folder.rglob("wal")), EXPECTED[name]["db"]["consistent_index"])
+    newer = expected["newer_than_db_index"]
+    assert {str(kind): count for kind, count in log.records.items()} == expected["records_by_type"]
+    assert (log.last_index, log.commit) == (expected["last_index"], expected["hardstate"]["commit"])
+    assert (log.unapplied.entries, log.unapplied.first, log.unapplied.last) == (len(newer), newer[0], newer[-1])
+    assert (log.faults, log.torn, log.unapplied.gap) == ([], False, False)
+
+
+@pytest.mark.parametrize("below", ["", "member"])
+@pytest.mark.parametrize("name", sorted(EXPECTED) or ["data-dir-36.tar.gz"])
+def test_a_data_directory_says_what_is_not_applied(name: str, below: str, tmp_path: Path) -> None:
+    folder = next(extracted(f"{FOLDER}/{name}", tmp_path).rglob("member")).parent / below
+    workdir = tmp_path / "work"
+    workdir.mkdir()
+    plan = open_source(str(folder), number=0, workdir=workdir, etcd_prefix="/registry")
+    assert isinstance(plan, SourcePlan)
+    newer = EXPECTED[name]["wal"]["newer_than_db_index"]
+    (note,) = (note for note in plan.notes if "write-ahead" in note)
+    assert note.startswith(f"{len(newer)} entries of the write-ahead log (index {newer[0]}..{newer[-1]}) are newer")
+    assert plan.rows == EXPECTED[name]["db"]["keys"]
+    assert plan.format == "etcd-data-dir"
+
+
+def test_keys_are_named_once_and_ranges_counted(tmp_path: Path) -> None:
+    wal = WalWriter(tmp_path)
+    for request in (put(b"a"), b"", put(b"a"), delete(b"b"), delete(b"c", b"d"), transaction()):
+        wal.entry(request)
+    wal.entry(b"\x08\x01\x12\x03PUT\x1a\x02/x")  # a request of the old API
+    wal.entry(b"\x08", kind=1)  # a change of members
+    assert read_wal(tmp_path, 1).unapplied == Unapplied(7, 2, 8, frozenset({b"a", b"b"}), 1)
+    assert read_wal(tmp_path, 8).unapplied == Unapplied()
+
+
+def test_keys_of_nested_transactions_are_found(tmp_path: Path) -> None:
+    wal = WalWriter(tmp_path)
+    inner = message((2, message((2, message((1, b"inner"))))))
+    operations = message((2, message((1, b"outer"))))
+    wal.entry(transaction(operations, message((3, message((1, b"gone")))), message((4, inner))))
+    assert read_wal(tmp_path, 0).unapplied.keys == {b"outer", b"gone", b"inner"}
+
+
+def test_an_index_that_comes_again_takes_back_what_was_above(tmp_path: Path) -> None:
+    wal = WalWriter(tmp_path)
+    for key in (b"a", b"b", b"c", b"d"):
+        wal.entry(put(key))
+    wal.entry(put(b"B"), index=2)
+    assert read_wal(tmp_path, 0).unapplied == Unapplied(2, 1, 2, frozenset({b"a", b"B"}))
+
+
+def test_checksums_run_on_over_files(tmp_path: Path) -> None:
+    wal = WalWriter(tmp_path)
+    for _ in range(3):
+        wal.entry(put(b"a" * 3000))
+        wal.state(wal.index)
+        wal.cut()
+    wal.path.write_bytes(wal.path.read_bytes() + bytes(100_000))  # preallocated
+    log = read_wal(tmp_path, 0)
+    assert (log.unapplied.entries, log.commit, log.faults, log.torn) == (3, 3, [], False)
+
+
+def test_a_file_that_is_missing_ends_the_reading(tmp_path: Path) -> None:
+    wal = WalWriter(tmp_path)
+    wal.entry(put(b"a"))
+    wal.cut()
+    middle = wal.path
+    wal.entry(put(b"b"))
+    wal.cut()
+    middle.unlink()
+    log = read_wal(tmp_path, 0)
+    assert log.faults == [(wal.path.name, "files before it are missing")]
+    assert log.unapplied.entries == 1
+
+
+def test_a_log_that_begins_too_late_says_so(tmp_path: Path) -> None:
+    wal = WalWriter(tmp_path, sequence=5)
+    wal.entry(put(b"a"), index=100)
+    assert read_wal(tmp_path, 90).unapplied.gap
+    assert not read_wal(tmp_path, 99).unapplied.gap
+
+
+@pytest.mark.parametrize("last", [True, False])
+def test_a_byte_that_changed_is_corruption(last: bool, tmp_path: Path) -> None:
+    wal = WalWriter(tmp_path)
+    for _ in range(3):
+        wal.entry(put(b"a"))
+    path = wal.path
+    if not last:
+        wal.cut()
+    data = bytearray(path.read_bytes())
+    at = data.rindex(b"value")
+    data[at] ^= 1
+    path.write_bytes(data)
+    log = read_wal(tmp_path, 0)
+    assert [name for name, _ in log.faults] == [path.name]
+    assert "wrong checksum at byte" in log.faults[0][1]
+    assert log.unapplied.entries == 2
+
+
+def test_a_sector_of_zeros_in_the_last_record_is_a_torn_write(tmp_path: Path) -> None:
+    wal = WalWriter(tmp_path)
+    wal.entry(put(b"a"))
+    wal.entry(put(b"b" * 5000))
+    data = bytearray(wal.path.read_bytes())
+    data[1024:2048] = bytes(1024)
+    wal.path.write_bytes(data)
+    log = read_wal(tmp_path, 0)
+    assert (log.faults, log.torn, log.unapplied.entries) == ([], True, 1)
+
+
+@given(st.integers(1, 400), st.integers(0, 255), st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_any_damage_ends_in_fewer_entries_and_a_word(tmp_path_factory: Any, at: int, byte: int, cut: bool) -> None:
+    folder = tmp_path_factory.mktemp("wal")
+    wal = WalWriter(folder)
+    for number in range(8):
+        wal.entry(put(b"key %d" % number))
+    data = bytearray(wal.path.read_bytes())
+    at %= len(data)
+    data = data[:at] if cut else data[:at] + bytes([byte]) + data[at + 1 :]
+    wal.path.write_bytes(data)
+    log = read_wal(folder, 0)
+    assert log.unapplied.entries <= 8
+    # a frame length of zero is where preallocated room begins
+    clean_end = cut or not int.from_bytes(data[at - at % 8 : at - at % 8 + 8], "little") or byte == 0
+    assert log.unapplied.entries == 8 or log.faults or log.torn or clean_end
+
+
+@given(st.lists(st.tuples(st.binary(max_size=300), st.integers(0, (1 << 32) - 1)), max_size=20))
+@settings(deadline=None)
+def test_checksums_side_by_side_are_those_taken_alone(spans: list[tuple[bytes, int]]) -> None:
+    spans.append((b"long" * 5000, 5))
+    data = b"".join(part for part, _ in spans)
+    sizes = np.array([len(part) for part, _ in spans], dtype=np.int64)
+    before = np.array([start for _, start in spans], dtype=np.uint32)
+    alone = []
+    for part, start in spans:
+        running = Crc32c(start)
+        running.update(part)
+        alone.append(running.value())
+    assert crc32c_of_many(data, np.cumsum(sizes) - sizes, sizes, before).tolist() == alone
