@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from auditor.crds.catalog import CrdCatalog
+    from auditor.crds.check import CheckedDefinition, check_crd, check_crd_update
     from auditor.errors import AuditorError
     from auditor.model import AuditedObject, Finding, Unreadable
     from auditor.program.request import audit_object, check_update, try_update
@@ -23,6 +24,7 @@ __all__ = [
     "KUBERNETES_RELEASE",
     "AuditedObject",
     "AuditorError",
+    "CheckedDefinition",
     "CheckedUpdate",
     "CrdCatalog",
     "Finding",
@@ -30,6 +32,8 @@ __all__ = [
     "Unreadable",
     "__version__",
     "audit_object",
+    "check_crd",
+    "check_crd_update",
     "check_update",
     "open_index",
     "try_update",
@@ -38,12 +42,15 @@ __all__ = [
 _HOME = {
     "AuditedObject": "auditor.model",
     "AuditorError": "auditor.errors",
+    "CheckedDefinition": "auditor.crds.check",
     "CheckedUpdate": "auditor.program.update_program",
     "CrdCatalog": "auditor.crds.catalog",
     "Finding": "auditor.model",
     "TriedUpdate": "auditor.program.update_program",
     "Unreadable": "auditor.model",
     "audit_object": "auditor.program.request",
+    "check_crd": "auditor.crds.check",
+    "check_crd_update": "auditor.crds.check",
     "check_update": "auditor.program.request",
     "open_index": "auditor.selectors.query",
     "try_update": "auditor.program.request",
