@@ -155,7 +155,9 @@ def test_any_damage_ends_in_fewer_entries_and_a_word(tmp_path_factory: Any, at: 
     assert log.unapplied.entries <= 8
     # a frame length of zero is where preallocated room begins
     clean_end = cut or not int.from_bytes(data[at - at % 8 : at - at % 8 + 8], "little") or byte == 0
-    assert log.unapplied.entries == 8 or log.faults or log.torn or clean_end
+    # the type of a record is under no checksum: an entry may turn into something that does not count
+    other_type = len(log.records) != 3 or log.records[1] != 1
+    assert log.unapplied.entries == 8 or log.faults or log.torn or log.unapplied.gap or clean_end or other_type
 
 
 @given(st.lists(st.tuples(st.binary(max_size=300), st.integers(0, (1 << 32) - 1)), max_size=20))

@@ -223,6 +223,9 @@ class _Reader:
                 stop = records[index + 1].frame if index + 1 < len(records) else record.stop
                 _broken(data, name, self.log, record.frame, stop, "a record with a wrong checksum", last=last)
                 return False
+            if not _METADATA <= record.kind <= _SNAPSHOT:
+                self.log.faults.append((name, f"a record of unknown type {record.kind} at byte {record.frame}"))
+                return False
             self._running = record.crc
             self.log.records[record.kind] = self.log.records.get(record.kind, 0) + 1
             try:
@@ -248,6 +251,8 @@ class _Reader:
             log.last_index = index
             while self.entries and next(reversed(self.entries)) >= index:
                 self.entries.popitem()  # an older index behind newer ones takes these back
+            if self.entries and index > next(reversed(self.entries)) + 1:
+                self.log.faults.append((self.log.files[len(self.data) - 1], f"no entry before index {index}"))
             if index > self.applied:
                 self.entries[index] = _Entry(len(self.data) - 1, record.start, record.stop)
 
