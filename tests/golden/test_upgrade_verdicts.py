@@ -14,10 +14,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from auditor.sources.crd_files import definitions_in
 
 import auditor
 from auditor.golang import jsontext
+from auditor.sources.crd_files import definitions_in
 from tests.shared import shared, shared_lines
 
 FOLDER = "golden/upgrade"
