@@ -199,14 +199,19 @@ def build_schema(decoded: JsonObject) -> StructuralSchema:
 
 
 def _as_kept(value: Any) -> Any:
-    """Return a value as a server has it that once wrote the definition: 100.0 became 100, an integer."""
-    return decode(encode(value).encode()) if _has_float(value) else value
+    """Return a value as a server has it that once wrote the definition: 100.0 became 100, an integer.
+
+    An integer beyond 64 bits, as Python's own decoder makes them, is a float.
+    """
+    return decode(encode(value).encode()) if _changes(value) else value
 
 
-def _has_float(value: Any) -> bool:
+def _changes(value: Any) -> bool:
     if type(value) is dict:
-        return any(map(_has_float, value.values()))
-    return any(map(_has_float, value)) if type(value) is list else type(value) is float
+        return any(map(_changes, value.values()))
+    if type(value) is list:
+        return any(map(_changes, value))
+    return type(value) is float or (type(value) is int and not -(2**63) <= value < 2**63)
 
 
 def _bool_or_node(given: _OrBool | None) -> StructuralSchema | bool | None:

@@ -187,6 +187,7 @@ def test_what_only_breaks_rules_for_new_definitions_converts(props):
         (1.5, 1.5),
         (1e21, 1e21),
         (6.528798165488349e18, 6528798165488349000),
+        (2**63, 2.0**63),
         ({"a": [2.0]}, {"a": [2]}),
     ],
 )
