@@ -24,6 +24,8 @@ from auditor.validation.rules.values import Adapters
 from auditor.validation.trail import Trail, structured
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from auditor.model import JsonObject
     from auditor.ratcheting import CorrelatedObject
     from auditor.schema.structural import StructuralSchema
@@ -76,6 +78,25 @@ class RuleProgram:
             twin: The correlation of both; None: nothing is tolerated for being old.
         """
         return self._walk(new, old, twin)
+
+    def run_these(self, evaluations: Iterable[tuple[RuleNode, Any, Trail]], spent: int) -> list[Finding] | None:
+        """Run single evaluations of a create, where all others of the object are known to hold.
+
+        Args:
+            evaluations: Positions with the rules to run and nothing below, the value there (not null), and its trail.
+            spent: What the others cost at most.
+
+        Returns:
+            The findings; None: a limit is met, or may be, so that it counts which evaluations come first.
+        """
+        walk = _Walk(self._adapters)
+        walk.budget -= spent
+        try:
+            for node, value, trail in evaluations:
+                walk.rules(node, value, None, trail, (None, None))
+        except _Stop:
+            return None
+        return walk.found
 
     def _walk(self, new: JsonObject, old: JsonObject | None, twin: CorrelatedObject | None) -> list[Finding]:
         walk = _Walk(self._adapters)

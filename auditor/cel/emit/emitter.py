@@ -1,0 +1,468 @@
+"""Expressions to Python: operators, names, selections and macros; functions are in `calls`.
+
+The code evaluates from left to right as the interpreter does and raises wherever that would have an error. So it may
+say less than the interpreter (an error that logic absorbs) but never something else. Two things follow: nothing may be
+left out that could fail (`exists_one` looks at all items), and what Python lets pass but CEL does not is guarded (a
+negative index, an integer beyond 64 bits, null).
+
+Source: cel-go interpreter/interpretable.go, parser/macro.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.cel.ast import Call, Comprehension, Expr, Ident, ListLiteral, Literal, MapLiteral, Select
+from auditor.cel.emit.bounds import ZERO, Bound, constant, greater
+from auditor.cel.emit.calls import emit_call
+from auditor.cel.emit.equality import emit_equality, emit_membership
+from auditor.cel.emit.shapes import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    INT,
+    NULL,
+    STRING,
+    Form,
+    Shape,
+    list_shape,
+    optional_shape,
+    shape_of_type,
+    unified,
+)
+from auditor.cel.emit.value import Extent, NotEmittable, Value, extent_of, most_items
+from auditor.cel.macros import ACCUMULATOR
+from auditor.cel.values import UInt
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from auditor.cel.checker import CheckedExpression
+    from auditor.cel.emit.bounds import Length
+    from auditor.cel.environment import Environment
+
+__all__ = ["Emitter"]
+
+_DEEPEST: Final = 60
+"""Nested brackets in one expression; CPython allows 200, and a node may take three."""
+
+
+class Emitter:
+    """Writes the code of one expression.
+
+    Args:
+        environment: In which it was checked.
+        checked: The expression.
+        slot: Binds a value to a global and returns its name.
+        remember: Returns the name of the memo of a function of one text; equal keys share it.
+
+    Attributes:
+        values: Number of a node to its code, for all that the code evaluates.
+        counts: Number of a comprehension to how often it goes round at most.
+        most: Path to what is known of the length at its end.
+    """
+
+    def __init__(
+        self,
+        environment: Environment,
+        checked: CheckedExpression,
+        slot: Callable[[object], str],
+        remember: Callable[[object, Callable[[Any], Any]], str],
+    ) -> None:
+        self.environment = environment
+        self.types = checked.types
+        self.references = checked.references
+        self.slot = slot
+        self.remember = remember
+        self.values: dict[int, Value] = {}
+        self.counts: dict[int, Bound] = {}
+        self.most: dict[Length, Bound] = {}
+        self._scopes: list[dict[str, Value]] = [{}]
+        self._names = 0
+        self._depth = 0
+
+    def define(self, name: str, value: Value) -> None:
+        """Give a variable of the environment its code."""
+        self._scopes[0][name] = value
+
+    def emit(self, expr: Expr) -> Value:
+        """Return the code of a node.
+
+        Raises:
+            NotEmittable: There is none.
+        """
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise NotEmittable("depth")
+        value = self._emit(expr)
+        self._depth -= 1
+        self.values[expr.id] = value
+        return value
+
+    def _emit(self, expr: Expr) -> Value:
+        match expr:
+            case Literal():
+                return self.literal(expr.value)
+            case Ident():
+                return self._name(expr)
+            case Select():
+                return self._select(expr)
+            case Call():
+                return self._call(expr)
+            case ListLiteral():
+                return self._list(expr)
+            case MapLiteral():
+                return self._map(expr)
+            case Comprehension():
+                return self._comprehension(expr)
+        raise NotEmittable(type(expr).__name__)
+
+    # -- names and literals -------------------------------------------------------------------------------------------
+
+    def literal(self, value: Any) -> Value:
+        """Return the code of a constant."""
+        kind = type(value)
+        if value is None:
+            return Value("None", NULL, total=True, constant=None)
+        if kind is bool:
+            return Value(repr(value), BOOL, total=True, constant=value)
+        if kind is int:
+            shape = replace(INT, low=value, high=value)
+            return Value(repr(value) if value >= 0 else f"({value!r})", shape, total=True, constant=value)
+        if kind is float:
+            return Value(self.slot(value), DOUBLE, total=True, constant=value)
+        if kind is str:
+            return Value(repr(value), STRING, Extent(constant(len(value))), total=True, constant=value)
+        if kind is bytes:
+            return Value(repr(value), BYTES, Extent(constant(len(value))), total=True, constant=value)
+        raise NotEmittable("uint" if kind is UInt else kind.__name__)
+
+    def fresh(self, letter: str) -> str:
+        """Return a name that no other part of the code uses."""
+        self._names += 1
+        return f"{letter}{self._names}"
+
+    def _name(self, expr: Ident | Select) -> Value:
+        reference = self.references[expr.id]
+        if reference.value is not None:
+            return self.literal(reference.value)
+        if reference.is_type:
+            raise NotEmittable("a type as a value")
+        for scope in reversed(self._scopes):
+            found = scope.get(reference.name)
+            if found is not None:
+                return found
+        raise NotEmittable(f"variable {reference.name}")
+
+    def read(
+        self, code: str, shape: Shape, extent: Extent, path: Length | None = None, *, total: bool = False
+    ) -> Value:
+        """Return the code that makes of a stored value what CEL works with."""
+        if shape.nullable:
+            code, total = f"_not_null({code})", False
+        if shape.convert is not None:
+            code = (
+                f"float({code})"
+                if shape.form is Form.DOUBLE
+                else f"{self.remember(shape.convert, shape.convert)}[{code}]"
+            )
+            total = total and shape.form is Form.DOUBLE
+        if shape.form in (Form.LIST, Form.MAP) and path is not None:
+            self.most[path] = most_items(shape)
+            extent = Extent(Bound({(path,): 1.0}), extent.item)
+        return Value(code, shape.converted, extent, path, total)
+
+    # -- selection ----------------------------------------------------------------------------------------------------
+
+    def _select(self, expr: Select) -> Value:
+        if expr.id in self.references:
+            return self._name(expr)
+        operand = self.emit(expr.operand)
+        if operand.shape.form is Form.OPTIONAL:
+            found = self.optional_field(operand, expr.field)
+            return Value(f"({found.code} is not _NO)", BOOL, total=found.total) if expr.test_only else found
+        return self._presence(operand, expr.field) if expr.test_only else self._field(operand, expr.field)
+
+    def _presence(self, operand: Value, name: str) -> Value:
+        shape = operand.shape
+        if shape.form is Form.MAP:
+            return Value(f"({name!r} in {operand.code})", BOOL, total=operand.total)
+        if shape.form is not Form.OBJECT:
+            raise NotEmittable("has() of dyn")
+        field = shape.fields[name]
+        if field.shape.nullable:
+            return Value(f"({operand.code}.get({field.key!r}) is not None)", BOOL, total=operand.total)
+        return Value(f"({field.key!r} in {operand.code})", BOOL, total=operand.total)
+
+    def _field(self, operand: Value, name: str) -> Value:
+        shape = operand.shape
+        if shape.form is Form.MAP and shape.item is not None:
+            item = operand.extent.item or extent_of(shape.item)
+            path = None if operand.path is None else (*operand.path, name)
+            return self.read(f"{operand.code}[{name!r}]", shape.item, item, path)
+        if shape.form is not Form.OBJECT:
+            raise NotEmittable("field of dyn")
+        field = shape.fields[name]
+        path = None if operand.path is None else (*operand.path, field.key)
+        total = operand.total and field.always
+        return self.read(f"{operand.code}[{field.key!r}]", field.shape, extent_of(field.shape), path, total=total)
+
+    def optional_field(self, operand: Value, name: str) -> Value:
+        """Return the code of ``operand.?name``, of an object, a map, or an optional of these."""
+        inner = operand.shape.item if operand.shape.form is Form.OPTIONAL else operand.shape
+        assert inner is not None
+        if inner.form is Form.OBJECT:
+            field = inner.fields[name]
+            key, shape, read = field.key, field.shape, "_get"
+            extent = extent_of(shape)
+        elif inner.form is Form.MAP and inner.item is not None:
+            key, shape, read = name, inner.item, "_get_entry"
+            extent = operand.extent.item or extent_of(shape)
+        else:
+            raise NotEmittable("field of dyn")
+        return self._optional(operand, read, repr(key), shape, extent, total=operand.total and read == "_get")
+
+    def _optional(
+        self, operand: Value, read: str, key: str, shape: Shape, extent: Extent, *, total: bool = False
+    ) -> Value:
+        if shape.convert is not None:
+            raise NotEmittable("optional of what is to be converted")
+        is_optional = operand.shape.form is Form.OPTIONAL
+        code = f"_further({operand.code}, {read}, {key})" if is_optional else f"{read}({operand.code}, {key})"
+        return Value(code, optional_shape(shape.present), extent, total=total)
+
+    def index(self, operand: Value, index: Value, *, optional: bool) -> Value:
+        """Return the code of ``operand[index]`` or ``operand[?index]``."""
+        is_optional = operand.shape.form is Form.OPTIONAL
+        shape = operand.shape.item if is_optional else operand.shape
+        if shape is None or shape.item is None or shape.form not in (Form.LIST, Form.MAP):
+            raise NotEmittable("index of dyn")
+        if index.shape.form is not (Form.INT if shape.form is Form.LIST else Form.STRING):
+            raise NotEmittable("index that is dyn")
+        item = operand.extent.item or extent_of(shape.item)
+        if optional or is_optional:
+            read = "_get_item" if shape.form is Form.LIST else "_get_entry"
+            return self._optional(operand, read, index.code, shape.item, item)
+        if shape.form is Form.MAP or index.shape.low >= 0:
+            return self.read(f"{operand.code}[{index.code}]", shape.item, item)
+        return self.read(f"_item({operand.code}, {index.code})", shape.item, item)
+
+    # -- literals with parts ------------------------------------------------------------------------------------------
+
+    def _list(self, expr: ListLiteral) -> Value:
+        if expr.optional:
+            raise NotEmittable("optional element")
+        items = [self.emit(each) for each in expr.elements]
+        if not items:
+            kind = self.types[expr.id].parameters[0]
+            item = shape_of_type(kind) or BOOL
+            return Value("[]", list_shape(item), Extent(ZERO, extent_of(item)), total=True, constant=())
+        shape, extent = self.joined(items)
+        found = Value(
+            f"[{', '.join(each.code for each in items)}]",
+            list_shape(shape),
+            Extent(constant(len(items)), extent),
+            total=all(each.total for each in items),
+        )
+        if all(isinstance(each, Literal) for each in expr.elements):
+            found.constant = tuple(each.constant for each in items)
+        return found
+
+    def joined(self, items: list[Value]) -> tuple[Shape, Extent]:
+        """Return the shape and extent of a value that is one of several."""
+        shape: Shape | None = items[0].shape
+        extent = items[0].extent
+        for each in items[1:]:
+            assert shape is not None
+            shape = unified(shape, each.shape)
+            if shape is None:
+                raise NotEmittable("values of different shapes")
+            extent = _either(extent, each.extent)
+        assert shape is not None
+        return shape, extent
+
+    def _map(self, expr: MapLiteral) -> Value:
+        if any(each.optional for each in expr.entries):
+            raise NotEmittable("optional entry")
+        keys = [self.emit(each.key) for each in expr.entries]
+        items = [self.emit(each.value) for each in expr.entries]
+        if not items or any(each.shape.form is not Form.STRING for each in keys):
+            raise NotEmittable("map literal")
+        shape, extent = self.joined(items)
+        code = ", ".join(f"{key.code}: {item.code}" for key, item in zip(keys, items, strict=True))
+        made = Shape(Form.MAP, item=shape)
+        return Value(
+            f"{{{code}}}", made, Extent(constant(len(items)), extent), total=all(x.total for x in keys + items)
+        )
+
+    # -- operators ----------------------------------------------------------------------------------------------------
+
+    def _call(self, expr: Call) -> Value:
+        reference = self.references[expr.id]
+        name = reference.name
+        parts = expr.args if reference.is_global else expr.operands
+        if name in ("_&&_", "_||_"):
+            word = " and " if name == "_&&_" else " or "
+            tests = [self.test(each) for each in parts]
+            return Value(f"({word.join(each.code for each in tests)})", BOOL, total=all(each.total for each in tests))
+        if name == "!_":
+            operand = self.test(parts[0])
+            return Value(f"(not {operand.code})", BOOL, total=operand.total)
+        if name == "_?_:_":
+            return self._conditional(parts)
+        if name in ("_==_", "_!=_"):
+            tested = self._type_test(parts, negated=name == "_!=_")
+            if tested is not None:
+                return tested
+        args = [self.emit(each) for each in parts]
+        if name in ("_==_", "_!=_"):
+            return emit_equality(self, args[0], args[1], negated=name == "_!=_")
+        if name == "@in":
+            return emit_membership(self, args[0], args[1])
+        if name in ("_[_]", "_[?_]"):
+            return self.index(args[0], args[1], optional=name == "_[?_]")
+        if name == "_?._":
+            return self.optional_field(args[0], args[1].constant)
+        return emit_call(self, expr, name, args)
+
+    def _type_test(self, parts: tuple[Expr, ...], *, negated: bool) -> Value | None:
+        """Return the code of ``type(x) == string`` and the like, of what may be an integer or a string."""
+        for one, other in (parts, parts[::-1]):
+            reference = self.references.get(other.id)
+            if not (isinstance(one, Call) and one.function == "type" and one.target is None and len(one.args) == 1):
+                continue
+            if not isinstance(other, Ident) or reference is None or not reference.is_type:
+                continue
+            value = self.emit(one.args[0])
+            name = {"string": "str", "int": "int"}.get(reference.name)
+            if value.shape.form is not Form.INT_OR_STRING or name is None:
+                raise NotEmittable("type of a value")
+            return Value(f"(type({value.code}) {'is not' if negated else 'is'} {name})", BOOL, total=value.total)
+        return None
+
+    def test(self, expr: Expr) -> Value:
+        """Return the code of an operand of logic: it must be a bool."""
+        value = self.emit(expr)
+        if value.shape.form is not Form.BOOL:
+            raise NotEmittable("logic on dyn")
+        return value
+
+    def _conditional(self, parts: tuple[Expr, ...]) -> Value:
+        condition = self.test(parts[0])
+        branches = [self.emit(each) for each in parts[1:]]
+        yes, no = branches
+        optional = {Form.OPTIONAL: optional_shape}
+        if yes.shape.form in optional and no.shape.form in optional:
+            shape, extent = self._either_optional(yes, no)
+        else:
+            shape, extent = self.joined(branches)
+        total = condition.total and yes.total and no.total
+        return Value(f"({yes.code} if {condition.code} else {no.code})", shape, extent, total=total)
+
+    def _either_optional(self, yes: Value, no: Value) -> tuple[Shape, Extent]:
+        """One of the two may be the empty optional, whose type says nothing."""
+        if yes.code == "_NO":
+            return no.shape, no.extent
+        if no.code == "_NO":
+            return yes.shape, yes.extent
+        return self.joined([yes, no])
+
+    # -- macros -------------------------------------------------------------------------------------------------------
+
+    def _comprehension(self, expr: Comprehension) -> Value:
+        if expr.accumulator != ACCUMULATOR:
+            return self._binding(expr)
+        range_ = self.emit(expr.range)
+        self.counts[expr.id] = range_.extent.own
+        head, scope = self._head(expr, range_)
+        self._scopes.append(scope)
+        found = self._macro(expr, range_, head)
+        self._scopes.pop()
+        return found
+
+    def _binding(self, expr: Comprehension) -> Value:
+        """Write a comprehension over nothing, which only gives a name to a value."""
+        if not (isinstance(expr.range, ListLiteral) and not expr.range.elements):
+            raise NotEmittable("comprehension")
+        bound = self.emit(expr.init)
+        name = self.fresh("b")
+        self.counts[expr.id] = ZERO
+        self._scopes.append({expr.accumulator: replace(bound, code=name, total=True, path=None)})
+        found = self.emit(expr.result)
+        self._scopes.pop()
+        return replace(found, code=f"[{found.code} for {name} in ({bound.code},)][0]", path=None)
+
+    def _head(self, expr: Comprehension, range_: Value) -> tuple[str, dict[str, Value]]:
+        """Return the ``for`` of a comprehension and what its variables mean."""
+        shape = range_.shape
+        if shape.form not in (Form.LIST, Form.MAP) or shape.item is None:
+            raise NotEmittable("range that is dyn")
+        first = self.fresh("i")
+        extent = range_.extent.item or extent_of(shape.item)
+        key = Value(first, STRING, Extent(extent_of(STRING).own), total=True)
+        if expr.variable2 is None:
+            item = self.read(first, shape.item, extent, total=True) if shape.form is Form.LIST else key
+            return f"for {first} in {range_.code}", {expr.variable: item}
+        second = self.fresh("j")
+        item = self.read(second, shape.item, extent, total=True)
+        if shape.form is Form.MAP:
+            return f"for {first}, {second} in {range_.code}.items()", {expr.variable: key, expr.variable2: item}
+        index = Value(first, replace(INT, low=0, high=2**40), total=True)
+        return f"for {first}, {second} in enumerate({range_.code})", {expr.variable: index, expr.variable2: item}
+
+    def _macro(self, expr: Comprehension, range_: Value, head: str) -> Value:
+        init, step = expr.init, expr.step
+        assert isinstance(step, Call)
+        if isinstance(init, Literal) and step.function in ("_&&_", "_||_"):
+            body = self.test(step.args[1])
+            total = range_.total and body.total
+            if init.value is True:
+                return Value(f"(False not in [{body.code} {head}])", BOOL, total=total)
+            if total:
+                return Value(f"(True in [{body.code} {head}])", BOOL, total=True)
+            return Value(f"any({body.code} {head})", BOOL)
+        if isinstance(init, Literal):
+            body = self.test(step.args[0])
+            total = range_.total and body.total
+            return Value(f"([{body.code} {head}].count(True) == 1)", BOOL, total=total)
+        if isinstance(init, ListLiteral):
+            return self._collected(step, range_, head)
+        return self._entries(step, range_, head)
+
+    def _collected(self, step: Call, range_: Value, head: str) -> Value:
+        condition = None
+        if step.function == "_?_:_":
+            condition = self.test(step.args[0])
+            inner = step.args[1]
+            assert isinstance(inner, Call)
+            step = inner
+        made = step.args[1]
+        assert isinstance(made, ListLiteral)
+        item = self.emit(made.elements[0])
+        tail = "" if condition is None else f" if {condition.code}"
+        total = range_.total and item.total and (condition is None or condition.total)
+        extent = Extent(range_.extent.own, item.extent)
+        return Value(f"[{item.code} {head}{tail}]", list_shape(item.shape), extent, total=total)
+
+    def _entries(self, step: Call, range_: Value, head: str) -> Value:
+        condition = None
+        if step.function == "_?_:_":
+            condition = self.test(step.args[0])
+            inner = step.args[1]
+            assert isinstance(inner, Call)
+            step = inner
+        if len(step.args) != 3 or range_.shape.form is not Form.MAP:
+            raise NotEmittable("a map is made")
+        key, item = self.emit(step.args[1]), self.emit(step.args[2])
+        tail = "" if condition is None else f" if {condition.code}"
+        made = Shape(Form.MAP, item=item.shape)
+        extent = Extent(range_.extent.own, item.extent)
+        return Value(f"{{{key.code}: {item.code} {head}{tail}}}", made, extent)
+
+
+def _either(one: Extent, other: Extent) -> Extent:
+    item = None
+    if one.item is not None and other.item is not None:
+        item = _either(one.item, other.item)
+    return Extent(greater(one.own, other.own), item)

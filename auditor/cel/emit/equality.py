@@ -1,0 +1,79 @@
+"""Code for ``==``, ``!=`` and ``in``: Python's own where it is the same as CEL's, else what the interpreter calls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from auditor.cel.emit.shapes import BOOL, Form, is_exact
+from auditor.cel.emit.value import UNKNOWN, NotEmittable, Value
+from auditor.cel.equality import equal
+
+if TYPE_CHECKING:
+    from auditor.cel.emit.emitter import Emitter
+
+__all__ = ["emit_equality", "emit_membership"]
+
+_SAME: Final = frozenset({
+    Form.BOOL, Form.INT, Form.STRING, Form.INT_OR_STRING, Form.DURATION, Form.TIMESTAMP, Form.BYTES,
+})  # fmt: skip
+"""Forms whose values are equal in Python exactly when they are in CEL."""
+_TEXT_OR_NUMBER: Final = frozenset({Form.INT_OR_STRING, Form.INT, Form.STRING})
+
+
+def emit_equality(emitter: Emitter, left: Value, right: Value, *, negated: bool) -> Value:
+    """Return the code of ``left == right``, or of ``left != right``."""
+    word = "!=" if negated else "=="
+    one, other = left.shape, right.shape
+    total = left.total and right.total
+    if Form.NULL in (one.form, other.form):
+        # Nulls never get as far as being a value here, so that neither side is one unless it is written.
+        return Value(
+            f"(({left.code} is None) {'is not' if negated else 'is'} ({right.code} is None))", BOOL, total=total
+        )
+    if one.form is other.form and one.form in _SAME:
+        return Value(f"({left.code} {word} {right.code})", BOOL, total=total)
+    if {one.form, other.form} <= _TEXT_OR_NUMBER:
+        return Value(f"({left.code} {word} {right.code})", BOOL, total=total)
+    if one.form is Form.DOUBLE and other.form is Form.DOUBLE:
+        return Value(f"({left.code} {word} {right.code})", BOOL, total=total)
+    if one.form is other.form and one.form in (Form.LIST, Form.MAP, Form.OBJECT):
+        return _containers(left, right, word, total=total)
+    if one.form is Form.LIBRARY and other.form is Form.LIBRARY and one.name == other.name:
+        same = f"_true_or_false({emitter.slot(equal)}({left.code}, {right.code}))"
+        return Value(f"(not {same})" if negated else same, BOOL)
+    raise NotEmittable(f"equality of {one.form.name} and {other.form.name}")
+
+
+def _containers(left: Value, right: Value, word: str, *, total: bool) -> Value:
+    one, other = left.shape, right.shape
+    if is_exact(one) and is_exact(other):
+        return Value(f"({left.code} {word} {right.code})", BOOL, total=total)
+    items = one.item, other.item
+    if one.form is Form.LIST and all(item is not None and item.form in _SAME and is_exact(item) for item in items):
+        if one.list_type == "set":
+            same = f"_same_items({left.code}, {right.code})"
+            return Value(f"(not {same})" if word == "!=" else same, BOOL, total=total)
+        if not one.list_type:
+            return Value(f"({left.code} {word} {right.code})", BOOL, total=total)
+    raise NotEmittable(f"equality of {one.form.name}s")
+
+
+def emit_membership(emitter: Emitter, value: Value, container: Value) -> Value:
+    """Return the code of ``value in container``."""
+    shape = container.shape
+    total = value.total and container.total
+    if shape.form is Form.MAP:
+        if value.shape.form is not Form.STRING:
+            raise NotEmittable("key that is dyn")
+        return Value(f"({value.code} in {container.code})", BOOL, total=total)
+    if shape.form is not Form.LIST or shape.item is None:
+        raise NotEmittable("in dyn")
+    if container.constant == () and container.constant is not UNKNOWN:
+        raise NotEmittable("in an empty list")
+    item = shape.item.present
+    pair = {value.shape.form, item.form}
+    if item.convert is not None or not ((len(pair) == 1 and pair <= _SAME) or pair <= _TEXT_OR_NUMBER):
+        raise NotEmittable(f"{value.shape.form.name} in a list of {item.form.name}")
+    if container.constant is not UNKNOWN:
+        return Value(f"({value.code} in {emitter.slot(frozenset(container.constant))})", BOOL, total=total)
+    return Value(f"({value.code} in {container.code})", BOOL, total=total)

@@ -1,0 +1,129 @@
+"""A rule as generated code: the test, what it may cost, and a function of both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.cel.emit.emitter import Emitter
+from auditor.cel.emit.prices import bound_cost
+from auditor.cel.emit.shapes import Form
+from auditor.cel.emit.support import NAMES, Memo
+from auditor.cel.emit.value import NotEmittable, extent_of
+from auditor.cel.environment import PER_CALL_LIMIT
+from auditor.codegen import Module
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from auditor.cel.checker import CheckedExpression
+    from auditor.cel.emit.bounds import Bound
+    from auditor.cel.emit.shapes import Shape
+    from auditor.cel.environment import Environment
+
+__all__ = ["RuleCode", "RuleModule", "emit_rule", "prover"]
+
+_USUAL_SIZE: Final = 20_000
+"""Bytes of an object for which a bound without lengths should be good enough."""
+_USUAL_COST: Final = 20_000
+
+
+class RuleModule:
+    """A module that rules are written into; equal memos are shared by all of them."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self._memos: dict[object, str] = {}
+        module.namespace.update(NAMES)
+
+    def remember(self, key: object, work_out: Callable[[Any], Any]) -> str:
+        """Return the name of the memo of a function of one text."""
+        name = self._memos.get(key)
+        if name is None:
+            name = self._memos[key] = self.module.slot(Memo(work_out), "m")
+        return name
+
+
+@dataclass(frozen=True, slots=True)
+class RuleCode:
+    """The code of one rule.
+
+    Attributes:
+        test: An expression: True if the rule holds; anything else, or an exception, says nothing.
+        cost: A bound of what the interpreter would count, by the size of the object alone.
+        measured: A lower bound as an expression that looks at lengths too; empty where `cost` is low enough.
+    """
+
+    test: str
+    cost: Bound
+    measured: str = ""
+
+
+def emit_rule(
+    environment: Environment, checked: CheckedExpression, shape: Shape, rules: RuleModule, name: str, size: str
+) -> RuleCode:
+    """Write the code of a rule.
+
+    Args:
+        environment: In which it was checked.
+        checked: The rule.
+        shape: Of `self`.
+        rules: Takes the constants.
+        name: The variable that holds `self`.
+        size: The variable that holds the size of the object, see `Bound.at`.
+
+    Raises:
+        NotEmittable: There is no code for it.
+    """
+    emitter = Emitter(environment, checked, rules.module.slot, rules.remember)
+    emitter.define("self", emitter.read(name, shape.present, extent_of(shape), (), total=True))
+    root = checked.parsed.root
+    found = emitter.emit(root)
+    if found.shape.form is not Form.BOOL:
+        raise NotEmittable("no bool")
+    cost = bound_cost(root, emitter.values, emitter.counts, emitter.references)
+    by_size = cost.without_lengths(emitter.most.__getitem__)
+    measured = ""
+    if by_size.at(_USUAL_SIZE) > _USUAL_COST and cost.lengths:
+        lengths = {path: f"_length({', '.join([name, *map(repr, path)])})" for path in cost.lengths}
+        measured = cost.code(size, lengths)
+    return RuleCode(found.code, by_size, measured)
+
+
+def prover(
+    environment: Environment, checked: CheckedExpression, shape: Shape, title: str = "rule"
+) -> Callable[[Any, int], int]:
+    """Return a function that proves one rule.
+
+    Returns:
+        Takes `self` and the size of the object (`Bound.at`). Returns a bound of the rule's cost if the rule holds and
+        stays below the limit of one call; -1 if that is not known. It never raises.
+
+    Raises:
+        NotEmittable: There is no code for the rule.
+    """
+    module = Module(title)
+    code = emit_rule(environment, checked, shape, RuleModule(module), "o", "size")
+    bound = code.cost
+    module.namespace["_bound"] = bound.at
+
+    def write(name: str) -> str:
+        return (
+            f"def {name}(o, size):\n try:\n  cost = {code.measured or '_bound(size)'}\n"
+            f"  if cost <= {PER_CALL_LIMIT} and ({code.test}) is True:\n   return cost\n"
+            " except Exception:\n  pass\n return -1\n"
+        )
+
+    return compile_or_refuse(module, module.function(write))
+
+
+def compile_or_refuse(module: Module, name: str) -> Callable[..., Any]:
+    """Compile a function.
+
+    Raises:
+        NotEmittable: The code is beyond what Python compiles.
+    """
+    try:
+        return module.compile(name)
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        raise NotEmittable(f"Python: {error}") from None

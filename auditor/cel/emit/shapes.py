@@ -1,0 +1,208 @@
+"""What generated code knows of a value: how it stands in Python and how large it can be.
+
+The checker's types say what an expression may do with a value. A shape says what the value is when the code meets it:
+the plain JSON of a stored object, of which a date is still a text and a number with a fraction maybe an int; and the
+bounds that its schema has already been held to. Whoever knows schemas makes the shape of `self`; no schema is known
+here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.cel.types import Kind, Type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+__all__ = [
+    "BOOL",
+    "BYTES",
+    "DOUBLE",
+    "DURATION",
+    "INT",
+    "NULL",
+    "STRING",
+    "TIMESTAMP",
+    "Field",
+    "Form",
+    "Shape",
+    "is_exact",
+    "list_shape",
+    "optional_shape",
+    "shape_of_type",
+    "unified",
+]
+
+
+class Form(Enum):
+    """How a value stands in the code."""
+
+    NULL = "None"
+    BOOL = "bool"
+    INT = "int"
+    DOUBLE = "float; stored: int or float"
+    STRING = "str"
+    BYTES = "bytes; stored: text"
+    DURATION = "int, nanoseconds; stored: text"
+    TIMESTAMP = "int, nanoseconds since 1970; stored: text"
+    INT_OR_STRING = "int or str"
+    LIST = "list"
+    MAP = "dict, keys are data"
+    OBJECT = "dict, keys are fields"
+    OPTIONAL = "the value, or ABSENT"
+    LIBRARY = "value of a library's own class"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Field:
+    """A field of an object.
+
+    Attributes:
+        key: The key that it has in the data.
+        shape: What it holds.
+        always: It is there, in every object that rules are run on.
+    """
+
+    key: str
+    shape: Shape
+    always: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shape:
+    """What is known of a value.
+
+    Attributes:
+        form: How it stands in the code.
+        convert: Makes of the JSON value what CEL works with, or raises; None: they are the same. Of texts the answers
+            are remembered.
+        nullable: As an item of a list or map it may be null; as a field, null means that it is absent.
+        size: The most characters, items or entries it has; None: not known.
+        low, high: Bounds of an integer.
+        item: Of the items of a list, the values of a map, what an optional holds.
+        fields: Of an object, by identifier.
+        list_type: ``set`` or ``map``, where equality of lists is not that of sequences.
+        least: Bytes of the JSON text that the smallest such value is.
+        open: It is an object that may have keys which are no fields.
+        name: Of a library's class: the type's name.
+    """
+
+    form: Form
+    convert: Callable[[Any], Any] | None = None
+    nullable: bool = False
+    size: int | None = None
+    low: int = -(2**63)
+    high: int = 2**63 - 1
+    item: Shape | None = None
+    fields: Mapping[str, Field] = field(default_factory=dict)
+    list_type: str = ""
+    least: int = 1
+    open: bool = False
+    name: str = ""
+
+    @property
+    def present(self) -> Shape:
+        """The shape of the value where it is not null."""
+        return replace(self, nullable=False) if self.nullable else self
+
+    @property
+    def converted(self) -> Shape:
+        """The shape of the value once it is what CEL works with."""
+        return replace(self, nullable=False, convert=None) if self.convert is not None or self.nullable else self
+
+
+NULL: Final = Shape(Form.NULL)
+BOOL: Final = Shape(Form.BOOL)
+INT: Final = Shape(Form.INT)
+DOUBLE: Final = Shape(Form.DOUBLE)
+STRING: Final = Shape(Form.STRING)
+BYTES: Final = Shape(Form.BYTES)
+DURATION: Final = Shape(Form.DURATION)
+TIMESTAMP: Final = Shape(Form.TIMESTAMP)
+
+_SCALARS: Final = {
+    Kind.NULL: NULL,
+    Kind.BOOL: BOOL,
+    Kind.INT: INT,
+    Kind.DOUBLE: DOUBLE,
+    Kind.STRING: STRING,
+    Kind.BYTES: BYTES,
+    Kind.DURATION: DURATION,
+    Kind.TIMESTAMP: TIMESTAMP,
+}
+_EXACT: Final = frozenset({Form.BOOL, Form.INT, Form.STRING, Form.INT_OR_STRING})
+
+
+def list_shape(item: Shape, size: int | None = None) -> Shape:
+    """Return the shape of a list."""
+    return Shape(Form.LIST, item=item, size=size)
+
+
+def optional_shape(item: Shape) -> Shape:
+    """Return the shape of an optional."""
+    return Shape(Form.OPTIONAL, item=item)
+
+
+def shape_of_type(kind: Type) -> Shape | None:
+    """Return the shape of what a function of the libraries returns; None: code has no form for it."""
+    known = _SCALARS.get(kind.kind)
+    if known is not None:
+        return known
+    if kind.is_optional or kind.kind is Kind.LIST:
+        item = shape_of_type(kind.parameters[0])
+        if item is None:
+            return None
+        return optional_shape(item) if kind.is_optional else list_shape(item)
+    if kind.kind is Kind.MAP and kind.parameters[0].kind is Kind.STRING:
+        item = shape_of_type(kind.parameters[1])
+        return None if item is None else Shape(Form.MAP, item=item)
+    if kind.kind in (Kind.OPAQUE, Kind.OBJECT):
+        return Shape(Form.LIBRARY, name=kind.name)
+    return None
+
+
+def is_exact(shape: Shape) -> bool:
+    """Return whether Python's ``==`` of two such values is CEL's, and CEL's functions may be handed the value as is.
+
+    Not so for numbers that may be ints or floats, for what is still to be converted, for nulls, for sets and map lists,
+    and for objects with keys that CEL would compare as they are.
+    """
+    if shape.convert is not None or shape.nullable:
+        return False
+    if shape.form in _EXACT:
+        return True
+    if shape.form in (Form.LIST, Form.MAP):
+        return not shape.list_type and shape.item is not None and is_exact(shape.item)
+    return shape.form is Form.OBJECT and not shape.open and all(is_exact(each.shape) for each in shape.fields.values())
+
+
+def unified(one: Shape, other: Shape) -> Shape | None:
+    """Return the shape of a value that is of one or the other; None: code has no form for both."""
+    if one is other:
+        return one
+    if one.form is not other.form or one.convert is not other.convert or one.list_type != other.list_type:
+        return None
+    if one.form is Form.OBJECT or one.name != other.name:
+        return None
+    item = None
+    if one.item is not None or other.item is not None:
+        if one.item is None or other.item is None:
+            return None
+        item = unified(one.item, other.item)
+        if item is None:
+            return None
+    size = None if one.size is None or other.size is None else max(one.size, other.size)
+    return Shape(
+        one.form,
+        one.convert,
+        one.nullable or other.nullable,
+        size,
+        min(one.low, other.low),
+        max(one.high, other.high),
+        item,
+        list_type=one.list_type,
+        least=min(one.least, other.least),
+    )

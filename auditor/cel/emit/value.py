@@ -1,0 +1,90 @@
+"""One piece of generated code: an expression with what is known of its value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.cel.emit.bounds import ONE, SIZE, Bound, constant
+from auditor.cel.emit.shapes import Form, Shape
+
+if TYPE_CHECKING:
+    from auditor.cel.emit.bounds import Length
+
+__all__ = ["UNKNOWN", "Extent", "NotEmittable", "Value", "extent_of"]
+
+
+class NotEmittable(Exception):
+    """There is no code for an expression; the interpreter runs it.
+
+    Args:
+        reason: What it holds, for the count of such rules.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How large a value can be.
+
+    Attributes:
+        own: Characters, items or entries; 1 of what has no size.
+        item: Of the items of a list, the values of a map, what an optional holds.
+    """
+
+    own: Bound
+    item: Extent | None = None
+
+
+UNKNOWN: Final = object()
+"""The value of code that is no constant."""
+
+_PLAIN: Final = Extent(ONE)
+
+
+def extent_of(shape: Shape) -> Extent:
+    """Return the extent of a value that stands in the object: its texts and lists stand in the object's text."""
+    if shape.form in (Form.STRING, Form.BYTES, Form.INT_OR_STRING, Form.LIBRARY):
+        return Extent(SIZE if shape.size is None else constant(shape.size))
+    if shape.form in (Form.LIST, Form.MAP):
+        assert shape.item is not None
+        return Extent(most_items(shape), extent_of(shape.item))
+    if shape.form is Form.OPTIONAL and shape.item is not None:
+        return extent_of(shape.item)
+    if shape.form is Form.OBJECT:
+        return Extent(constant(len(shape.fields) + 1) if not shape.open else SIZE)
+    return _PLAIN
+
+
+def most_items(shape: Shape) -> Bound:
+    """Return how many items or entries a list or map of the object has at most."""
+    if shape.size is not None:
+        return constant(shape.size)
+    assert shape.item is not None
+    # Between brackets stand the items and their commas; before a map's values their keys.
+    least = shape.item.least + (4 if shape.form is Form.MAP else 1)
+    return SIZE.scaled(1 / least) + ONE
+
+
+@dataclass(slots=True)
+class Value:
+    """An expression.
+
+    Attributes:
+        code: Python, in brackets where it needs them.
+        shape: Of its value.
+        extent: Of its value.
+        path: The keys that lead to it from `self`, if it hangs there by names alone.
+        total: It cannot raise.
+        constant: The value, where it is known.
+    """
+
+    code: str
+    shape: Shape
+    extent: Extent = _PLAIN
+    path: Length | None = None
+    total: bool = False
+    constant: Any = UNKNOWN

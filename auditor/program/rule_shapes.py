@@ -1,0 +1,166 @@
+"""What generated rules know of a value from its schema: `auditor.validation.rules.types` as `auditor.cel.emit.Shape`.
+
+Rules run only on objects in which every value is of its declared type, nothing that is required is missing and nothing
+is too long (findings about these replace the rules), so shapes may say so. Other bounds (minimum) say nothing here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from auditor.cel.emit import Field, Form, Shape
+from auditor.cel.types import Kind
+from auditor.golang.strfmt import parse_date, parse_date_time, parse_lenient_duration
+from auditor.schema.structural import ABSENT, ListType, StructuralSchema
+from auditor.validation.rules.base64url import decode_base64url
+from auditor.validation.rules.escaping import RESERVED, unescape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from auditor.golang.times import GoTime
+    from auditor.validation.rules.types import DeclaredType
+
+__all__ = ["Shapes", "fits", "longest_default"]
+
+_SCALARS = {
+    Kind.BOOL: Form.BOOL,
+    Kind.INT: Form.INT,
+    Kind.DOUBLE: Form.DOUBLE,
+    Kind.STRING: Form.STRING,
+    Kind.BYTES: Form.BYTES,
+    Kind.DURATION: Form.DURATION,
+    Kind.TIMESTAMP: Form.TIMESTAMP,
+    Kind.DYN: Form.INT_OR_STRING,
+}
+
+
+class Shapes:
+    """Makes shapes of declared types, one per type."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[DeclaredType, Shape]] = {}
+
+    def of(self, declared: DeclaredType) -> Shape:
+        """Return the shape of a value of a declared type."""
+        known = self._known.get(id(declared))
+        if known is None:
+            known = self._known[id(declared)] = (declared, self._make(declared))
+        return known[1]
+
+    def _make(self, declared: DeclaredType) -> Shape:
+        schema = declared.schema
+        if declared.scalar is not None:
+            return _scalar(schema, _SCALARS[declared.scalar.kind])
+        if declared.fields is not None:
+            return self._object(declared)
+        assert declared.element is not None
+        item = self.of(declared.element)
+        if declared.is_map:
+            return Shape(Form.MAP, nullable=schema.nullable, size=_bound(schema.max_properties), item=item, least=2)
+        list_type = schema.list_type.value if schema.list_type in (ListType.SET, ListType.MAP) else ""
+        size = _bound(schema.max_items)
+        return Shape(Form.LIST, nullable=schema.nullable, size=size, item=item, list_type=list_type, least=2)
+
+    def _object(self, declared: DeclaredType) -> Shape:
+        schema = declared.schema
+        assert declared.fields is not None
+        fields: dict[str, Field] = {}
+        least = 2
+        for identifier, child in declared.fields.items():
+            key = unescape(identifier)
+            assert key is not None, "it was made by escape"
+            shape = self.of(child)
+            always = key in schema.required and not shape.nullable
+            fields[identifier] = Field(key, shape, always)
+            if identifier.startswith("__") and identifier[2:-2] in RESERVED:
+                fields[identifier[2:-2]] = fields[identifier]
+            if always and (child.schema.default is ABSENT or child.schema.default is None):
+                least += len(key) + 4 + shape.least
+        seen = {field.key for field in fields.values()}
+        hidden = schema.preserve_unknown_fields or schema.embedded_resource or not seen.issuperset(schema.properties)
+        hidden = hidden or "metadata" in seen or bool(schema.additional_properties)
+        return Shape(Form.OBJECT, nullable=schema.nullable, fields=fields, least=least, open=hidden)
+
+
+def _bound(most: int | None) -> int | None:
+    return None if most is None else max(most, 0)
+
+
+def _scalar(schema: StructuralSchema, form: Form) -> Shape:
+    size = _bound(schema.max_length)
+    if form is Form.STRING and size is None and schema.enum:
+        size = max((len(each) for each in schema.enum if type(each) is str), default=0)
+    least = {Form.BOOL: 4, Form.INT: 1, Form.DOUBLE: 1, Form.INT_OR_STRING: 1}.get(form, 2)
+    convert = float if form is Form.DOUBLE else _CONVERSIONS.get(schema.format) if form in _CONVERTED else None
+    return Shape(form, convert, schema.nullable, size, least=least)
+
+
+_CONVERTED = frozenset({Form.BYTES, Form.DURATION, Form.TIMESTAMP})
+
+
+def _date(text: str) -> int:
+    return _nanos(parse_date(text))
+
+
+def _date_time(text: str) -> int:
+    return _nanos(parse_date_time(text))
+
+
+def _nanos(time: GoTime) -> int:
+    return time.seconds * 1_000_000_000 + time.nanoseconds
+
+
+_CONVERSIONS: Final[dict[str, Callable[[str], Any]]] = {
+    "byte": decode_base64url,
+    "date": _date,
+    "date-time": _date_time,
+    "duration": parse_lenient_duration,
+}
+
+
+def longest_default(schema: StructuralSchema) -> int:
+    """Return the bytes of the JSON text of the longest default in a schema."""
+    longest = 0
+    if schema.default is not ABSENT and schema.default is not None:
+        longest = len(orjson.dumps(schema.default)) * 2
+    for child in (*schema.properties.values(), schema.items, schema.additional_properties):
+        if isinstance(child, StructuralSchema):
+            longest = max(longest, longest_default(child))
+    return longest
+
+
+_TYPES: Final = {
+    Form.BOOL: (bool,),
+    Form.INT: (int,),
+    Form.DOUBLE: (float, int),
+    Form.STRING: (str,),
+    Form.BYTES: (str,),
+    Form.DURATION: (str,),
+    Form.TIMESTAMP: (str,),
+    Form.INT_OR_STRING: (int, str),
+}
+
+
+def fits(shape: Shape, value: Any) -> bool:
+    """Return whether a value, and everything in it that expressions can see, is what its shape says."""
+    if value is None:
+        return shape.nullable
+    types = _TYPES.get(shape.form)
+    if types is not None:
+        return type(value) in types
+    if shape.form is Form.LIST:
+        return type(value) is list and shape.item is not None and all(fits(shape.item, each) for each in value)
+    if type(value) is not dict:
+        return False
+    if shape.form is Form.MAP:
+        return shape.item is not None and all(fits(shape.item, each) for each in value.values())
+    for known in shape.fields.values():
+        if known.key in value:
+            if not fits(known.shape, value[known.key]):
+                return False
+        elif known.always:
+            return False
+    return True

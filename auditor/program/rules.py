@@ -1,0 +1,320 @@
+"""Rules on the fast path: one generated function that proves all rules of an object, and says which it could not.
+
+The function walks the object where rules are and runs their code on the values at hand (`auditor.cel.emit`). It adds up
+bounds of their costs; while the sum stays below what one object may spend, no limit is met and nothing need be counted.
+Rules that it cannot prove it notes: where they stand, on which value. The interpreter then runs these alone.
+
+All of this holds for objects in which everything is of its declared type, nothing required is missing and nothing is
+too long. The server runs rules on no others, with one exception that `is_typed` looks for.
+
+Source: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.cel.emit import NotEmittable, RuleModule, emit_rule
+from auditor.cel.environment import PER_CALL_LIMIT
+from auditor.codegen import Module, Writer
+from auditor.program.rule_shapes import Shapes, fits, longest_default
+from auditor.validation.rules.evaluate import OBJECT_BUDGET
+
+if TYPE_CHECKING:
+    from auditor.cel.emit import RuleCode
+    from auditor.model import Finding, JsonObject
+    from auditor.schema.structural import StructuralSchema
+    from auditor.validation.rules import CompiledRule, RuleNode, RuleProgram
+    from auditor.validation.trail import Trail
+
+__all__ = ["RuleProver"]
+
+_MOST_LOOPS: Final = 6
+"""Loops inside each other in one function."""
+_MOST_NODES: Final = 60
+"""Positions that one function is for."""
+_NEVER: Final = OBJECT_BUDGET + 1
+_OTHER_FORM: Final = 5
+"""By how much a value that is not JSON (CBOR) can be shorter than the JSON text of the same."""
+
+Evaluation = tuple["RuleNode", Any, "Trail"]
+"""A position with one rule only, the value there, and where that is."""
+
+
+@dataclass(slots=True)
+class _Plan:
+    """A position with the code of its rules.
+
+    Attributes:
+        node: The position.
+        codes: Of its rules that run on a create: the number of the evaluation, and the code.
+        others: Numbers of evaluations for which there is no code.
+        number: Its place in the table of costs; -1 without rules.
+        positions: How many positions it leads to.
+        all_of, properties, extra, items: As of the node.
+    """
+
+    node: RuleNode
+    codes: list[tuple[int, RuleCode]] = field(default_factory=list)
+    others: list[int] = field(default_factory=list)
+    number: int = -1
+    positions: int = 1
+    all_of: list[_Plan] = field(default_factory=list)
+    properties: dict[str, _Plan] = field(default_factory=dict)
+    extra: _Plan | None = None
+    items: _Plan | None = None
+
+
+class RuleProver:
+    """Proves the rules of objects of one version.
+
+    Args:
+        rules: The rules.
+        schema: The version's schema.
+        title: What the generated code is called.
+
+    Attributes:
+        module: The generated functions.
+        emitted: How many rules have code.
+        reasons: Why the others have none, by rule.
+    """
+
+    def __init__(self, rules: RuleProgram, schema: StructuralSchema, title: str) -> None:
+        self.rules = rules
+        self.module = Module(title)
+        self.emitted = 0
+        self.reasons: list[tuple[CompiledRule, str]] = []
+        self._constants = RuleModule(self.module)
+        self._shapes = Shapes()
+        self._plans: list[_Plan] = []
+        self._evaluations: list[RuleNode] = []
+        self._costs: dict[int, tuple[int, ...]] = {}
+        self._more = longest_default(schema) + 2
+        self.module.namespace["_place"] = _place
+        self.root = self._plan(rules.root)
+        self._run = self.module.compile(self._function(self.root))
+
+    # -- running ------------------------------------------------------------------------------------------------------
+
+    def findings(self, obj: JsonObject, data: bytes) -> list[Finding]:
+        """Run the rules of an object as a create does; the interpreter runs what is not proven.
+
+        Args:
+            obj: The object after the read, proven valid but for its rules, or `is_typed`.
+            data: The bytes that it was read from.
+        """
+        size = len(data) + self._more
+        if data[:1] != b"{":
+            size *= _OTHER_FORM
+        step = size.bit_length()
+        costs = self._costs.get(step)
+        if costs is None:
+            costs = self._costs[step] = self._costs_at(1 << step)
+        left: list[tuple[int, Any, Trail]] = []
+        cost = self._run(obj, size, costs, left, None)
+        if cost > OBJECT_BUDGET:
+            return self.rules.run(obj)
+        if not left:
+            return []
+        evaluations = [(self._evaluations[number], value, trail) for number, value, trail in left]
+        found = self.rules.run_these(evaluations, cost)
+        return self.rules.run(obj) if found is None else found
+
+    def _costs_at(self, size: int) -> tuple[int, ...]:
+        """Return what all rules of each position cost, for objects below a size."""
+        found = []
+        for plan in self._plans:
+            costs = [code.cost.at(size) for _, code in plan.codes if not code.measured]
+            found.append(_NEVER if any(cost > PER_CALL_LIMIT for cost in costs) else sum(costs))
+        return tuple(found)
+
+    def is_typed(self, obj: JsonObject) -> bool:
+        """Say whether everything that rules see is of its declared type.
+
+        The server takes a float without fraction for an integer and some lists for texts; rules do not.
+        """
+        return self._is_typed(self.root, obj)
+
+    def _is_typed(self, plan: _Plan, value: Any) -> bool:
+        if value is None:
+            return True
+        if plan.number >= 0:
+            declared = plan.node.declared
+            return declared is None or fits(self._shapes.of(declared), value)
+        if not all(self._is_typed(each, value) for each in plan.all_of):
+            return False
+        if type(value) is dict:
+            extra = plan.extra
+            if extra is not None and not all(self._is_typed(extra, each) for each in value.values()):
+                return False
+            return all(self._is_typed(child, value.get(key)) for key, child in plan.properties.items())
+        if type(value) is list:
+            return plan.items is None or all(self._is_typed(plan.items, each) for each in value)
+        return plan.items is None and plan.extra is None and not plan.properties
+
+    # -- planning -----------------------------------------------------------------------------------------------------
+
+    def _plan(self, node: RuleNode) -> _Plan:
+        plan = _Plan(node)
+        if node.error:
+            plan.others.append(self._evaluation(node, ()))
+        for rule in node.rules:
+            self._add(plan, rule)
+        if plan.codes or plan.others:
+            plan.number = len(self._plans)
+            self._plans.append(plan)
+        plan.all_of = [self._plan(each) for each in node.all_of]
+        plan.properties = {key: self._plan(child) for key, child in node.properties.items()}
+        plan.extra = None if node.extra is None else self._plan(node.extra)
+        plan.items = None if node.items is None else self._plan(node.items)
+        below = (*plan.all_of, *plan.properties.values(), plan.extra, plan.items)
+        plan.positions += sum(child.positions for child in below if child is not None)
+        return plan
+
+    def _add(self, plan: _Plan, rule: CompiledRule) -> None:
+        node = plan.node
+        if not rule.error and (rule.program is None or (rule.uses_old_self and not rule.rule.optional_old_self)):
+            return  # empty, or about a change
+        number = self._evaluation(node, (rule,))
+        checked, environment, declared = rule.checked, rule.environment, node.declared
+        if checked is None or environment is None or declared is None:
+            plan.others.append(number)
+            return
+        try:
+            code = emit_rule(environment, checked, self._shapes.of(declared), self._constants, "v", "size")
+            compile(code.test, "rule", "eval")
+        except NotEmittable as error:
+            self.reasons.append((rule, error.reason))
+            plan.others.append(number)
+        except (SyntaxError, RecursionError, MemoryError) as error:
+            self.reasons.append((rule, type(error).__name__))
+            plan.others.append(number)
+        else:
+            self.emitted += 1
+            plan.codes.append((number, code))
+
+    def _evaluation(self, node: RuleNode, rules: tuple[CompiledRule, ...]) -> int:
+        alone = replace(node, rules=rules, all_of=(), properties={}, extra=None, items=None)
+        self._evaluations.append(alone)
+        return len(self._evaluations) - 1
+
+    # -- writing ------------------------------------------------------------------------------------------------------
+
+    def _function(self, plan: _Plan) -> str:
+        return self.module.function(lambda name: self._write(name, plan))
+
+    def _write(self, name: str, plan: _Plan) -> str:
+        w = Writer()
+        with w.block(f"def {name}(v0, size, costs, left, above):"):
+            w.line("c = 0")
+            self._position(w, plan, _Place("v0", "above"))
+            w.line("return c")
+        return w.source
+
+    def _position(self, w: Writer, plan: _Plan, place: _Place) -> None:
+        """Write the code for the rules of a value and of all below it."""
+        if plan.number >= 0:
+            self._rules(w, plan, place)
+        for each in plan.all_of:
+            self._position(w, each, place)
+        x, y = place.name, f"v{place.level + 1}"
+        for key, child in plan.properties.items():
+            w.line(f"{y} = {x}.get({key!r})")
+            with w.block(f"if {y} is not None:"):
+                self._below(w, child, place.below(f"({place.trail}, {key!r})"))
+        if plan.extra is not None:
+            k = f"k{place.level + 1}"
+            with w.block(f"for {k}, {y} in {x}.items():"), w.block(f"if {y} is not None:"):
+                self._below(w, plan.extra, place.below(f"({place.trail}, {k}, True)", loops=1))
+        if plan.items is not None:
+            self._items(w, plan.items, place, y)
+
+    def _items(self, w: Writer, plan: _Plan, place: _Place, y: str) -> None:
+        i = f"i{place.level + 1}"
+        inside = place.below(f"({place.trail}, {i})", loops=1)
+        declared = plan.node.declared
+        if self._is_apart(plan, inside) or declared is None or declared.scalar is not None:
+            head = f"for {i}, {y} in enumerate({place.name}):"
+        else:
+            head = f"for {y} in {place.name}:"
+            inside = place.below(f"({place.trail}, _place({place.name}, {y}))", loops=1)
+        with w.block(head), w.block(f"if {y} is not None:"):
+            self._below(w, plan, inside)
+
+    @staticmethod
+    def _is_apart(plan: _Plan, place: _Place) -> bool:
+        return plan.positions > _MOST_NODES or place.loops >= _MOST_LOOPS or place.level >= _DEEPEST
+
+    def _below(self, w: Writer, plan: _Plan, place: _Place) -> None:
+        if self._is_apart(plan, place):
+            w.line(f"c += {self._function(plan)}({place.name}, size, costs, left, {place.trail})")
+        else:
+            self._position(w, plan, place)
+
+    def _rules(self, w: Writer, plan: _Plan, place: _Place) -> None:
+        w.lines(f"left.append(({number}, {place.name}, {place.trail}))" for number in plan.others)
+        if not plan.codes:
+            return
+        if any(not code.measured for _, code in plan.codes):
+            w.line(f"c += costs[{plan.number}]")
+        tests, measured = [], []
+        for index, (_, code) in enumerate(plan.codes):
+            if code.measured:
+                measured.append(f"m{index}")
+                tests.append(f"(m{index} := {code.measured}) <= {PER_CALL_LIMIT}")
+            tests.append(code.test)
+        one_by_one = self.module.function(lambda name: _one_by_one(name, plan))
+        again = f"c += {one_by_one}({place.name}, size, left, {place.trail})"
+        w.line(f"v = {place.name}")
+        with w.block("try:"):
+            with w.block(f"if not ({' and '.join(tests)}):"):
+                w.line(again)
+            if measured:
+                with w.block("else:"):
+                    w.line(f"c += {' + '.join(measured)}")
+        with w.block("except Exception:"):
+            w.line(again)
+
+
+_DEEPEST: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where the code being written stands: the variable, an expression of its trail, loops and depth so far."""
+
+    name: str
+    trail: str
+    loops: int = 0
+    level: int = 0
+
+    def below(self, trail: str, loops: int = 0) -> _Place:
+        return _Place(f"v{self.level + 1}", trail, self.loops + loops, self.level + 1)
+
+
+def _one_by_one(name: str, plan: _Plan) -> str:
+    """Write the function that notes which rules of a position are not proven, and returns what measured ones cost."""
+    w = Writer()
+    with w.block(f"def {name}(v, size, left, trail):"):
+        w.line("c = 0")
+        for number, code in plan.codes:
+            with w.block("try:"):
+                if code.measured:
+                    w.line(f"m = {code.measured}")
+                    with w.block(f"if m <= {PER_CALL_LIMIT} and {code.test}:"):
+                        w.line("c += m")
+                    with w.block("else:"):
+                        w.line(f"left.append(({number}, v, trail))")
+                else:
+                    with w.block(f"if not {code.test}:"):
+                        w.line(f"left.append(({number}, v, trail))")
+            with w.block("except Exception:"):
+                w.line(f"left.append(({number}, v, trail))")
+        w.line("return c")
+    return w.source
+
+
+def _place(items: list[Any], item: Any) -> int:
+    """Return the index of an item, a list or map that stands nowhere else."""
+    return next(index for index, other in enumerate(items) if other is item)
