@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup audit test slow check bench
+.PHONY: help setup audit test slow check bench differential
 
 help: ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -32,6 +32,9 @@ audit: $(STAMP) ## Audit sample-data/ and show the result
 bench: $(STAMP) ## Measure beside the API server's own libraries
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/memory.py
+
+differential: $(STAMP) ## Hold audits against the API server's own libraries, object by object
+	$(BIN)/python -m tests.differential.run
 
 check: $(STAMP) ## Lint, types, layers
 	$(BIN)/ruff check auditor pipelines tests
