@@ -28,9 +28,12 @@ class CorrelatedObject:
         new: The value being judged.
         old: What it was before.
         schema: The structural schema of both; None: nothing below correlates.
+
+    Attributes:
+        dropped: Where the walk notes what it tolerates, and at which node; None: it does not. Children share it.
     """
 
-    __slots__ = ("_children", "_equal", "_old_items", "new", "old", "schema")
+    __slots__ = ("_children", "_equal", "_old_items", "dropped", "new", "old", "schema")
 
     def __init__(self, new: Any, old: Any, schema: StructuralSchema | None) -> None:
         self.new = new
@@ -39,6 +42,7 @@ class CorrelatedObject:
         self._children: dict[str | int, CorrelatedObject] = {}
         self._equal: bool | None = None
         self._old_items: MapListKeys | None = None
+        self.dropped: list[tuple[Any, list[Any]]] | None = None
 
     def key(self, name: str) -> CorrelatedObject | None:
         """Return the node of a field or map key, or None where it cannot be correlated."""
@@ -55,6 +59,7 @@ class CorrelatedObject:
                 return None
             below = extra
         child = self._children[name] = CorrelatedObject(new[name], old[name], below)
+        child.dropped = self.dropped
         return child
 
     def index(self, index: int) -> CorrelatedObject | None:
@@ -73,6 +78,7 @@ class CorrelatedObject:
         if match is None or schema.items is None:
             return None
         child = self._children[index] = CorrelatedObject(new[index], match, schema.items)
+        child.dropped = self.dropped
         return child
 
     def is_equal(self) -> bool:

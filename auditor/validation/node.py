@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from auditor.ratcheting import CorrelatedObject
     from auditor.validation.keywords.failure import Check, Sink
 
-__all__ = ["Node", "compile_schema", "validate_value"]
+__all__ = ["Node", "compile_schema", "tolerated_values", "validate_value"]
 
 _NONE: Final = type(None)
 _NO_SCHEMA: Final = StructuralSchema()
@@ -69,6 +69,8 @@ class Node:
         for check in checks:
             count += check(value, trail, sink, twin)
         if twin is not None and len(sink) > before and twin.is_equal():
+            if twin.dropped is not None:
+                twin.dropped.append((trail, sink[before:]))
             del sink[before:]
         return count
 
@@ -191,8 +193,26 @@ def validate_value(node: Node, value: Any, twin: CorrelatedObject | None = None,
     """
     sink: Sink = []
     node.run(value, None, sink, twin)
-    if not sink:
-        return []
+    return _findings(sink, prefix) if sink else []
+
+
+def tolerated_values(node: Node, value: Any, twin: CorrelatedObject) -> list[tuple[str, list[Finding]]]:
+    """Run a compiled schema over a value of an update; return what ratcheting drops.
+
+    Args:
+        node: The compiled schema.
+        value: The new value.
+        twin: The value beside its old one, fresh.
+    Returns:
+        Dotted paths of unchanged nodes (empty: the root), each with the findings dropped there and at no node below.
+    """
+    dropped: list[tuple[Trail, Sink]] = []
+    twin.dropped = dropped
+    node.run(value, None, [], twin)
+    return [(dotted(trail), _findings(sink, "")) for trail, sink in dropped]
+
+
+def _findings(sink: Sink, prefix: str) -> list[Finding]:
     found: list[Finding] = []
     seen: set[str] = set()
     for describe, trail, offending, parameter in sink:

@@ -1,0 +1,244 @@
+"""NoopUpdates: would an object go through if somebody sent it back as it is? Asked in every audit, answered cheaply.
+
+Most objects need no answer of their own: an object whose create has no finding passes the no-op update, but for the
+reasons that `is_needed` lists; a test holds that against everything at hand. The rest is tried (`UpdateProgram`), and
+each create finding gets its verdict:
+
+- ``blocks-every-update``: the no-op update reports it too.
+- ``tolerated-globally``: a duplicate in a list type; the server leaves these alone until the last of them is mended.
+- ``tolerated-while-unchanged``: the no-op update passes over it. The guard path is the nearest unchanged node that owns
+  it: whoever changes anything there meets the finding again.
+
+Source: apiextensions-apiserver pkg/apiserver/validation/ratcheting.go, schema/cel/validation.go (KEP-4008).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.program.field_path import locate
+from auditor.program.respell import has_respelled, may_be_respelled
+from auditor.program.update_program import Place, TriedUpdate, UpdateProgram
+from auditor.ratcheting import CorrelatedObject
+from auditor.schema.structural import ABSENT, StructuralSchema
+from auditor.validation.node import tolerated_values
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from auditor.model import AuditedObject, Finding, JsonObject
+    from auditor.program.audit_program import AuditProgram
+
+__all__ = ["BLOCKS", "TOLERATED", "TOLERATED_GLOBALLY", "NoopUpdates", "NoopVerdict"]
+
+BLOCKS: Final = "blocks-every-update"
+TOLERATED: Final = "tolerated-while-unchanged"
+TOLERATED_GLOBALLY: Final = "tolerated-globally"
+
+_OLD_SELF: Final = re.compile(r"\boldSelf\b")
+
+
+@dataclass(frozen=True, slots=True)
+class NoopVerdict:
+    """What came of the no-op updates of one object.
+
+    Attributes:
+        put: Of sending it back.
+        label: Of a patch that adds a label.
+        status: Of sending it back to /status; None: there is no such subresource.
+        end_delete: Of a patch that removes all finalizers; None: it is not being deleted, or has none.
+        verdicts: (verdict, guard path or None) of each create finding, in their order.
+        impacts: Those of `auditor.model.IMPACTS` that follow.
+    """
+
+    put: TriedUpdate
+    label: TriedUpdate
+    status: TriedUpdate | None
+    end_delete: TriedUpdate | None
+    verdicts: tuple[tuple[str, str | None], ...]
+    impacts: tuple[str, ...]
+
+    def requests(self) -> Iterator[tuple[str, TriedUpdate]]:
+        """Yield the requests that were tried and have rows of their own, with what came of them."""
+        yield "put", self.put
+        yield "label", self.label
+        if self.status is not None:
+            yield "status", self.status
+
+
+class NoopUpdates:
+    """The no-op updates of objects at one version.
+
+    Args:
+        program: The program that read and judged the objects.
+        ratcheting: Whether the server has CRDValidationRatcheting on.
+        is_export: The objects come from an export, where a uid may have been left out by whoever made it.
+    """
+
+    def __init__(self, program: AuditProgram, *, ratcheting: bool = True, is_export: bool = False) -> None:
+        self.update = UpdateProgram(program, ratcheting=ratcheting)
+        self.definition = program.definition
+        self.version = program.version
+        self.is_export = is_export
+        nodes = list(_nodes(self.version.structural))
+        defaults = [node.default for node in nodes if node.default is not ABSENT]
+        self._always = (
+            any(_OLD_SELF.search(rule.rule) for node in nodes for rule in node.rules)
+            or (self.version.schema is not None and self.version.structural is None)
+            or self._may_be_unwritable()
+        )
+        self._defaults = bool(defaults)
+        self._respelled_default = any(has_respelled(default) for default in defaults)
+
+    def _may_be_unwritable(self) -> bool:
+        """Tell whether an object may be fine at this version and yet not be encoded for storage."""
+        storage = self.definition.storage_version
+        if storage is None or storage.name == self.version.name or self.definition.conversion == "Webhook":
+            return False
+        return any(node.embedded_resource for node in _nodes(storage.structural))
+
+    def is_needed(self, audited: AuditedObject, data: bytes, place: Place) -> bool:
+        """Tell whether an object's no-op updates must be tried; False: all of them pass.
+
+        Args:
+            audited: The object, readable, as audited at this version.
+            data: Its stored bytes.
+            place: Namespace and name of its key.
+        """
+        if audited.findings or self._always:
+            return True
+        obj = audited.object or {}
+        metadata = obj.get("metadata")
+        if type(metadata) is not dict or metadata.get("name") != place.name:
+            return True
+        if metadata.get("namespace", "") != place.namespace:
+            return True
+        if not metadata.get("uid") and not self.is_export:
+            return True
+        if self._defaults and audited.stored_version != self.version.name:
+            return True
+        if data[:1] == b"\xd9" or may_be_respelled(data) or (self._respelled_default and audited.defaulted):
+            return has_respelled(obj)
+        return False
+
+    def judge(self, audited: AuditedObject, place: Place, revision: int) -> NoopVerdict:
+        """Try the no-op updates of a readable object."""
+        obj = audited.object
+        assert obj is not None
+        metadata = {**(obj.get("metadata") or {}), "resourceVersion": str(revision)}
+        if self.is_export:
+            metadata.setdefault("uid", "left out")
+        old = {**obj, "metadata": metadata}
+        put = self._unchanged("put", old, place, revision, audited)
+        label = self._label(old, place, put)
+        status = self._unchanged("status", old, place, revision, audited) if self.version.has_status else None
+        end_delete = None
+        if metadata.get("deletionTimestamp") and metadata.get("finalizers"):
+            end_delete = self.update.attempt("remove-finalizer", old, place, revision)
+        verdicts = tuple(self._verdicts(audited.findings, put, old)) if audited.findings else ()
+        return NoopVerdict(put, label, status, end_delete, verdicts, _impacts(put, label, status, end_delete, verdicts))
+
+    def _unchanged(
+        self, request: str, old: JsonObject, place: Place, revision: int, audited: AuditedObject
+    ) -> TriedUpdate:
+        """Try an update that sends back what was read."""
+        if self._is_same_when_sent(audited):
+            return self.update.attempt_same(request, old, place)
+        return self.update.attempt(request, old, place, revision)
+
+    def _is_same_when_sent(self, audited: AuditedObject) -> bool:
+        """Tell whether decoding what was shown gives what was read, so that both can share their values."""
+        if audited.stored_version != self.version.name:
+            return False
+        obj = audited.object or {}
+        return obj.get("kind") == self.definition.kind and not has_respelled(obj)
+
+    def _label(self, old: JsonObject, place: Place, put: TriedUpdate) -> TriedUpdate:
+        """Return the answer to the patch of a label: that to the unchanged PUT, unless there is nothing to patch."""
+        if not old["metadata"].get("uid"):
+            return TriedUpdate(404, f'{self.definition.resource} "{place.name}" not found')
+        return put
+
+    def _verdicts(
+        self, findings: tuple[Finding, ...], put: TriedUpdate, old: JsonObject
+    ) -> Iterator[tuple[str, str | None]]:
+        reported = {finding.message for finding in put.findings}
+        guards: dict[str, str] | None = None
+        for finding in findings:
+            if finding.message in reported:
+                yield BLOCKS, None
+            elif finding.check == "list-type":
+                yield TOLERATED_GLOBALLY, None
+            elif finding.check == "schema":
+                if guards is None:
+                    guards = self._guards(old)
+                yield TOLERATED, guards.get(finding.message)
+            elif finding.check == "rule":
+                yield TOLERATED, self._guard_of_rule(finding, old)
+            else:
+                yield TOLERATED, None
+
+    def _guards(self, old: JsonObject) -> dict[str, str]:
+        """Return the guard path of each schema finding that ratcheting drops, by its message."""
+        twin = CorrelatedObject(old, old, self.version.structural)
+        dropped = tolerated_values(self.update.validator.create.root, old, twin)
+        return {finding.message: guard for guard, findings in dropped for finding in findings}
+
+    def _guard_of_rule(self, finding: Finding, old: JsonObject) -> str | None:
+        """Return the nearest unchanged node at or above the one that owns a rule."""
+        twin = CorrelatedObject(old, old, self.version.structural)
+        guard: str | None = None
+        path = ""
+        for step in locate(old, finding.field)[0]:
+            below = twin.key(step) if isinstance(step, str) else twin.index(step)
+            if below is None or below.schema is None:
+                break
+            twin = below
+            path = f"{path}[{step}]" if isinstance(step, int) else f"{path}.{step}".removeprefix(".")
+            if twin.is_equal():
+                guard = path
+            if finding.rule is not None and any(rule.rule == finding.rule for rule in below.schema.rules):
+                break
+        return guard
+
+
+def _impacts(
+    put: TriedUpdate,
+    label: TriedUpdate,
+    status: TriedUpdate | None,
+    end_delete: TriedUpdate | None,
+    verdicts: tuple[tuple[str, str | None], ...],
+) -> tuple[str, ...]:
+    """Return what the answers mean for whoever writes the object."""
+    found: list[str] = []
+    if _is_refused(end_delete):
+        found.append("blocks-delete")
+    refused = {name for name, tried in (("put", put), ("label", label), ("status", status)) if _is_refused(tried)}
+    if refused >= {"put", "label"}:
+        found.append(BLOCKS)
+    elif "put" in refused:
+        found.append("blocks-spec")
+    elif "label" in refused:
+        found.append("blocks-metadata")
+    if "status" in refused and BLOCKS not in found:
+        found.append("blocks-status")
+    if any(verdict != BLOCKS for verdict, _ in verdicts):
+        found.append(TOLERATED)
+    return tuple(found)
+
+
+def _is_refused(tried: TriedUpdate | None) -> bool:
+    return tried is not None and tried.is_refused and not tried.needs_webhook
+
+
+def _nodes(schema: StructuralSchema | None) -> Iterator[StructuralSchema]:
+    """Yield a schema and everything in it that has a place in objects."""
+    stack: list[Any] = [schema]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, StructuralSchema):
+            yield one
+            stack += [*one.properties.values(), one.items, one.additional_properties]
+            stack += [*one.all_of, *one.any_of, *one.one_of, one.not_]
