@@ -1,7 +1,7 @@
 """Where the field of a finding stands in an object: its text, walked along the object that it was said of.
 
-Fields are printed in two ways (``spec.m.k.x[3]`` and ``spec.m[k.x][3]``) and keys may hold dots, so that only the object
-tells them apart.
+Fields are printed in two ways (``spec.m.k.x[3]`` and ``spec.m[k.x][3]``) and keys may hold dots, so that only the
+object tells them apart.
 """
 
 from __future__ import annotations
