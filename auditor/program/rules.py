@@ -23,8 +23,8 @@ from auditor.validation.rules.evaluate import OBJECT_BUDGET
 
 if TYPE_CHECKING:
     from auditor.cel.emit import RuleCode
+    from auditor.crds.definition import CrdVersion, CustomResourceDefinition
     from auditor.model import Finding, JsonObject
-    from auditor.schema.structural import StructuralSchema
     from auditor.validation.rules import CompiledRule, RuleNode, RuleProgram
     from auditor.validation.trail import Trail
 
@@ -71,8 +71,8 @@ class RuleProver:
 
     Args:
         rules: The rules.
-        schema: The version's schema.
-        title: What the generated code is called.
+        definition: Whose objects they are.
+        version: At which these are judged.
 
     Attributes:
         module: The generated functions.
@@ -80,9 +80,9 @@ class RuleProver:
         reasons: Why the others have none, by rule.
     """
 
-    def __init__(self, rules: RuleProgram, schema: StructuralSchema, title: str) -> None:
+    def __init__(self, rules: RuleProgram, definition: CustomResourceDefinition, version: CrdVersion) -> None:
         self.rules = rules
-        self.module = Module(title)
+        self.module = Module(f"{definition.kind}.{version.name}.{definition.group} rules")
         self.emitted = 0
         self.reasons: list[tuple[CompiledRule, str]] = []
         self._constants = RuleModule(self.module)
@@ -90,19 +90,24 @@ class RuleProver:
         self._plans: list[_Plan] = []
         self._evaluations: list[RuleNode] = []
         self._costs: dict[int, tuple[int, ...]] = {}
-        self._more = longest_default(schema) + 2
+        # An object that is stored at another version has had the defaults of that one.
+        schemas = [each.structural for each in definition.versions.values() if each.structural is not None]
+        self._more = max(map(longest_default, schemas), default=0) + 2
         self.module.namespace["_place"] = _place
         self.root = self._plan(rules.root)
         self._run = self.module.compile(self._function(self.root))
 
     # -- running ------------------------------------------------------------------------------------------------------
 
-    def findings(self, obj: JsonObject, data: bytes) -> list[Finding]:
+    def findings(self, obj: JsonObject, data: bytes) -> list[Finding] | None:
         """Run the rules of an object as a create does; the interpreter runs what is not proven.
 
         Args:
             obj: The object after the read, proven valid but for its rules, or `is_typed`.
             data: The bytes that it was read from.
+
+        Returns:
+            The findings; None: all rules are proven.
         """
         size = len(data) + self._more
         if data[:1] != b"{":
@@ -116,7 +121,7 @@ class RuleProver:
         if cost > OBJECT_BUDGET:
             return self.rules.run(obj)
         if not left:
-            return []
+            return None
         evaluations = [(self._evaluations[number], value, trail) for number, value, trail in left]
         found = self.rules.run_these(evaluations, cost)
         return self.rules.run(obj) if found is None else found
