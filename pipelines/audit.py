@@ -27,6 +27,7 @@ from auditor.program.impact import impacts_of, worst
 from auditor.selectors.grammar import parse_field_selector, parse_label_selector
 from auditor.sources.encryption import make_unsealer, resource_of
 from auditor.sources.registry_key import classify, printable_key, split_key
+from auditor.validation.rules import broken_rules
 from pipelines.columns import Rows, write_parquet
 from pipelines.index import IndexBuilder
 from pipelines.plan import DefinitionEntry, Plan, SourceShard, open_live, open_values
@@ -294,6 +295,9 @@ class _ShardWriter:
                 self.simple(row, "unreadable", opened.reason)
                 return
             row.data = opened.data
+        if status == "definition":
+            self.defined(row)
+            return
         if entry is None or status != "custom":
             self.simple(row, status, reason)
             return
@@ -310,6 +314,19 @@ class _ShardWriter:
         """Write the row of a key that is not judged."""
         impacts = ("breaks-list",) if status == "unreadable" else ()
         self.object_row(row, AuditedObject(), status, reason, impacts, None if impacts else "none", deleting=None)
+
+    def defined(self, row: _RowHead) -> None:
+        """Write the row of a definition: rules of it that do not compile are findings, for they break its objects."""
+        try:
+            found = broken_rules(parse_definition(jsontext.decode(row.data)))
+        except (auditor.AuditorError, jsontext.GoJsonError):
+            found = []
+        audited = AuditedObject(findings=tuple(found))
+        self.object_row(row, audited, "definition", None, (), "none", deleting=None)
+        kind = (row.group or "", row.kind or row.plural or "")
+        for finding in found:
+            self.finding_row(row, audited, finding, None)
+            self.result.findings[(kind, finding.check, _plain_path(finding.field), finding.type)] += 1
 
     def custom(self, row: _RowHead, definition: CustomResourceDefinition) -> None:
         """Judge a custom resource and write all its rows."""

@@ -9,50 +9,73 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import ceil
+from time import monotonic
 from typing import Any
 
 from auditor.cel.equality import find, size_of
-from auditor.cel.errors import CelError
+from auditor.cel.errors import CelError, CostLimitExceeded, GaveUp
 from auditor.cel.values import CelMap, Optional_, is_list
 
 __all__ = ["LIST", "MAP", "STRUCT", "Tracker", "call_cost", "size"]
 
 LIST, MAP, STRUCT = 10, 30, 40
 """Of making a list, a map, a message whose parts are not all constant."""
+_BETWEEN_LOOKS = 1_000
+"""Cost between two looks at the clock."""
 _TEXT = 0.1
 _REGEX = 0.25
 
 
 class Tracker:
-    """Counts the cost of one evaluation and ends it beyond a limit."""
+    """Counts the cost of one evaluation and ends it beyond a limit.
 
-    __slots__ = ("cost", "limit")
+    Args:
+        limit: The limit.
+        deadline: Moment (of `time.monotonic`) at which the evaluation is given up; looked at now and then.
+    """
 
-    def __init__(self, limit: int) -> None:
+    __slots__ = ("_checkpoint", "_deadline", "_limit", "cost")
+
+    def __init__(self, limit: int, deadline: float | None = None) -> None:
         self.cost = 0
-        self.limit = limit
+        self._limit = limit
+        self._deadline = deadline
+        self._checkpoint = limit if deadline is None else min(limit, _BETWEEN_LOOKS)
 
     def charge(self, cost: int) -> None:
         """Add the cost of a step that has been done.
 
         Raises:
-            Cancelled: The limit is passed.
+            Cancelled: The limit is passed, or the deadline.
         """
         self.cost += cost
-        if self.cost > self.limit:
+        if self.cost > self._checkpoint:
+            self._look()
+
+    def would_end(self, cost: int) -> bool:
+        """Return whether a step of that cost would be the last, so that its result is of no use."""
+        return self.cost + cost > self._limit
+
+    def _look(self) -> None:
+        if self.cost > self._limit:
             raise Cancelled
+        assert self._deadline is not None
+        if monotonic() > self._deadline:
+            raise Cancelled(failure=GaveUp("evaluation took too long"))
+        self._checkpoint = min(self._limit, self.cost + _BETWEEN_LOOKS)
 
 
 class Cancelled(Exception):
     """The evaluation ends here, for its cost; not a `CelError`, so that nothing absorbs it.
 
     Args:
-        text: What went wrong while a call was priced (the server panics); empty where the limit is passed.
+        failure: What the evaluation comes to, e.g. what went wrong while a call was priced (the server panics); None
+            where the limit is passed.
     """
 
-    def __init__(self, text: str = "") -> None:
-        super().__init__(text)
-        self.text = text
+    def __init__(self, failure: CelError | None = None) -> None:
+        super().__init__(failure)
+        self.failure = CostLimitExceeded() if failure is None else failure
 
 
 def size(value: Any) -> int:
@@ -185,7 +208,7 @@ def call_cost(
         try:
             return own(args, result)
         except CelError as error:
-            raise Cancelled(error.text) from None
+            raise Cancelled(error) from None
     price = _BY_NAME.get(function) or _BY_OVERLOAD.get(overload)
     if price is None:
         return 1

@@ -73,12 +73,14 @@ class Implementation:
         unguarded: The same without a look at the types of the values.
         in_order: See `Overload`.
         cost: The rule of the overload, see `Overload`.
+        is_priced_first: See `Overload`.
     """
 
     call: Callable[..., Any]
     unguarded: Callable[..., Any]
     in_order: bool
     cost: Callable[[Sequence[Any], Any], int] | None = None
+    is_priced_first: bool = False
 
 
 def choose(declaration: Declaration, overload_id: str, count: int) -> Implementation:
@@ -91,9 +93,10 @@ def choose(declaration: Declaration, overload_id: str, count: int) -> Implementa
     """
     settled = next((each for each, _ in declaration.overloads if each.id == overload_id), None)
     cost = None if settled is None else settled.cost
+    first = settled is not None and settled.is_priced_first
     if declaration.singleton:
         call = declaration.overloads[0][0].call
-        return Implementation(_for_operands(declaration, call), call, count > 2, cost)
+        return Implementation(_for_operands(declaration, call), call, count > 2, cost, first)
     if settled is None and len(declaration.overloads) == 1:
         settled = declaration.overloads[0][0]
     if settled is None:
@@ -101,7 +104,7 @@ def choose(declaration: Declaration, overload_id: str, count: int) -> Implementa
         return Implementation(by_values, by_values, in_order=True)
     in_order = count > 2 or settled.in_order
     guarded = _guarded(declaration.name, settled) if declaration.guarded else settled.call
-    return Implementation(guarded, settled.call, in_order, cost)
+    return Implementation(guarded, settled.call, in_order, cost, first)
 
 
 def _no_overload(name: str, values: Sequence[Any]) -> CelError:

@@ -13,7 +13,7 @@ from auditor.cel.checker import CheckedExpression, check
 from auditor.cel.cost import Cancelled, Tracker
 from auditor.cel.declarations import CROSS_TYPE_COMPARISONS, STANDARD
 from auditor.cel.dispatch import Declaration, declare
-from auditor.cel.errors import CelError, CompileError, CostLimitExceeded, Issue
+from auditor.cel.errors import CelError, CompileError, GaveUp, Issue
 from auditor.cel.messages import MESSAGES
 from auditor.cel.parser import parse
 from auditor.cel.reference import Node, plan
@@ -201,21 +201,27 @@ class Program:
         self.checked = checked
         self._root = root
 
-    def evaluate(self, variables: Mapping[str, Any], cost_limit: int = PER_CALL_LIMIT) -> tuple[Any, int]:
+    def evaluate(
+        self, variables: Mapping[str, Any], cost_limit: int = PER_CALL_LIMIT, deadline: float | None = None
+    ) -> tuple[Any, int]:
         """Evaluate the expression.
 
         Args:
             variables: Values by name, see `auditor.cel.values`; a `CelError` is an error wherever it is used.
             cost_limit: Evaluation ends when it has cost more.
+            deadline: Moment (of `time.monotonic`) at which it is given up.
 
         Returns:
-            The value, or a `CelError` (a `CostLimitExceeded` beyond the limit), and what it cost.
+            The value, or a `CelError` (a `CostLimitExceeded` beyond the limit, a `GaveUp` beyond the deadline or where
+            memory ends), and what it cost.
         """
-        tracker = Tracker(cost_limit)
+        tracker = Tracker(cost_limit, deadline)
         try:
             value = self._root.run(Scope(variables, tracker))
         except Cancelled as end:
-            return CelError(end.text) if end.text else CostLimitExceeded(), tracker.cost
+            return end.failure, tracker.cost
+        except MemoryError:
+            return GaveUp("evaluation took too much memory"), tracker.cost
         except RecursionError:
             return CelError("internal error: recursion too deep"), tracker.cost
         return value, tracker.cost

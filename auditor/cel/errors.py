@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["COST_LIMIT_EXCEEDED", "CelError", "CompileError", "CostLimitExceeded", "Issue"]
+__all__ = ["COST_LIMIT_EXCEEDED", "CelError", "CompileError", "CostLimitExceeded", "GaveUp", "Issue"]
 
 COST_LIMIT_EXCEEDED = "operation cancelled: actual cost limit exceeded"
 
@@ -42,6 +42,12 @@ class CostLimitExceeded(CelError):
 
     def __init__(self) -> None:
         super().__init__(COST_LIMIT_EXCEEDED)
+
+
+class GaveUp(CelError):
+    """The evaluation took too long or too much memory for us, where the server might have had a result."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ class Overload:
     call: Callable[..., Any]
     cost: Callable[[Sequence[Any], Any], int] | None = None
     in_order: bool = False
+    is_priced_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)

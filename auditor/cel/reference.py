@@ -225,7 +225,7 @@ def _same_number(item: Any) -> list[tuple[type, Any]]:
 class Invoke:
     """A call of a function or operator."""
 
-    __slots__ = ("args", "implementation", "in_order", "name", "overload", "own_cost")
+    __slots__ = ("args", "implementation", "in_order", "is_priced_first", "name", "overload", "own_cost")
 
     def __init__(self, name: str, overload: str, args: Sequence[Node], implementation: Implementation) -> None:
         self.name = name
@@ -234,6 +234,7 @@ class Invoke:
         self.implementation = implementation
         self.in_order = implementation.in_order
         self.own_cost = implementation.cost
+        self.is_priced_first = implementation.is_priced_first
 
     def run(self, scope: Scope) -> Any:
         """Return the result."""
@@ -246,6 +247,10 @@ class Invoke:
                 failure = value
                 if self.in_order and len(values) < len(self.args):
                     return failure  # what was not evaluated cannot be priced
+        if self.is_priced_first:
+            cost = call_cost(self.name, self.overload, values, None, self.own_cost)
+            if scope.tracker.would_end(cost):
+                scope.tracker.charge(cost)
         if failure is None:
             try:
                 result = self.implementation.call(*values)

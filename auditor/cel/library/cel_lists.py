@@ -200,21 +200,28 @@ def functions() -> tuple[Function, ...]:
     )
     sort = tuple(
         [
-            Overload(f"list_{kind.name}_sort", (list_of(kind),), list_of(kind), _sort, _self_compared)
+            Overload(
+                f"list_{kind.name}_sort", (list_of(kind),), list_of(kind), _sort, _self_compared, is_priced_first=True
+            )
             for _, kind in COMPARABLE
         ]
     )
     sort_by = tuple(
         [
             Overload(
-                f"list_{kind.name}_sortByAssociatedKeys", (values, list_of(kind)), values, _sort_by_keys, _keys_compared
+                f"list_{kind.name}_sortByAssociatedKeys",
+                (values, list_of(kind)),
+                values,
+                _sort_by_keys,
+                _keys_compared,
+                is_priced_first=True,
             )
             for _, kind in COMPARABLE
         ]
     )
     slice_ = Overload("list_slice", (values, INT, INT), values, _slice, _output)
     reverse = Overload("list_reverse", (values,), values, _reverse, _output)
-    distinct = Overload("list_distinct", (values,), values, _distinct, _self_compared)
+    distinct = Overload("list_distinct", (values,), values, _distinct, _self_compared, is_priced_first=True)
     range_ = Overload("lists_range", (INT,), list_of(INT), _range, _output)
     return (
         Function("slice", member=True, overloads=(slice_,)),

@@ -52,7 +52,9 @@ def functions() -> tuple[Function, ...]:
             Function(
                 f"sets.{name}",
                 member=False,
-                overloads=(Overload(f"list_sets_{name}_list", pair, BOOL, call, _compared(times)),),
+                overloads=(
+                    Overload(f"list_sets_{name}_list", pair, BOOL, call, _compared(times), is_priced_first=True),
+                ),
             )
             for name, call, times in kinds
         ]

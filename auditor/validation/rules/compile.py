@@ -86,6 +86,7 @@ class RuleNode:
         schema: The position; below allOf that of the structural schema beside it, which values are judged by.
         declared: What it is in an expression; None: rules can't run here, and `error` says so.
         value_schema: The schema that values are adapted with: with type and object meta at the root.
+        given: The schema on which the rules stand: `schema`, or an entry of its allOf.
         rules: Its rules in order.
         error: `NO_TYPE`, where the node has rules but no type.
         all_of: The rules of its allOf entries.
@@ -95,6 +96,7 @@ class RuleNode:
     schema: StructuralSchema
     declared: DeclaredType | None
     value_schema: StructuralSchema
+    given: StructuralSchema
     rules: tuple[CompiledRule, ...] = ()
     error: str = ""
     all_of: tuple[RuleNode, ...] = ()
@@ -192,7 +194,7 @@ def _node(
     is_resource: bool,
 ) -> RuleNode | None:
     """Compile what is given at a position: the schema itself, or an allOf entry beside it."""
-    node = RuleNode(schema, declared, with_meta(schema) if is_resource else schema)
+    node = RuleNode(schema, declared, with_meta(schema) if is_resource else schema, given)
     if given.rules and declared is None:
         node.error = NO_TYPE
     elif declared is not None:

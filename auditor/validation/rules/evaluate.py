@@ -9,10 +9,11 @@ Source: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go.
 from __future__ import annotations
 
 from contextlib import suppress
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.cel.environment import PER_CALL_LIMIT
-from auditor.cel.errors import COST_LIMIT_EXCEEDED, CelError
+from auditor.cel.errors import COST_LIMIT_EXCEEDED, CelError, GaveUp
 from auditor.cel.values import NONE, Optional_
 from auditor.golang.text import quote
 from auditor.model import Finding
@@ -26,14 +27,17 @@ from auditor.validation.trail import Trail, structured
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from auditor.cel.environment import Program
     from auditor.model import JsonObject
     from auditor.ratcheting import CorrelatedObject
     from auditor.schema.structural import StructuralSchema
 
-__all__ = ["OBJECT_BUDGET", "RuleProgram"]
+__all__ = ["OBJECT_BUDGET", "OBJECT_SECONDS", "RuleProgram"]
 
 OBJECT_BUDGET: Final = 10_000_000
 """What all rules of one object may cost together."""
+OBJECT_SECONDS: Final = 60.0
+"""How long the rules of one object may take; a server ends a request after a minute as well, with no verdict."""
 _LONGEST_MESSAGE: Final = 5 * 1024  # bytes
 _OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
 _MESSAGE_OUT_OF_BUDGET: Final = (
@@ -52,10 +56,15 @@ class RuleProgram:
     Attributes:
         root: The same.
         broken: The rules that do not compile: every object that reaches one gets a finding about it.
+        seconds: How long one object may take.
+        gave_up: Whether an object took longer since `unevaluated` was asked, or more memory than there is: what was
+            found is right, but what comes after it is not known.
     """
 
-    def __init__(self, root: RuleNode) -> None:
+    def __init__(self, root: RuleNode, seconds: float = OBJECT_SECONDS) -> None:
         self.root = root
+        self.seconds = seconds
+        self.gave_up = False
         self.broken = tuple(rule for node in root.walk() for rule in node.rules if rule.error)
         self._adapters = Adapters()
 
@@ -89,7 +98,7 @@ class RuleProgram:
         Returns:
             The findings; None: a limit is met, or may be, so that it counts which evaluations come first.
         """
-        walk = _Walk(self._adapters)
+        walk = _Walk(self._adapters, monotonic() + self.seconds)
         walk.budget -= spent
         try:
             for node, value, trail in evaluations:
@@ -99,10 +108,21 @@ class RuleProgram:
         return walk.found
 
     def _walk(self, new: JsonObject, old: JsonObject | None, twin: CorrelatedObject | None) -> list[Finding]:
-        walk = _Walk(self._adapters)
+        walk = _Walk(self._adapters, monotonic() + self.seconds)
         with suppress(_Stop):
             walk.node(self.root, new, old, None, (twin, None))
+        self.gave_up = self.gave_up or walk.gave_up
         return walk.found
+
+    def unevaluated(self) -> int:
+        """Return the number of rules that say nothing of what was run since the last call of this.
+
+        It is that of the rules that do not compile, or of all rules where an object took too long.
+        """
+        if not self.gave_up:
+            return len(self.broken)
+        self.gave_up = False
+        return sum(len(node.rules) for node in self.root.walk())
 
 
 class _Stop(Exception):
@@ -133,11 +153,13 @@ def _below(twins: _Twins, step: str | int) -> _Twins:
 class _Walk:
     """One walk over one object."""
 
-    __slots__ = ("adapters", "budget", "found")
+    __slots__ = ("adapters", "budget", "deadline", "found", "gave_up")
 
-    def __init__(self, adapters: Adapters) -> None:
+    def __init__(self, adapters: Adapters, deadline: float) -> None:
         self.adapters = adapters
         self.budget = OBJECT_BUDGET
+        self.deadline = deadline
+        self.gave_up = False
         self.found: list[Finding] = []
 
     def node(self, node: RuleNode, new: Any, old: Any, trail: Trail, twins: _Twins) -> None:
@@ -184,9 +206,7 @@ class _Walk:
                 continue
             if rule.program is None or (rule.uses_old_self and old is None and not rule.rule.optional_old_self):
                 continue
-            value, cost = rule.program.evaluate(
-                optional if rule.rule.optional_old_self else plain, min(PER_CALL_LIMIT, self.budget)
-            )
+            value, cost = self.evaluate(rule.program, optional if rule.rule.optional_old_self else plain)
             if cost > self.budget:
                 self.report(node, trail, _OUT_OF_BUDGET, rule)
                 raise _Stop
@@ -195,6 +215,14 @@ class _Walk:
                 self.failed(node, rule, value.text, trail)
             elif value is not True:
                 self.broken(node, rule, new, plain, trail, twins)
+
+    def evaluate(self, program: Program, variables: dict[str, Any]) -> tuple[Any, int]:
+        """Evaluate an expression; beyond the budget its result does not count, so that it ends there."""
+        value, cost = program.evaluate(variables, min(PER_CALL_LIMIT, self.budget), self.deadline)
+        if type(value) is GaveUp:
+            self.gave_up = True
+            raise _Stop
+        return value, cost
 
     def variables(self, node: RuleNode, new: Any, old: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the variables of rules, and of those that see `oldSelf` as an optional."""
@@ -243,7 +271,7 @@ class _Walk:
     def message(self, rule: CompiledRule, variables: dict[str, Any]) -> tuple[str, str]:
         """Return what the messageExpression says, empty if that is of no use, and why all must end, if it must."""
         assert rule.message is not None
-        value, cost = rule.message.evaluate(variables, min(PER_CALL_LIMIT, self.budget))
+        value, cost = self.evaluate(rule.message, variables)
         if cost > self.budget:
             return "", _MESSAGE_OUT_OF_BUDGET
         if isinstance(value, CelError) and value.text.startswith(COST_LIMIT_EXCEEDED):

@@ -1,0 +1,61 @@
+"""Rules of a stored definition that do not compile, as findings on the definition.
+
+No server would accept them today; one that was stored by another release may hold them all the same, and then every
+object on which such a rule stands is refused. Source: apiextensions-apiserver pkg/apis/apiextensions/validation.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from auditor.validation.findings import INVALID, finding
+from auditor.validation.rules.compile import RuleNode, compile_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from auditor.crds.definition import CustomResourceDefinition
+    from auditor.model import Finding
+    from auditor.schema.structural import Rule
+
+__all__ = ["broken_rules"]
+
+
+def broken_rules(definition: CustomResourceDefinition) -> list[Finding]:
+    """Return a finding for each rule or messageExpression that does not compile, sorted."""
+    spec = definition.document.get("spec")
+    is_shared = type(spec) is dict and "validation" in spec
+    found: dict[tuple[str, str, str], Finding] = {}
+    for index, version in enumerate(definition.versions.values()):
+        root = compile_rules(version.structural)
+        if root is None:
+            continue
+        above = "spec.validation" if is_shared else f"spec.versions[{index}].schema"
+        for made in _of_node(root, f"{above}.openAPIV3Schema"):
+            found.setdefault(made.sort_key(), made)
+    return [found[key] for key in sorted(found)]
+
+
+def _of_node(node: RuleNode, path: str) -> Iterator[Finding]:
+    for index, rule in enumerate(node.rules):
+        where = f"{path}.x-kubernetes-validations[{index}]"
+        if rule.error:
+            yield finding("rule", f"{where}.rule", INVALID, _as_json(rule.rule), rule.error)
+        if rule.message_error:
+            yield finding("rule", f"{where}.messageExpression", INVALID, _as_json(rule.rule), rule.message_error)
+    if node.error:
+        yield finding("rule", f"{path}.x-kubernetes-validations", INVALID, "", node.error)
+    for child in node.all_of:
+        yield from _of_node(child, f"{path}.allOf[{node.given.all_of.index(child.given)}]")
+    for name, child in node.properties.items():
+        yield from _of_node(child, f"{path}.properties[{name}]")
+    if node.extra is not None:
+        yield from _of_node(node.extra, f"{path}.additionalProperties")
+    if node.items is not None:
+        yield from _of_node(node.items, f"{path}.items")
+
+
+def _as_json(rule: Rule) -> dict[str, Any]:
+    given: dict[str, Any] = {"rule": rule.rule, "message": rule.message, "messageExpression": rule.message_expression}
+    given |= {"reason": rule.reason, "fieldPath": rule.field_path, "optionalOldSelf": rule.optional_old_self}
+    return {key: value for key, value in given.items() if value or key == "rule"}
