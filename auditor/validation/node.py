@@ -12,7 +12,7 @@ Source: kube-openapi pkg/validation/validate/schema.go; apiextensions-apiserver 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from auditor.schema.structural import StructuralSchema
 from auditor.validation import formats
@@ -31,6 +31,7 @@ __all__ = ["Node", "compile_schema", "tolerated_values", "validate_value"]
 
 _NONE: Final = type(None)
 _NO_SCHEMA: Final = StructuralSchema()
+_FormatOf: TypeAlias = "Callable[[StructuralSchema], str]"
 
 
 class Node:
@@ -75,20 +76,24 @@ class Node:
         return count
 
 
-def compile_schema(schema: StructuralSchema | None) -> tuple[Node, dict[StructuralSchema, Node]]:
+def compile_schema(
+    schema: StructuralSchema | None, format_of: Callable[[StructuralSchema], str] = formats.strip_format
+) -> tuple[Node, dict[StructuralSchema, Node]]:
     """Compile a schema.
 
     Args:
         schema: None is a schema that accepts everything.
+        format_of: Which format of a node counts. The server leaves out those that do not fit the type, but not where it
+            checks the defaults of a definition.
     Returns:
         The root node, and the nodes of all positions outside branches by their schema: those that may be given a
         `prove`.
     """
     nodes: dict[StructuralSchema, Node] = {}
-    return _compile(schema or _NO_SCHEMA, nodes), nodes
+    return _compile(schema or _NO_SCHEMA, nodes, format_of), nodes
 
 
-def _compile(schema: StructuralSchema, nodes: dict[StructuralSchema, Node] | None) -> Node:
+def _compile(schema: StructuralSchema, nodes: dict[StructuralSchema, Node] | None, format_of: _FormatOf) -> Node:
     """Compile a node; `nodes` is None below a branch."""
     node = Node(schema)
     if nodes is not None:
@@ -97,22 +102,22 @@ def _compile(schema: StructuralSchema, nodes: dict[StructuralSchema, Node] | Non
         names: tuple[str, ...] = ("integer", "string")
     else:
         names = (schema.type,) if schema.type else ()
-    format_ = formats.strip_format(schema)
+    format_ = format_of(schema)
     enum = types.enum(schema.enum) if schema.enum else None
 
     null_type = types.null_type(names, nullable=schema.nullable)
     null_enum = enum(_NONE) if enum else None
     node.kinds[_NONE] = (0 if null_type else 1, tuple(check for check in (null_type, null_enum) if check))
 
-    branches = _branches(schema)
+    branches = _branches(schema, format_of)
     numeric = numbers.number(schema, names, format_)
     keywords: dict[type, list[Check | None]] = {
         str: [strings.string(schema), strings.format_(format_)],
         int: [numeric.get(int)],
         float: [numeric.get(float)],
         bool: [],
-        list: _of_lists(schema, nodes),
-        dict: _of_maps(schema, nodes),
+        list: _of_lists(schema, nodes, format_of),
+        dict: _of_maps(schema, nodes, format_of),
     }
     known = bool(format_) and formats.is_known(format_)
     for kind, own in keywords.items():
@@ -127,43 +132,49 @@ def _compile(schema: StructuralSchema, nodes: dict[StructuralSchema, Node] | Non
 _COUNTS: Final = {str: 1, int: 2, float: 2, bool: 0, list: 2, dict: 1}
 
 
-def _branches(schema: StructuralSchema) -> list[Check]:
+def _branches(schema: StructuralSchema, format_of: _FormatOf) -> list[Check]:
     checks: list[Check] = []
     if schema.any_of:
-        checks.append(logical.any_of(tuple(_compile(branch, None) for branch in schema.any_of)))
+        checks.append(logical.any_of(tuple(_compile(branch, None, format_of) for branch in schema.any_of)))
     if schema.one_of:
-        checks.append(logical.one_of(tuple(_compile(branch, None) for branch in schema.one_of)))
+        checks.append(logical.one_of(tuple(_compile(branch, None, format_of) for branch in schema.one_of)))
     if schema.all_of:
-        checks.append(logical.all_of(tuple(_compile(branch, None) for branch in schema.all_of)))
+        checks.append(logical.all_of(tuple(_compile(branch, None, format_of) for branch in schema.all_of)))
     if schema.not_ is not None:
-        checks.append(logical.not_(_compile(schema.not_, None)))
+        checks.append(logical.not_(_compile(schema.not_, None, format_of)))
     return checks
 
 
-def _of_lists(schema: StructuralSchema, nodes: dict[StructuralSchema, Node] | None) -> list[Check | None]:
+def _of_lists(
+    schema: StructuralSchema, nodes: dict[StructuralSchema, Node] | None, format_of: _FormatOf
+) -> list[Check | None]:
     checks: list[Check | None] = []
     if schema.items is not None:
-        checks.append(arrays.items(_compile(schema.items, nodes)))
+        checks.append(arrays.items(_compile(schema.items, nodes, format_of)))
     old = schema.legacy
     if old is not None and old.items:
-        first = tuple(_compile(item, nodes) for item in old.items)
+        first = tuple(_compile(item, nodes, format_of) for item in old.items)
         rest = old.additional_items
-        further = _compile(rest, nodes) if isinstance(rest, StructuralSchema) else None
+        further = _compile(rest, nodes, format_of) if isinstance(rest, StructuralSchema) else None
         checks.append(legacy.positional_items(first, further, closed=rest is False))
     checks.append(arrays.sizes(schema))
     return checks
 
 
-def _of_maps(schema: StructuralSchema, nodes: dict[StructuralSchema, Node] | None) -> list[Check | None]:
+def _of_maps(
+    schema: StructuralSchema, nodes: dict[StructuralSchema, Node] | None, format_of: _FormatOf
+) -> list[Check | None]:
     checks: list[Check | None] = []
     extra = schema.additional_properties
     closed = extra is False
-    below = {name: _compile(child, nodes) for name, child in schema.properties.items()}
-    rest = _compile(extra, nodes) if isinstance(extra, StructuralSchema) else None
+    below = {name: _compile(child, nodes, format_of) for name, child in schema.properties.items()}
+    rest = _compile(extra, nodes, format_of) if isinstance(extra, StructuralSchema) else None
     old = schema.legacy
     matches: Callable[[str], bool] | None = None
     if old is not None and old.pattern_properties:
-        patterns = tuple((legacy.matcher(key), _compile(child, nodes)) for key, child in old.pattern_properties.items())
+        patterns = tuple(
+            (legacy.matcher(key), _compile(child, nodes, format_of)) for key, child in old.pattern_properties.items()
+        )
         checks.append(legacy.pattern_properties(patterns, frozenset(below), closed=closed))
         matches = legacy.any_matcher(tuple(matched for matched, _ in patterns))
     if below or closed or rest is not None:
@@ -171,7 +182,9 @@ def _of_maps(schema: StructuralSchema, nodes: dict[StructuralSchema, Node] | Non
     checks.append(objects.sizes(schema))
     if old is not None and old.dependencies:
         schemas = {
-            key: _compile(one, None) for key, one in old.dependencies.items() if isinstance(one, StructuralSchema)
+            key: _compile(one, None, format_of)
+            for key, one in old.dependencies.items()
+            if isinstance(one, StructuralSchema)
         }
         names = {key: one for key, one in old.dependencies.items() if isinstance(one, tuple)}
         checks.append(legacy.dependencies(schemas, names))

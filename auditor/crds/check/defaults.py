@@ -133,7 +133,7 @@ def _rules(schema: StructuralSchema, value: Any, where: str) -> list[Finding]:
 
 
 def _compiled(schema: StructuralSchema) -> Any:
-    return compile_schema(_plain(schema))[0]
+    return compile_schema(_plain(schema), lambda node: node.format)[0]
 
 
 def _plain(schema: StructuralSchema, *, nested: bool = False) -> StructuralSchema:

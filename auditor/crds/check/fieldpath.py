@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from auditor.model import JsonObject
 
-__all__ = ["FieldPathError", "FoundField", "find_field"]
+__all__ = ["FieldPathError", "FoundField", "ServerPanic", "find_field"]
 
 _END: Final = "unexpected end of JSON path"
 _UNKNOWN: Final = "does not refer to a valid field"
@@ -24,6 +24,13 @@ _ESCAPE: Final = re.compile(r"\\.")
 
 class FieldPathError(ValueError):
     """A path that leads nowhere; the text is the server's."""
+
+
+class ServerPanic(Exception):
+    """The server fails on this (code 500) instead of judging it: it follows a pointer to nothing."""
+
+    def __init__(self) -> None:
+        super().__init__("panic: runtime error: invalid memory address or nil pointer dereference")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +76,16 @@ def _unescape(text: str) -> str:
     return _ESCAPE.sub(one, text)
 
 
-def find_field(path: str, schema: JsonObject, *, brackets: bool = True) -> FoundField:
+def find_field(path: str, schema: JsonObject | None, *, brackets: bool = True) -> FoundField:
     """Follow a path through a schema.
 
     Args:
         path: ``.spec.color``; with brackets also ``['spec'].color``.
-        schema: Decoded with `schema_type`.
+        schema: Decoded with `schema_type`; None where there is none.
         brackets: Whether ``['name']`` is allowed.
     Raises:
         FieldPathError: It does not parse, or names what the schema does not have.
+        ServerPanic: It goes on where the server has no schema.
     """
     words = _words(path)
     at: JsonObject | None = schema
@@ -94,7 +102,7 @@ def find_field(path: str, schema: JsonObject, *, brackets: bool = True) -> Found
         else:
             raise FieldPathError(f"expected [ or . but got: {word}")
         if at is None:
-            raise FieldPathError(_UNKNOWN)
+            raise ServerPanic
         is_property, at = _step(at, name)
         shown = (f"{shown}.{name}" if shown else name) if is_property else f"{shown}[{name}]"
         root = root or (name if is_property else f"[{name}]")

@@ -65,6 +65,8 @@ def plain(value: Any) -> Any:
 
 def canonical(value: Any) -> Any:
     """Return something that equals that of another value where the server takes the two for the same."""
+    if value is None:
+        return None
     if isinstance(value, GoStruct):
         return ("struct", tuple(canonical(item) for _, item in value.fields))
     if isinstance(value, Raw):

@@ -155,7 +155,7 @@ def _children(
         found.extend(check_openapi(extra.props, f"{path}.additionalProperties", at, options, child))
     for name, one in props.get("properties", {}).items():
         at = inner
-        if props.get(_MAP_TYPE) == "atomic":
+        if props.get(_MAP_TYPE) not in (None, "granular", "atomic"):
             at = _cut_off(at, path)
         if name in _META and (place.is_root or props.get("x-kubernetes-embedded-resource")):
             reason = f"in top-level {name}" if place.is_root else at.no_defaults
@@ -232,10 +232,10 @@ def _loose_set(props: JsonObject, path: str) -> list[Finding]:
     type_, list_type = items.get("type"), items.get(_LIST_TYPE)
     detail = f"must be atomic as item of a list with {_LIST_TYPE}=set"
     if type_ == "array" and list_type not in (None, "atomic"):
-        return [invalid(_CHECK, f"{path}.items.{_LIST_TYPE}", list_type, detail)]
+        return [invalid(_CHECK, f"{path}.items.{_LIST_TYPE}", list_type, detail, encode(list_type))]
     if type_ == "object" and items.get(_MAP_TYPE) != "atomic":
         # The server shows the list type of the items here, which is seldom there.
-        return [invalid(_CHECK, f"{path}.items.{_MAP_TYPE}", list_type, detail)]
+        return [invalid(_CHECK, f"{path}.items.{_MAP_TYPE}", list_type, detail, encode(list_type))]
     return []
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from auditor.crds.check.fieldpath import FieldPathError, find_field
+from auditor.golang.jsontext import encode
 from auditor.validation.findings import (
     TOO_MANY,
     duplicate,
@@ -70,7 +71,7 @@ def check_deprecation(version: JsonObject, path: str) -> list[Finding]:
         return []
     where = f"{path}.deprecationWarning"
     if not version.get("deprecated"):
-        return [invalid(_CHECK, where, warning, "can only be set for deprecated versions")]
+        return [invalid(_CHECK, where, warning, "can only be set for deprecated versions", encode(warning))]
     texts = []
     if len(warning.encode("utf-8", "surrogatepass")) > _LONGEST_WARNING:
         texts.append(f"must be <= {_LONGEST_WARNING} characters long")
@@ -83,7 +84,7 @@ def check_deprecation(version: JsonObject, path: str) -> list[Finding]:
             texts.append(f"must only contain printable UTF-8 characters; {where_found}")
             break
         position += len(letter.encode("utf-8", "surrogatepass"))
-    return [invalid(_CHECK, where, warning, text) for text in texts]
+    return [invalid(_CHECK, where, warning, text, encode(warning)) for text in texts]
 
 
 # -- subresources and columns ------------------------------------------------------------------------------------------
@@ -108,7 +109,8 @@ def check_subresources(subresources: JsonObject | None, path: str) -> list[Findi
         elif not given.startswith("."):
             found.append(invalid("scale", where, given, "must be a simple json path starting with ."))
         elif not given.startswith(starts):
-            found.append(invalid("scale", where, given, f"should be a json path under {below}"))
+            shown = encode(given) if key == "labelSelectorPath" else None  # a pointer in Go, which prints as JSON
+            found.append(invalid("scale", where, given, f"should be a json path under {below}", shown))
     return found
 
 
@@ -141,15 +143,17 @@ def check_columns(columns: list[JsonObject] | None, path: str) -> list[Finding]:
 
 
 def check_selectable(
-    fields: list[JsonObject], schema: JsonObject, path: str, *, may_be_many: bool = False
+    fields: list[JsonObject], schema: JsonObject | None, path: str, *, may_be_many: bool = False
 ) -> list[Finding]:
     """Check the selectable fields of a schema.
 
     Args:
         fields: As the definition has them.
-        schema: Decoded with `schema_type`; it is convertible.
+        schema: Decoded with `schema_type`; None where it cannot be made structural.
         path: Where the list stands.
         may_be_many: The old definition had too many of them already.
+    Raises:
+        ServerPanic: The server fails on a path.
     """
     found: list[Finding] = []
     seen: set[str] = set()

@@ -233,14 +233,12 @@ class _SchemaChecker:
 
     def selectable(self, fields: list[JsonObject], holder: JsonObject, path: str, version: str) -> list[Finding]:
         """Check the selectable fields of one schema."""
-        if not _has_schema(holder):
-            return []
-        props = holder["openAPIV3Schema"]
-        reason = unconvertible(props)
-        if reason:
-            return [invalid(_CHECK, f"{path}.schema.openAPIV3Schema", "", reason)]
+        props = holder.get("openAPIV3Schema")
+        reason = "" if props is None else unconvertible(props)
+        found = [invalid(_CHECK, f"{path}.schema.openAPIV3Schema", "", reason)] if reason else []
         allowed = version in self.demands.many_selectable
-        return check_selectable(fields, props, f"{path}.selectableFields", may_be_many=allowed)
+        where = f"{path}.selectableFields"
+        return found + check_selectable(fields, None if reason else props, where, may_be_many=allowed)
 
 
 def _root_with_status(props: JsonObject, path: str) -> list[Finding]:

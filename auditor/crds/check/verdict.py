@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.crds.check.fieldpath import ServerPanic
 from auditor.crds.check.internal import Internal, internal_form
 from auditor.crds.check.parts import check_names
 from auditor.crds.check.relaxed import Demands, demands_of_update
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["CheckedDefinition", "check_crd", "check_crd_update"]
 
 _APPROVAL: Final = "api-approved.kubernetes.io"
+_TOO_DEEP: Final = "the schema is nested too deeply"
 _IMMUTABLE: Final = "field is immutable"
 _PROTECTED: Final = ("k8s.io", "kubernetes.io")
 
@@ -40,7 +42,7 @@ class CheckedDefinition:
     Attributes:
         findings: Sorted by field, type, message.
         warnings: Those of the API server's strategy.
-        unreadable: Why it could not decode the document; then there is nothing else.
+        unreadable: Why it could not decode the document, or on what it fails; then there is nothing else.
         unknown_fields: Paths that it would drop, and warn of where a client asks for it.
         stored_versions: ``status.storedVersions`` afterwards.
         api_version: In which the document is written: v1, or v1beta1, which no server serves any more.
@@ -80,8 +82,10 @@ def check_crd(document: Any) -> CheckedDefinition:
         )
     except SchemaError as error:
         return CheckedDefinition(unreadable=Unreadable(error.found))
+    except ServerPanic as panic:
+        return CheckedDefinition(unreadable=Unreadable(str(panic)))
     except RecursionError:
-        return CheckedDefinition(unreadable=Unreadable("the schema is nested too deeply"))
+        return CheckedDefinition(unreadable=Unreadable(_TOO_DEEP))
 
 
 def check_crd_update(old: Any, new: Any) -> CheckedDefinition:
@@ -98,13 +102,15 @@ def check_crd_update(old: Any, new: Any) -> CheckedDefinition:
         except SchemaError as error:
             return CheckedDefinition(unreadable=Unreadable(f"{name}: {error.found}"))
         except RecursionError:
-            return CheckedDefinition(unreadable=Unreadable(f"{name}: the schema is nested too deeply"))
+            return CheckedDefinition(unreadable=Unreadable(f"{name}: {_TOO_DEEP}"))
     before, after = forms
     try:
         create = _sorted(_create(internal_form(new)))
         findings = _sorted(_update(after, before))
+    except ServerPanic as panic:
+        return CheckedDefinition(unreadable=Unreadable(str(panic)))
     except RecursionError:
-        return CheckedDefinition(unreadable=Unreadable("new: the schema is nested too deeply"))
+        return CheckedDefinition(unreadable=Unreadable(f"new: {_TOO_DEEP}"))
     return CheckedDefinition(
         findings=findings,
         warnings=update_warnings(after, before),
@@ -181,7 +187,8 @@ def _rest(form: Internal, old: Internal | None, demands: Demands) -> list[Findin
 def _stored_versions(form: Internal) -> list[Finding]:
     stored, path = form.stored_versions, "status.storedVersions"
     if not stored:
-        return [invalid("schema", path, None, "must have at least one stored version")]
+        given: list[str] | None = [] if "storedVersions" in form.status else None
+        return [invalid("schema", path, given, "must have at least one stored version")]
     names = [version.get("name", "") for version in form.versions]
     left = {name: index for index, name in enumerate(stored)}
     found: list[Finding] = []
