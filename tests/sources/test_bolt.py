@@ -204,6 +204,24 @@ def test_one_bit_costs_what_is_told_and_no_more(at: int, bit: int, batch: int) -
     assert len(gone) <= 0.5 * len(ROWS) or tree.losses
 
 
+@pytest.mark.parametrize("what", ["leaf", "branch"])
+def test_a_count_that_is_too_small_hides_nothing(what):
+    found = {}
+    data = bytearray(SMALL)
+    flags = {1: "branch", 2: "leaf"}
+    for number in range(2, len(data) // 1024):
+        _, kind, count, _ = struct.unpack_from("<QHHI", data, 1024 * number)
+        if flags.get(kind) == what and count > 3:
+            struct.pack_into("<H", data, 1024 * number + 10, count - 2)
+            break
+    tree = tree_of(bytes(data))
+    for name, bucket in tree.buckets().items():
+        if name == b"b":
+            found = dict(read_bucket(tree, bucket))
+    assert found == ROWS
+    assert [f"counts {count - 2} elements, and holds {count}" in loss.reason for loss in tree.losses] == [True]
+
+
 @given(st.binary(min_size=0, max_size=3000), st.integers(0, 3000))
 @settings(deadline=None, max_examples=200)
 def test_any_bytes_in_the_place_of_pages_end(noise: bytes, at: int) -> None:

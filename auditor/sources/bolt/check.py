@@ -9,7 +9,7 @@ Source: bbolt tx_check.go for the conditions; what to keep of a damaged page is 
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -60,6 +60,13 @@ class Loss:
     low: bytes | None
     high: bytes | None
     read_all: bool = False
+
+
+NOT_BEHIND = "the first key does not stand behind the elements"
+"""A fault that leaves open how many elements there are."""
+
+
+_UNORDERED = "keys out of order"
 
 
 class PageFault(Exception):
@@ -115,7 +122,35 @@ def read_page(view: FileView, page_size: int, limit: int, page: int) -> PageInfo
         raise PageFault(f"{count} elements do not fit")
     if flags not in {BRANCH, LEAF}:
         fault = f"flags 0x{flags:02x}"
-    return PageInfo(page, offset, end, flags, count, fault)
+    return count_checked(view, PageInfo(page, offset, end, flags, count, fault))
+
+
+def count_checked(view: FileView, info: PageInfo) -> PageInfo:
+    """Compare the number of elements with the place of the first key, which always stands right behind them.
+
+    A header that counts too few would hide the rest. Where the elements that the first key makes room for hold
+    together they are believed; either way the page has a fault.
+
+    Source: bbolt internal/common/inode.go (WriteInodeToPage).
+    """
+    if not info.count or info.flags not in {BRANCH, LEAF} or info.fault:
+        return info
+    first = np.array([info.offset])
+    one = np.array([1])
+    elements = leaf_rows(view, first, first, one) if info.flags == LEAF else branch_elements(view, first, one)
+    room, rest = divmod(int(elements.key[0]) - info.offset - HEADER_SIZE, ELEMENT_SIZE)
+    if room <= info.count and not rest:
+        return info  # too many are found out by their own places
+    if not rest and info.offset + HEADER_SIZE + ELEMENT_SIZE * room <= info.end:
+        told = f"counts {info.count} elements, and holds {room}"
+        whole = PageInfo(info.page, info.offset, info.end, info.flags, room, told)
+        if info.flags == LEAF:
+            rows = leaf_rows(view, first, first, np.array([room]))
+            if not any(sound_elements(rows, whole)):
+                return whole
+        elif None not in branch_keys(view, whole)[0]:
+            return whole
+    return replace(info, fault=NOT_BEHIND)
 
 
 def bound_fault(first: bytes, last: bytes, low: bytes | None, high: bytes | None) -> str:
@@ -207,7 +242,7 @@ def split_leaf(
     chain = longest_chain([keys[index] for index in inside], [keys[index] for index in inside])
     keep = [inside[position] for position in chain]
     if len(keep) < len(whole):
-        reason = (whole and bound_fault(min(keys.values()), max(keys.values()), low, high)) or "keys out of order"
+        reason = (whole and bound_fault(min(keys.values()), max(keys.values()), low, high)) or _UNORDERED
         if 2 * len(keep) <= len(whole):
             # mostly foreign: more likely another page than a page with many wrong keys
             raise PageFault(reason)
@@ -226,14 +261,23 @@ def _losses(
     """Make one Loss of each run of elements that are not kept."""
     out: list[Loss] = []
     bounds = [-1, *keep, info.count]
-    for one, other in pairwise(bounds):
+    for place, (one, other) in enumerate(pairwise(bounds)):
         missing = other - one - 1
         if not missing:
             continue
+        reach, limit = one, other
+        if any(faults[index] == _UNORDERED for index in range(one + 1, other)):
+            # which of two is in the wrong place is not known: the key of a neighbour may be the changed one
+            reach, limit = bounds[max(0, place - 1)], bounds[min(len(bounds) - 1, place + 2)]
         reason = info.fault or f"element {one + 1} {faults[one + 1]}"
         if missing > 1:
             reason += f" ({missing} elements)"
         # the lost keys come after the last one kept: the smallest key after it is itself and a zero byte
-        start = keys[one] + b"\0" if one >= 0 else low
-        out.append(Loss(info.page, reason, start, keys[other] if other < info.count else high))
+        start = keys[reach] + b"\0" if reach >= 0 else low
+        stop = keys[limit] if limit < info.count else high
+        for index in range(one + 1, other):
+            if index in keys:  # it can be read, and does not belong here: it may also be the bound that is wrong
+                start = None if start is None else min(start, keys[index])
+                stop = None if stop is None else max(stop, keys[index] + b"\0")
+        out.append(Loss(info.page, reason, start, stop))
     return out

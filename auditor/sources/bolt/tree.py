@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from auditor.sources.bolt.check import (
+    NOT_BEHIND,
     Loss,
     PageFault,
     PageInfo,
     bound_fault,
     branch_fault,
     branch_keys,
+    count_checked,
     longest_chain,
     read_page,
     sound_elements,
@@ -181,6 +183,10 @@ class BoltTree:
             found[name] = Bucket(name, root, page, value + _BUCKET_HEADER, size - _BUCKET_HEADER)
         return found
 
+    def reached(self) -> NDArray[np.bool_]:
+        """Return, for each page of the file below the high water mark, whether it was met on the walks so far."""
+        return self._visited.copy()
+
     def unreachable(self) -> int:
         """Return how many pages neither hold a stored free list nor were met on the walks so far."""
         stored = 0
@@ -221,7 +227,7 @@ class BoltTree:
             reason = f"inline bucket {bucket.name!r}: flags 0x{flags:02x}, {count} elements"
             self.losses.append(Loss(bucket.page, reason, None, None))
             return
-        info = PageInfo(bucket.page, offset, offset + bucket.size, flags, count)
+        info = count_checked(view, PageInfo(bucket.page, offset, offset + bucket.size, flags, count))
         if count:
             try:
                 yield self._slow_leaf(info, None, None)
@@ -291,9 +297,10 @@ class BoltTree:
         words = key_words(self.view, key, size)
         firsts = np.cumsum(count) - count
         lasts = firsts + count - 1
-        # Ascending everywhere: inside a page by its own order, from page to page by the bounds.
+        # Ascending everywhere: inside a page by its own order, from page to page by the bounds. No element is hidden.
         sound = (
-            precedes(words[:-1], words[1:], or_equal=False).all()
+            (key[firsts] == least[firsts]).all()
+            and precedes(words[:-1], words[1:], or_equal=False).all()
             and precedes(siblings.low, words[firsts], or_equal=True).all()
             and precedes(words[lasts], siblings.high, or_equal=False).all()
         )
@@ -352,6 +359,7 @@ class BoltTree:
         ascending[1:] = precedes(rows.words[:-1], rows.words[1:], or_equal=False)
         ascending[firsts] = True
         sound = np.logical_and.reduceat(whole & ascending, firsts)
+        sound &= rows.key[firsts] == least[firsts]  # no element is hidden behind a count that is too small
         sound &= precedes(pages.low, rows.words[firsts], or_equal=True)
         sound &= precedes(rows.words[firsts + count - 1], pages.high, or_equal=False)
         used = -(-(np.maximum.reduceat(np.where(whole, stops, 0), firsts) - offset) // size)
@@ -401,7 +409,7 @@ class BoltTree:
         try:
             rows, children = self._examine(page, low, high, depth)
         except PageFault as fault:
-            self.losses.append(Loss(page, str(fault), low, high))
+            self.losses.append(Loss(page, str(fault), *_widened(low, high, self._span(page))))
             return
         if rows is not None:
             yield rows
@@ -443,7 +451,7 @@ class BoltTree:
             self._visited[used] = True
         self.losses.extend(losses)
         if info.fault and not losses:
-            self.losses.append(Loss(info.page, info.fault, low, high, read_all=True))
+            self.losses.append(Loss(info.page, info.fault, low, high, read_all=info.fault != NOT_BEHIND))
         return rows.select(np.array(keep, dtype=np.int64), suspect=bool(losses or info.fault))
 
     def _believable_children(
@@ -490,6 +498,7 @@ class BoltTree:
             before, after = (spans[one] if one >= 0 else None), (spans[other] if other < len(spans) else None)
             for index in range(one + 1, other):
                 lost_low, lost_high = (before[1] + b"\0" if before else low), (after[0] if after else high)
+                lost_low, lost_high = _widened(lost_low, lost_high, spans[index])
                 self.losses.append(Loss(children[index], "does not fit beside its neighbours", lost_low, lost_high))
         return out
 
@@ -511,3 +520,15 @@ class BoltTree:
         if branch_fault(keys, None, None) or keys[0] is None or keys[-1] is None:
             return None
         return keys[0], keys[-1]
+
+
+def _widened(
+    low: bytes | None, high: bytes | None, own: tuple[bytes, bytes] | None
+) -> tuple[bytes | None, bytes | None]:
+    """Stretch bounds over the keys that a refused page itself has: it may be the bounds that are wrong."""
+    if own is None:
+        return low, high
+    return (
+        None if low is None else min(low, own[0]),
+        None if high is None else max(high, own[1] + b"\0"),
+    )
