@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["Header", "ManifestRows", "header_of", "read_header"]
+__all__ = ["Header", "ManifestRows", "fast_header", "header_of", "read_header"]
 
 BATCH: Final = 65_536
 EXACT_LIMIT: Final = 64 << 20
@@ -71,16 +71,23 @@ def header_of(value: Any) -> Header | None:
     return Header(version, kind, _Metadata(namespace, name))
 
 
+def fast_header(data: bytes | memoryview) -> Header | None:
+    """Return the header as `read_header`, or None where the fast decoder refuses the text."""
+    try:
+        return _DECODER.decode(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+
+
 def read_header(data: bytes | memoryview, *, exact: bool = True) -> Header | None:
     """Return the header of the object in some bytes, None where the server could not decode them as one.
 
     The fast decoder checks the syntax of the whole text without building it; what it refuses the exact one decides,
     unless `exact` is False.
     """
-    try:
-        return _DECODER.decode(data)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        pass
+    found = fast_header(data)
+    if found is not None:
+        return found
     if not exact or len(data) > EXACT_LIMIT:
         return None
     try:
@@ -108,6 +115,7 @@ class ManifestRows:
     def __init__(self, number: int) -> None:
         self.number = number
         self._kinds: dict[tuple[str, str], int] = {}
+        self._kind_of: dict[tuple[str, str], int] = {}  # by apiVersion and kind
         self._namespaces: dict[str, int] = {}
         self._kind = array("i")
         self._namespace = array("i")
@@ -126,10 +134,15 @@ class ManifestRows:
             self._namespace.append(-1)
             self._pending.append("")
         else:
-            kinds, namespaces = self._kinds, self._namespaces
-            self._kind.append(kinds.setdefault((header.group, header.kind), len(kinds)))
-            self._namespace.append(namespaces.setdefault(header.namespace, len(namespaces)))
-            self._pending.append(header.name)
+            type_meta = (header.apiVersion, header.kind)
+            number = self._kind_of.get(type_meta)
+            if number is None:
+                number = self._kinds.setdefault((header.group, header.kind), len(self._kinds))
+                self._kind_of[type_meta] = number
+            self._kind.append(number)
+            metadata, namespaces = header.metadata, self._namespaces
+            self._namespace.append(namespaces.setdefault(metadata.namespace, len(namespaces)))
+            self._pending.append(metadata.name)
         self._offset.append(offset)
         self._length.append(length)
         if len(self._pending) == BATCH:

@@ -19,7 +19,7 @@ import orjson
 
 from auditor.golang import jsontext
 from auditor.sources.json_stream import Bytes, Layout, array_items, layout, skip_space, value_end
-from auditor.sources.manifest_rows import Header, ManifestRows, header_of, read_header
+from auditor.sources.manifest_rows import Header, ManifestRows, fast_header, header_of, read_header
 from auditor.sources.plan import DamageLog
 from auditor.sources.yaml import Chunk, YamlError, yaml_chunks, yaml_to_json
 
@@ -182,12 +182,33 @@ class ManifestWalk:
         while at < size:
             first = data[at]
             if first == 0x7B:  # {
-                at = self._object(data, view, at)
+                after = self._lines(data, view, at)
+                at = after if after > at else self._object(data, view, at)
             elif first == 0x5B:  # [
                 at = self._array(data, view, at)
             else:
                 at = self._other(data, at)
             at = skip_space(data, at)
+
+    def _lines(self, data: Bytes, view: memoryview, at: int) -> int:
+        """Take as many lines from `at` on as are plain objects, one each; return where the first other one begins.
+
+        Nearly all large exports are nothing else; whatever is odd about a line is left to `_object`.
+        """
+        find, span, size = data.find, self.sink.span, len(data)
+        begin = at
+        while at < size and data[at] == 0x7B:
+            end = find(b"\n", at)
+            if end < 0 or end - at > LONG_LINE or data[end - 1] != 0x7D:
+                break
+            header = fast_header(view[at:end])
+            if header is None or header.kind.endswith("List") or header.kind == "Table":
+                break
+            self.objects += 1
+            self.lines += 1
+            span(data, at, end, header)
+            at = end + 1
+        return at - 1 if at > begin else at
 
     def _object(self, data: Bytes, view: memoryview, at: int) -> int:
         """Take the value at `at`, which begins with a brace; return where it ends."""

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from auditor.errors import DamagedDump, SourceError, UnknownDump
+from auditor.sources.etcd.snapshot import Digest
 from auditor.sources.file_view import map_file
 from auditor.sources.manifest_rows import ManifestRows
 from auditor.sources.manifest_walk import PRINTED, ManifestWalk, NeedsSpool, Spans, Spool
@@ -65,6 +66,13 @@ def looks_like_manifests(head: bytes) -> str | None:
 def _digest(path: Path) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _joined(digest: Digest | None) -> str:
+    if digest is None:
+        return ""
+    digest.join()
+    return digest.sha256
 
 
 def _as_utf8(data_file: Path, target: Path) -> Path | None:
@@ -126,9 +134,11 @@ def open_manifests(path: str, data_file: Path, *, number: int, workdir: Path, sh
         UnknownDump: The file holds a printed table.
         DamagedDump: Nothing in it can be read.
     """
+    digest = None
     if not sha256:
         given = Path(path)
-        sha256 = _digest(given if path != "-" and given.is_file() else data_file)
+        digest = Digest(given if path != "-" and given.is_file() else data_file)
+        digest.start()
     notes = []
     converted = _as_utf8(data_file, workdir / f"utf8-{number}.txt")
     if converted is not None:
@@ -149,7 +159,7 @@ def open_manifests(path: str, data_file: Path, *, number: int, workdir: Path, sh
         name=path,
         format=walk.format,
         mapped=str(mapped),
-        sha256=sha256,
+        sha256=sha256 or _joined(digest),
         revision=None,
         compacted_revision=None,
         is_export=True,
