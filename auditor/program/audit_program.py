@@ -2,9 +2,10 @@
 
 Three ways, the fast ones only where they are exact:
 
-1. Proven. The generated program (`build`) reads the object and proves it valid in one pass. That is nearly all objects.
+1. Proven. The generated program (`build`) reads the object and proves it valid in one pass, and generated rules prove
+   that its validation rules hold (`rules`). That is nearly all objects.
 2. Read. The program reads the object exactly but cannot prove it valid: the reference validator judges it, and asks
-   generated provers which parts it may skip.
+   generated provers which parts it may skip; the interpreter runs those rules that are not proven.
 3. Reference. The program refuses, or anything at all goes wrong in it: the object is decoded afresh from its bytes,
    for it was changed in place, and read and judged by the reference.
 
@@ -21,6 +22,7 @@ from auditor.errors import SelectorError
 from auditor.model import AuditedObject, Finding, Unreadable
 from auditor.program.build import VersionProgram, attach_provers, build_version
 from auditor.program.read import finish_read, read_object
+from auditor.program.rules import RuleProver
 from auditor.program.support import Log, Refused
 from auditor.schema.structural import StructuralSchema
 from auditor.selectors.fields import selectable
@@ -82,12 +84,11 @@ class AuditProgram:
         version: The version at which they are read and judged.
         compiled: Use generated code; without it everything goes the way of the reference.
         rules: Evaluate validation rules. Without them `AuditedObject.unevaluated_rules` is the number of rules of the
-            version; with them it is the number of those that do not compile, of which every object may break one.
+            version; with them it is the number of those that do not compile, and all where an object takes too long.
 
     Attributes:
         rule_program: The validation rules of the version; None: there are none, or `rules` was False.
         rules: Evaluators of validation rules, called with the read object where rules count.
-        unevaluated_rules: What `AuditedObject.unevaluated_rules` is of every readable object.
         total: Values audited.
         proven: How many of them went the first way.
         read: How many went the second.
@@ -103,14 +104,20 @@ class AuditProgram:
         self.rules: list[RuleHook] = [] if self.rule_program is None else [self.rule_program.run]
         self.total = self.proven = self.read = 0
         self._api_version = f"{definition.group}/{version.name}"
-        self.unevaluated_rules = _unevaluated(version.structural, self.rule_program, evaluates=rules)
+        self._left_out = 0 if rules else count_rules(version.structural)
         self._log = Log()
         self._program: VersionProgram | None = None
         self._converting: dict[str, tuple[VersionProgram, VersionProgram] | None] = {}
         self._validator: CreateValidator | None = None
+        self._rule_prover: RuleProver | None = None
         self._provers: Module | None = None
 
     # -- what it is made of -----------------------------------------------------------------------------------------
+
+    @property
+    def unevaluated_rules(self) -> int:
+        """Number of rules that say nothing of the object that was judged last."""
+        return self._left_out if self.rule_program is None else self.rule_program.unevaluated()
 
     @property
     def source(self) -> str:
@@ -170,16 +177,19 @@ class AuditProgram:
             defaulted = log.defaulted_paths()
         log.clear()
         if is_proven:
-            self.proven += 1
-            if not self.rules and program.select is not None:
-                fields, name, count = program.select(obj), self.version.name, self.unevaluated_rules
-                made: AuditedObject = _draft(obj, pruned, defaulted, fields, stored_version, name, count)
-                return made
-            findings = [finding for rule in self.rules for finding in rule(obj)]
+            findings = self._prover().findings(obj, data) if self.rules else None
+            if findings is None:
+                self.proven += 1
+                if program.select is not None:
+                    fields, name, count = program.select(obj), self.version.name, self.unevaluated_rules
+                    made: AuditedObject = _draft(obj, pruned, defaulted, fields, stored_version, name, count)
+                    return made
+            else:
+                self.read += 1
         else:
             self.read += 1
-            findings = self.validator.run(obj, self._run_rules if self.rules else None)
-        return self._audited(obj, pruned, defaulted, findings, stored_version)
+            findings = self.validator.run(obj, self._rules_on(data))
+        return self._audited(obj, pruned, defaulted, findings or [], stored_version)
 
     def _convert(self, obj: JsonObject, stored: str, log: Log, size: int) -> tuple[str, bool]:
         """Read an object stored at another version.
@@ -214,6 +224,23 @@ class AuditProgram:
             return None
         programs = build_version(definition, version), build_version(definition, self.version, defaults=False)
         return None if any(program.run is None for program in programs) else programs
+
+    def _prover(self) -> RuleProver:
+        if self._rule_prover is None:
+            assert self.rule_program is not None
+            self._rule_prover = RuleProver(self.rule_program, self.definition, self.version)
+        return self._rule_prover
+
+    def _rules_on(self, data: bytes) -> RuleHook | None:
+        """Return the evaluator for an object that is not proven valid, which was read from some bytes."""
+        if not self.rules:
+            return None
+
+        def run(obj: JsonObject) -> list[Finding]:
+            prover = self._prover()
+            return prover.findings(obj, data) or [] if prover.is_typed(obj) else self._run_rules(obj)
+
+        return run
 
     def _run_rules(self, obj: JsonObject) -> list[Finding]:
         return [finding for rule in self.rules for finding in rule(obj)]
@@ -261,12 +288,6 @@ class AuditProgram:
             select_error,
             self.unevaluated_rules,
         )
-
-
-def _unevaluated(schema: StructuralSchema | None, program: RuleProgram | None, *, evaluates: bool) -> int:
-    if not evaluates:
-        return count_rules(schema)
-    return 0 if program is None else len(program.broken)
 
 
 def count_rules(schema: StructuralSchema | None) -> int:

@@ -34,6 +34,8 @@ _MOST_LOOPS: Final = 6
 """Loops inside each other in one function."""
 _MOST_NODES: Final = 60
 """Positions that one function is for."""
+_DEEPEST: Final = 40
+"""Steps from the value that a function is for."""
 _NEVER: Final = OBJECT_BUDGET + 1
 _OTHER_FORM: Final = 5
 """By how much a value that is not JSON (CBOR) can be shorter than the JSON text of the same."""
@@ -66,6 +68,13 @@ class _Plan:
     items: _Plan | None = None
 
 
+class _OverBudget(Exception):
+    """The costs may be more than one object is allowed: only counting can tell."""
+
+
+_CHECK: Final = (f"if c > {OBJECT_BUDGET}:", " raise OverBudget")
+
+
 class RuleProver:
     """Proves the rules of objects of one version.
 
@@ -93,7 +102,7 @@ class RuleProver:
         # An object that is stored at another version has had the defaults of that one.
         schemas = [each.structural for each in definition.versions.values() if each.structural is not None]
         self._more = max(map(longest_default, schemas), default=0) + 2
-        self.module.namespace["_place"] = _place
+        self.module.namespace.update(_place=_place, OverBudget=_OverBudget)
         self.root = self._plan(rules.root)
         self._run = self.module.compile(self._function(self.root))
 
@@ -117,8 +126,9 @@ class RuleProver:
         if costs is None:
             costs = self._costs[step] = self._costs_at(1 << step)
         left: list[tuple[int, Any, Trail]] = []
-        cost = self._run(obj, size, costs, left, None)
-        if cost > OBJECT_BUDGET:
+        try:
+            cost = self._run(obj, size, costs, left, None, 0)
+        except _OverBudget:
             return self.rules.run(obj)
         if not left:
             return None
@@ -211,8 +221,7 @@ class RuleProver:
 
     def _write(self, name: str, plan: _Plan) -> str:
         w = Writer()
-        with w.block(f"def {name}(v0, size, costs, left, above):"):
-            w.line("c = 0")
+        with w.block(f"def {name}(v0, size, costs, left, above, c):"):
             self._position(w, plan, _Place("v0", "above"))
             w.line("return c")
         return w.source
@@ -253,7 +262,7 @@ class RuleProver:
 
     def _below(self, w: Writer, plan: _Plan, place: _Place) -> None:
         if self._is_apart(plan, place):
-            w.line(f"c += {self._function(plan)}({place.name}, size, costs, left, {place.trail})")
+            w.line(f"c = {self._function(plan)}({place.name}, size, costs, left, {place.trail}, c)")
         else:
             self._position(w, plan, place)
 
@@ -262,7 +271,7 @@ class RuleProver:
         if not plan.codes:
             return
         if any(not code.measured for _, code in plan.codes):
-            w.line(f"c += costs[{plan.number}]")
+            w.lines((f"c += costs[{plan.number}]", *_CHECK))
         tests, measured = [], []
         for index, (_, code) in enumerate(plan.codes):
             if code.measured:
@@ -280,9 +289,8 @@ class RuleProver:
                     w.line(f"c += {' + '.join(measured)}")
         with w.block("except Exception:"):
             w.line(again)
-
-
-_DEEPEST: Final = 40
+        if measured:
+            w.lines(_CHECK)
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,6 +81,12 @@ def _validated(values: list[Value]) -> Bound:
     return (tenth(_size(values[1])) + ONE).scaled(_LONGEST_FORMAT * _REGEX + 1)
 
 
+def _replaced(values: list[Value]) -> Bound:
+    # What it makes is free to the server; here it counts, so that no text gets larger than there is memory for.
+    own = _size(values[0])
+    return tenth(own, 0.2) + ((own + ONE) * _size(values[2])).scaled(0.1)
+
+
 def _joined(values: list[Value]) -> Bound:
     items = values[0].extent
     assert items.item is not None
@@ -97,7 +103,8 @@ _BY_NAME: Final = _table(
     ("isSorted sum max min indexOf lastIndexOf includes", _includes),
     ("url lowerAscii upperAscii substring trim cidr isIP isCIDR quantity isQuantity semver isSemver ip", _first),
     ("bytes string strings.quote", _first),
-    ("replace split ip.isCanonical", _first_twice),
+    ("split ip.isCanonical", _first_twice),
+    ("replace", _replaced),
     ("join", _joined),
     ("matches find findAll", _search),
     ("contains", lambda values: tenth(_size(values[0])) * tenth(_size(values[1]))),
