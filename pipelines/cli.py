@@ -90,6 +90,7 @@ def _scope_options(command: Any) -> Any:
 @click.option(
     "--kms-decryptor", default="", metavar="CMD", help="Unwraps KMS data keys: wrapped on stdin, plain on stdout."
 )
+@click.option("--salvage", is_flag=True, help="Of a damaged database, also take pages that nothing refers to.")
 @click.option("--cluster-name", "cluster", default="", help="Name for the cluster column.")
 @click.option("--include", multiple=True, metavar="KIND[.GROUP]", help="Only these kinds.")
 @click.option("--exclude", multiple=True, metavar="KIND[.GROUP]", help="All but these kinds.")
@@ -107,6 +108,7 @@ def audit(
     etcd_prefix: str,
     encryption_config: str,
     kms_decryptor: str,
+    salvage: bool,
     cluster: str,
     include: tuple[str, ...],
     exclude: tuple[str, ...],
@@ -150,6 +152,7 @@ def audit(
         cluster=cluster,
         encryption_config=encryption_config,
         kms_decryptor=kms_decryptor,
+        salvage=salvage,
         scope=Scope(namespace, labels, fields, include, exclude),
         progress=sys.stderr.isatty(),
     )

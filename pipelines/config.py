@@ -40,6 +40,8 @@ class AuditOptions:
         jobs: Worker processes; 1 runs everything in this process.
         encryption_config: EncryptionConfiguration of the API server; empty: none.
         kms_decryptor: Command that unwraps data keys of KMS providers; empty: none.
+        ratcheting: Whether the server has CRDValidationRatcheting on; always on since Kubernetes 1.33.
+        salvage: Of damaged databases, also take what no tree of pages reaches any more.
         shard_bytes: Bytes of values in one shard; fixed, so that the cut does not depend on the number of workers.
     """
 
@@ -55,6 +57,8 @@ class AuditOptions:
     cluster: str = ""
     encryption_config: str = ""
     kms_decryptor: str = ""
+    salvage: bool = False
+    ratcheting: bool = True
     scope: Scope = Scope()
     shard_bytes: int = 8 << 20
     shard_rows: int = 20_000

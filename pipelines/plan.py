@@ -154,7 +154,9 @@ def make_plan(options: AuditOptions, workdir: Path) -> Plan:
     unsealer = make_unsealer(options.encryption_config, options.kms_decryptor)
     sources: list[SourcePlan] = []
     for dump in options.dumps:
-        opened = open_source(dump, number=len(sources), workdir=workdir, etcd_prefix=options.etcd_prefix)
+        opened = open_source(
+            dump, number=len(sources), workdir=workdir, etcd_prefix=options.etcd_prefix, salvage=options.salvage
+        )
         sources.extend(opened if isinstance(opened, list) else [opened])
     by_name: dict[str, JsonObject] = {}
     stored: dict[str, bool] = {}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +22,14 @@ from auditor.sources.bolt import read_metas
 from auditor.sources.compression import HEAD_SIZE, Limits, compression_of, materialize, unpacked_head
 from auditor.sources.detect import ACCEPTED, database_of, form_of, intact_pages, refused_file, refused_folder
 from auditor.sources.etcd.live import write_live_table
+from auditor.sources.etcd.salvage import Salvage
 from auditor.sources.etcd.snapshot import Digest, EtcdFile, MetaValues
 from auditor.sources.etcd.wal import read_wal
 from auditor.sources.etcdctl import open_etcdctl
 from auditor.sources.file_view import FileView, map_file
 from auditor.sources.manifests import open_directory, open_manifests
 from auditor.sources.plan import DamageLog, SourcePlan
+from auditor.sources.registry_key import printable_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,6 +45,7 @@ pc: Any = pyarrow.compute
 _TRIES = 3
 _UNFINISHED = (".db.part", ".db-wal", ".db-shm", ".tmp")
 _NAMED_KEYS = 1000
+_NAMED_UNSAFE = 20
 _NO_DIGEST = "no digest at the end: a copied database, which nothing vouches for"
 
 
@@ -53,6 +57,7 @@ def open_source(
     etcd_prefix: str = "/registry",
     progress: Progress | None = None,
     limits: Limits | None = None,
+    salvage: bool = False,
 ) -> SourcePlan | list[SourcePlan]:
     """Open one dump.
 
@@ -64,6 +69,7 @@ def open_source(
             below it gets a note.
         progress: Called now and then with bytes done and bytes in all.
         limits: How far compressed input may expand.
+        salvage: Of a damaged etcd database, also take what no tree of pages reaches any more.
 
     Returns:
         One plan, or those of a folder of dumps.
@@ -73,7 +79,7 @@ def open_source(
         DamagedDump: It is recognised, and nothing in it can be read.
         SourceError: It is not there, or expands past the limits.
     """
-    opening = _Opening(workdir, etcd_prefix, progress, limits)
+    opening = _Opening(workdir, etcd_prefix, progress, limits, salvage=salvage)
     given = Path(path)
     if path == "-":
         return opening.file(path, None, number)
@@ -91,11 +97,14 @@ def open_source(
 class _Opening:
     """What all files of one call share."""
 
-    def __init__(self, workdir: Path, prefix: str, progress: Progress | None, limits: Limits | None) -> None:
+    def __init__(
+        self, workdir: Path, prefix: str, progress: Progress | None, limits: Limits | None, *, salvage: bool = False
+    ) -> None:
         self.workdir = workdir
         self.prefix = prefix
         self.progress = progress
         self.limits = limits
+        self.salvage = salvage
 
     def file(self, name: str, path: Path | None, number: int, *, stream: Any = None) -> SourcePlan:
         """Open one file; no path: standard input or another stream."""
@@ -138,14 +147,16 @@ class _Opening:
         digest = Digest(path, self.progress)
         digest.start()
         try:
-            file = EtcdFile.open(path, name=name)
+            file = EtcdFile.open(path, name=name, salvage=self.salvage)
             live = self.workdir / f"live-{number:03d}.arrow"
-            found = write_live_table(
-                file.view, file.rows(b"key"), live, workdir=self.workdir, number=number, report=file.report
-            )
-            file.note_losses()
             values = MetaValues.of(file.values(b"meta"))
             file.note_losses("meta")
+            compacted = max(values.finished or 0, values.scheduled or 0)
+            saved = Salvage(file.view, file.tree, compacted if values.keys else None)
+            rows = chain(file.rows(b"key"), saved.rows()) if self.salvage else file.rows(b"key")
+            found = write_live_table(file.view, rows, live, workdir=self.workdir, number=number, report=file.report)
+            lost = any(not loss.read_all for loss in file.tree.losses)
+            file.note_losses()
         finally:
             digest.join()
         notes = list(file.notes)
@@ -171,6 +182,8 @@ class _Opening:
             notes=tuple(notes),
         )
         plan.notes += self.prefix_note(plan)
+        if self.salvage and lost:
+            plan.notes += tuple(_salvage_notes(saved, plan))
         return plan, tuple(meta.txid for meta in file.valid_metas)
 
     def prefix_note(self, plan: SourcePlan) -> tuple[str, ...]:
@@ -229,6 +242,30 @@ class _Opening:
         else:
             plan.notes += ("no write-ahead log beside the database: what it held beyond the database is missing",)
         return replace(plan, notes=tuple(note for note in plan.notes if note != _NO_DIGEST))
+
+
+def _salvage_notes(saved: Salvage, plan: SourcePlan) -> Iterator[str]:
+    """Say what was saved from pages that nothing refers to, and what may be lost."""
+    yield (
+        f"salvage: {saved.revisions} revisions of {len(saved.keys)} keys were saved from {saved.pages} pages that "
+        "nothing refers to; they are not certain"
+    )
+    if saved.unverified:
+        yield f"salvage: {saved.unverified} of them may belong to a transaction that was not finished"
+    unsafe = set(saved.unsafe)
+    with pa.memory_map(plan.live) as stream:
+        batches = pa.ipc.open_file(stream)
+        for index in range(batches.num_record_batches if unsafe else 0):
+            keys = batches.get_batch(index).column("key")
+            wanted = pa.array(sorted(unsafe), keys.type)
+            unsafe.difference_update(keys.filter(pc.is_in(keys, value_set=wanted)).to_pylist())
+    if unsafe:
+        names = ", ".join(printable_key(key) for key in sorted(unsafe)[:_NAMED_UNSAFE])
+        more = f" and {len(unsafe) - _NAMED_UNSAFE} more" if len(unsafe) > _NAMED_UNSAFE else ""
+        yield (
+            f"salvage: {len(unsafe)} keys were met only in revisions that a compaction may have removed; they are not "
+            f"in this report: {names}{more}"
+        )
 
 
 def _wal_notes(log: WalLog) -> Iterator[str]:

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from auditor.errors import DamagedDump, UnknownDump
-from auditor.sources.bolt import BoltTree, Bucket, Loss, Meta, read_metas
+from auditor.sources.bolt import BoltTree, Bucket, Loss, Meta, Metas, read_metas
 from auditor.sources.etcd.crc32c import Crc32c
 from auditor.sources.etcd.live import write_live_table
 from auditor.sources.etcd.mvcc import parse_revision, revisions
+from auditor.sources.etcd.salvage import find_root
 from auditor.sources.file_view import FileView, map_file
 from auditor.sources.plan import DamageLog
 
@@ -91,11 +92,12 @@ class EtcdFile:
     damage: DamageLog = field(default_factory=DamageLog)
 
     @classmethod
-    def open(cls, path: Path, *, name: str = "") -> EtcdFile:
+    def open(cls, path: Path, *, name: str = "", salvage: bool = False) -> EtcdFile:
         """Open a database or snapshot.
 
         Args:
             name: What to call it; the path where empty.
+            salvage: Where no root page can be had by the meta pages, look for one among all pages.
 
         Raises:
             DamagedDump: No meta page holds.
@@ -108,7 +110,12 @@ class EtcdFile:
         metas = read_metas(view)
         if not metas.valid:
             faults = "; ".join(f"meta page {page}: {fault}" for page, fault in metas.faults)
-            raise DamagedDump(name, f"etcd database with both meta pages damaged ({faults})", "", "save it again")
+            what = f"both meta pages damaged ({faults})"
+            rescued = cls._rescued(name, view, metas, what) if salvage else None
+            if rescued is None:
+                advice = "save it again" if salvage else "try --salvage, or save it again"
+                raise DamagedDump(name, f"etcd database with {what}", "", advice)
+            return rescued
         trees = [BoltTree(view, meta) for meta in metas.valid]
         buckets = [tree.buckets() for tree in trees]
         chosen = _better(trees, buckets)
@@ -126,8 +133,26 @@ class EtcdFile:
             page, fault = _fault(trees[0], buckets[0])
             told = f"state as of the transaction before it ({out.meta.txid}, not {metas.valid[0].txid}) is read instead"
             out.damage.add(f"page {page}", f"{fault}; {told}")
+        if salvage and b"key" not in found:
+            reason = "; ".join(f"page {loss.page}: {loss.reason}" for loss in out.tree.losses)
+            rescued = cls._rescued(name, view, metas, f"the root page is lost ({reason})")
+            if rescued is not None:
+                return rescued
         out.note_losses("root")
         out._check_size(size)
+        return out
+
+    @classmethod
+    def _rescued(cls, name: str, view: FileView, metas: Metas, reason: str) -> EtcdFile | None:
+        """Open a file by the newest root page that can be found in it; None: there is none."""
+        meta = find_root(view, metas.valid[0].page_size if metas.valid else None)
+        if meta is None:
+            return None
+        tree = BoltTree(view, meta)
+        out = cls(name, view, meta, metas.valid, tree, tree.buckets())
+        told = f"{reason}; the newest root that was found, page {meta.root}, is read instead: all of it is salvaged"
+        out.damage.add("root page" if metas.valid else "meta pages", told)
+        out.note_losses("root")
         return out
 
     def _check_size(self, size: int) -> None:

@@ -1,0 +1,274 @@
+"""What can be saved of a damaged database beyond what its tree reaches: only on request, never taken for certain.
+
+Pages are written anew when they change, so old versions of them lie all over the file. In the bucket `key` a revision
+never changes once it is written: a stale leaf cannot hold a wrong one, only one that a compaction has since removed.
+So of the revisions in a gap of the tree those above the last compaction are taken from leaves that nothing refers to;
+those at or below it may be superseded or deleted, and their keys are only named. Where both meta pages are gone, or the
+root page, the root is looked for among all pages: a leaf whose elements are all buckets of etcd's names.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from auditor.sources.bolt import BoltTree, Meta
+from auditor.sources.bolt.page import (
+    ELEMENT_SIZE,
+    HEADER_SIZE,
+    KEY_BYTES,
+    LEAF,
+    Rows,
+    leaf_rows,
+    precedes,
+    read_headers,
+)
+from auditor.sources.bolt.tree import BATCH_ROWS
+from auditor.sources.etcd.mvcc import MalformedKeyValue, parse_key_value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from auditor.sources.bolt import Loss
+    from auditor.sources.file_view import I64, FileView
+
+__all__ = ["Salvage", "find_root"]
+
+BUCKETS: Final = frozenset(
+    {
+        b"alarm", b"auth", b"authRoles", b"authUsers", b"cluster", b"key", b"lease", b"members", b"members_removed",
+        b"meta",
+    }
+)  # fmt: skip
+_SIZES: Final = (4096, 16384, 65536, 8192, 32768, 1024, 2048)
+_PAGES_AT_ONCE: Final = 1 << 12
+_MOST_ROOTS: Final = 4096
+_MOST_KEYS: Final = 100_000
+
+
+@dataclass(slots=True)
+class Salvage:
+    """Rows of orphaned leaves that lie in gaps of the tree.
+
+    Args:
+        view: The file.
+        tree: The tree of the bucket `key`, walked already.
+        compacted: Revision up to which history is gone; None: it is not known, so no row is safe.
+
+    Attributes:
+        pages: Orphaned leaves with rows that were taken.
+        revisions: Rows that were taken.
+        unverified: Those of them in a gap without end, where rows of a transaction may stand that was not finished.
+        keys: Keys that they are about.
+        unsafe: Keys of rows that were not taken, up to a limit.
+    """
+
+    view: FileView
+    tree: BoltTree
+    compacted: int | None
+    pages: int = 0
+    revisions: int = 0
+    unverified: int = 0
+    keys: set[bytes] = field(default_factory=set)
+    unsafe: set[bytes] = field(default_factory=set)
+
+    def rows(self) -> Iterator[Rows]:
+        """Yield the rows that can be taken, each revision once, in key order."""
+        gaps = _gaps(self.tree.losses)
+        if not gaps:
+            return
+        batches: list[Rows] = []
+        best: dict[bytes, tuple[int, int]] = {}
+        for rows in self._orphans():
+            fitting = list(_inside(self.view, rows, gaps))
+            for index in fitting:
+                best.setdefault(self._key(rows, index), (len(batches), index))
+            batches.extend([rows] if fitting else [])
+        taken: list[tuple[int, int]] = []
+        lows = [low for low, _ in gaps]
+        for key in sorted(best):
+            batch, index = best[key]
+            main = int.from_bytes(key[:8], "big")
+            about = _named(self.view, batches[batch], index)
+            if self.compacted is None or main <= self.compacted:
+                if len(self.unsafe) < _MOST_KEYS:
+                    self.unsafe.add(about)
+                continue
+            taken.append((batch, index))
+            self.keys.add(about)
+            self.unverified += gaps[bisect_right(lows, key) - 1][1] is None
+        self.unsafe.discard(b"")
+        self.revisions = len(taken)
+        if taken:
+            rows = _together(batches, taken)
+            self.pages = len(np.unique(rows.page))
+            for start in range(0, len(rows), BATCH_ROWS):
+                yield rows.select(slice(start, start + BATCH_ROWS))
+
+    def _key(self, rows: Rows, index: int) -> bytes:
+        return self.view.cut(int(rows.key[index]), int(rows.key_size[index]))
+
+    def _orphans(self) -> Iterator[Rows]:
+        """Yield the rows of sound leaves of revisions that the walk did not meet."""
+        tree, view, size = self.tree, self.view, self.tree.page_size
+        reached = tree.reached()
+        for start in range(2, len(reached), _PAGES_AT_ONCE):
+            pages = np.arange(start, min(start + _PAGES_AT_ONCE, len(reached)), dtype=np.int64)
+            pages = pages[~reached[pages]]
+            rows = _leaves(view, size, tree.limit, pages)
+            if rows is not None:
+                yield rows
+
+
+def _gaps(losses: list[Loss]) -> list[tuple[bytes, bytes | None]]:
+    """Return the ranges of lost keys, ascending and apart from each other; None: to the last key."""
+    spans = sorted(
+        ((loss.low or b"", loss.high) for loss in losses if not loss.read_all),
+        key=lambda span: (span[0], span[1] is None, span[1] or b""),
+    )
+    out: list[tuple[bytes, bytes | None]] = []
+    for low, high in spans:
+        if out and (out[-1][1] is None or low <= out[-1][1]):
+            before = out[-1][1]
+            out[-1] = (out[-1][0], None if before is None or high is None else max(before, high))
+        else:
+            out.append((low, high))
+    return out
+
+
+def _leaves(view: FileView, size: int, limit: int, pages: I64) -> Rows | None:
+    """Return the rows of those of some pages that are sound leaves of revisions."""
+    pages = pages[pages * size + HEADER_SIZE <= view.size]
+    offset = pages * size
+    header = read_headers(view, offset)
+    span = (1 + header.overflow) * size
+    fits = (
+        (header.id == pages.astype(np.uint64))
+        & (header.flags == LEAF)
+        & (header.count > 0)
+        & (offset + span <= view.size)
+        & (pages + header.overflow < limit)
+        & (HEADER_SIZE + ELEMENT_SIZE * header.count <= span)
+    )
+    if not fits.any():
+        return None
+    pages, offset, count, span = pages[fits], offset[fits], header.count[fits], span[fits]
+    rows = leaf_rows(view, pages, offset, count)
+    words, firsts = rows.words, np.cumsum(count) - count
+    ascending = np.ones(len(rows), dtype=bool)
+    ascending[1:] = precedes(words[:-1], words[1:], or_equal=False)
+    ascending[firsts] = True
+    deleted = rows.key_size == 18
+    revision = (deleted | (rows.key_size == 17)) & ((words[:, 1] >> np.uint64(56)) == 0x5F)
+    revision &= ~deleted | (((words[:, 2] >> np.uint64(48)) & np.uint64(0xFF)) == 0x74)
+    least = np.repeat(offset + HEADER_SIZE + ELEMENT_SIZE * count, count)
+    inside = (rows.key >= least) & (rows.key + rows.key_size + rows.value_size <= np.repeat(offset + span, count))
+    sound = np.logical_and.reduceat(ascending & revision & inside & (rows.flags == 0), firsts)
+    return rows.select(np.repeat(sound, count), suspect=True) if sound.any() else None
+
+
+def _inside(view: FileView, rows: Rows, gaps: list[tuple[bytes, bytes | None]]) -> Iterator[int]:
+    """Yield the positions of rows that lie in a gap."""
+    lows = [low for low, _ in gaps]
+    main = rows.words[:, 0]
+    ends = [high for _, high in gaps]
+    least = int.from_bytes(lows[0][:8].ljust(8, b"\0"), "big")
+    last = ends[-1]
+    most = (1 << 64) - 1 if last is None else int.from_bytes(last[:8].ljust(8, b"\xff"), "big")
+    for index in np.flatnonzero((main >= np.uint64(least)) & (main <= np.uint64(most))).tolist():
+        key = view.cut(int(rows.key[index]), int(rows.key_size[index]))
+        at = bisect_right(lows, key) - 1
+        end = ends[at]
+        if at >= 0 and (end is None or key < end):
+            yield index
+
+
+def _named(view: FileView, rows: Rows, index: int) -> bytes:
+    """Return the key that a row is about; empty where its value is no message."""
+    start = int(rows.key[index] + rows.key_size[index])
+    try:
+        found = parse_key_value(view.data, start, start + int(rows.value_size[index]))
+    except MalformedKeyValue:
+        return b""
+    return view.cut(*found.key)
+
+
+def _together(batches: list[Rows], taken: list[tuple[int, int]]) -> Rows:
+    """Put single rows of several batches together, in the order given."""
+    batch, index = np.array(taken, dtype=np.int64).T
+    order = np.argsort(batch, kind="stable")
+    parts = [batches[number].select(index[order][batch[order] == number]) for number in np.unique(batch).tolist()]
+    rows = Rows(
+        page=np.concatenate([part.page for part in parts]),
+        index=np.concatenate([part.index for part in parts]),
+        key=np.concatenate([part.key for part in parts]),
+        key_size=np.concatenate([part.key_size for part in parts]),
+        value_size=np.concatenate([part.value_size for part in parts]),
+        flags=np.concatenate([part.flags for part in parts]),
+        words=np.concatenate([part.words for part in parts]),
+        suspect=True,
+    )
+    return rows.select(np.argsort(order, kind="stable"))
+
+
+def _page_size(view: FileView) -> int | None:
+    """Guess the page size of a file whose meta pages are gone: most pages stand where they say."""
+    best, most = None, 0.0
+    for size in _SIZES:
+        count = min(view.size // size, 1 << 14)
+        pages = np.arange(2, count, dtype=np.int64)
+        if not len(pages):
+            continue
+        header = read_headers(view, pages * size)
+        known = (header.id == pages.astype(np.uint64)) & np.isin(header.flags, (1, 2, 4, 16))
+        share = float(known.mean())
+        if share > most:
+            best, most = size, share
+    return best
+
+
+def find_root(view: FileView, page_size: int | None = None) -> Meta | None:
+    """Look for the newest root page of an etcd database among all pages; return a meta page that would name it.
+
+    Args:
+        page_size: Where it is known; None: guess it.
+    """
+    size = page_size or _page_size(view)
+    if size is None:
+        return None
+    in_file = view.size // size
+    best: tuple[int, Meta] | None = None
+    for page in _root_pages(view, size, in_file):
+        meta = Meta(-1, size, page, None, in_file, 0)
+        tree = BoltTree(view, meta)
+        found = tree.buckets()
+        index = 0
+        if b"meta" in found and not tree.losses:
+            for rows in tree.rows(found[b"meta"]):
+                for key, key_size, length in zip(rows.key, rows.key_size, rows.value_size, strict=True):
+                    if length == 8 and view.cut(int(key), int(key_size)) == b"consistent_index":
+                        index = int.from_bytes(view.cut(int(key + key_size), 8), "big")
+        if b"key" in found and (best is None or index > best[0]):
+            best = index, meta
+    return best[1] if best else None
+
+
+def _root_pages(view: FileView, size: int, in_file: int) -> list[int]:
+    """Return pages that are leaves of nothing but buckets with etcd's names, `key` among them."""
+    out: list[int] = []
+    for start in range(2, in_file, _PAGES_AT_ONCE):
+        pages = np.arange(start, min(start + _PAGES_AT_ONCE, in_file), dtype=np.int64)
+        header = read_headers(view, pages * size)
+        likely = (header.id == pages.astype(np.uint64)) & (header.flags == LEAF)
+        likely &= (header.count > 0) & (header.count <= len(BUCKETS)) & (header.overflow == 0)
+        for page, count in zip(pages[likely].tolist(), header.count[likely].tolist(), strict=True):
+            rows = leaf_rows(view, np.array([page]), np.array([page * size]), np.array([count]))
+            if not (rows.flags == 1).all() or (rows.key_size > KEY_BYTES).any() or (rows.key < 0).any():
+                continue
+            names = {view.cut(int(key), int(length)) for key, length in zip(rows.key, rows.key_size, strict=True)}
+            if names <= BUCKETS and b"key" in names:
+                out.append(page)
+    return out[-_MOST_ROOTS:]
