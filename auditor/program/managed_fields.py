@@ -23,8 +23,8 @@ __all__ = ["last_writer"]
 def last_writer(obj: JsonObject, steps: Sequence[str | int]) -> tuple[str, str | None] | None:
     """Return manager and time (RFC 3339, None: not known) of the last write to a place, or None: nobody is known.
 
-    The steps are those of a place that is there. Of the managers that own it, or where none does the nearest place above
-    it, the one that wrote last.
+    The steps are those of a place that is there. Of the managers that own it, or where none does the nearest place
+    above it, the one that wrote last.
     """
     metadata = obj.get("metadata")
     entries = metadata.get("managedFields") if type(metadata) is dict else None

@@ -48,6 +48,28 @@ def _broken(kinds: list[dict[str, Any]], report: str) -> list[str]:
     return lines
 
 
+def _stuck(kinds: list[dict[str, Any]], report: str) -> list[str]:
+    """Say which objects are being deleted and can never be gone: nobody can remove their finalizers."""
+    lines = []
+    for kind in kinds:
+        first = kind.get("stuck")
+        if first:
+            count = kind["impacts"].get("blocks-delete", 0)
+            which = (
+                f"{count} objects are being deleted and cannot be" if count > 1 else "is being deleted and cannot be"
+            )
+            subject = (
+                f"{_name(kind)}: {which}, the first is {first['key']}"
+                if count > 1
+                else f"{_name(kind)} {first['key']} {which}"
+            )
+            lines.append(f"STUCK   {subject}: every update is refused, also the one that removes the finalizer")
+            if first["reason"]:
+                lines.append(f"        {first['reason']}")
+            lines.append(f"        auditor show {report} {first['key']}")
+    return lines
+
+
 def summary(manifest: dict[str, Any], report: str) -> str:
     """Return the summary of a report.
 
@@ -62,6 +84,9 @@ def summary(manifest: dict[str, Any], report: str) -> str:
     broken = _broken(kinds, report)
     if broken:
         blocks.append("\n".join(broken))
+    stuck = _stuck(kinds, report)
+    if stuck:
+        blocks.append("\n".join(stuck))
     rows = [(_name(kind), kind["objects"], *(kind["statuses"].get(status, 0) for status in _SHOWN)) for kind in judged]
     if rows:
         blocks.append(format_table(("KIND", "OBJECTS", *(status.upper() for status in _SHOWN)), rows))

@@ -1,0 +1,173 @@
+"""What an audit says of updates: codes, verdicts, impacts and rows of one object, for the shard that it stands in.
+
+The logic is `auditor.program.noop_update`; here its answers get the columns they stand in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from auditor.errors import PlanError
+from auditor.model import IMPACTS
+from auditor.program.field_path import locate
+from auditor.program.managed_fields import last_writer
+from auditor.program.noop_update import BLOCKS, NoopUpdates, NoopVerdict
+from auditor.program.update_program import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from auditor.model import AuditedObject, Finding
+    from auditor.program.audit_program import AuditProgram
+    from auditor.program.update_program import TriedUpdate
+
+__all__ = ["NOTHING_TOLD", "NOT_ASKED", "Codes", "Outcome", "Told", "UpdateVerdicts", "parse_feature_gates"]
+
+_RANK: Final = {impact: rank for rank, impact in enumerate(IMPACTS)}
+
+Codes = tuple[int | None, int | None, int | None]
+"""put_code, label_code, status_code."""
+
+
+class Told(NamedTuple):
+    """The columns of a finding's row that tell of updates and writers."""
+
+    request: str
+    verdict: str | None
+    guard_path: str | None
+    last_manager: str | None
+    last_write: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What updates of one object come to.
+
+    Attributes:
+        codes: Of the no-op PUT, the label PATCH and the no-op PUT of /status; None: not asked, or not known.
+        verdict: Of the object's own no-op updates; None: it needed none, or could not be read.
+        is_known: Whether an update verdict exists at all.
+    """
+
+    codes: Codes = (None, None, None)
+    verdict: NoopVerdict | None = None
+    is_known: bool = False
+
+    @property
+    def why_stuck(self) -> str:
+        """What the server says to the end of a deletion; empty where it lets it pass, or nobody asked."""
+        end = self.verdict.end_delete if self.verdict is not None else None
+        return end.message if end is not None and end.is_refused else ""
+
+    def merge(self, impacts: tuple[str, ...]) -> tuple[str, ...]:
+        """Return impacts of the read with those of the updates, worst first."""
+        if self.verdict is None or not self.verdict.impacts:
+            return impacts
+        return tuple(sorted({*impacts, *self.verdict.impacts}, key=_RANK.__getitem__))
+
+    def rows(self, audited: AuditedObject) -> Iterator[tuple[Finding, Told]]:
+        """Yield every finding that has a row: those of the create with their verdicts, then those of the requests."""
+        obj, verdict = audited.object or {}, self.verdict
+
+        def writer(finding: Finding) -> tuple[str | None, str | None]:
+            found = last_writer(obj, locate(obj, finding.field)[0])
+            return (None, None) if found is None else found
+
+        for number, finding in enumerate(audited.findings):
+            what, guard = verdict.verdicts[number] if verdict is not None else (None, None)
+            yield finding, Told("create", what, guard, *writer(finding))
+        if verdict is not None:
+            for request, tried in verdict.requests():
+                seen: set[str] = set()
+                for finding in tried.findings:
+                    if finding.message not in seen:
+                        seen.add(finding.message)
+                        yield finding, Told(request, BLOCKS, None, *writer(finding))
+
+
+NOT_ASKED: Final = Outcome()
+"""Of what is no readable custom resource."""
+NOTHING_TOLD: Final = Told("create", None, None, None, None)
+"""Of a finding that no update was tried for."""
+
+
+class UpdateVerdicts:
+    """Judges the updates of a worker's objects; what a version needs is built on first use.
+
+    Args:
+        ratcheting: Whether the server has CRDValidationRatcheting on.
+    """
+
+    def __init__(self, *, ratcheting: bool = True) -> None:
+        self.ratcheting = ratcheting
+        self._noops: dict[tuple[int, bool], tuple[NoopUpdates, Outcome]] = {}
+
+    def judge(
+        self,
+        program: AuditProgram,
+        audited: AuditedObject,
+        data: bytes,
+        place: tuple[str | None, str | None],
+        revision: int | None,
+        *,
+        is_export: bool,
+    ) -> Outcome:
+        """Judge the no-op updates of one object.
+
+        Args:
+            program: What audited it.
+            audited: The object as audited.
+            data: Its stored bytes.
+            place: Namespace and name of its key; of an export, of its metadata.
+            revision: Its modification revision; None: not known.
+            is_export: It comes from an export.
+        """
+        if audited.unreadable is not None or audited.object is None:
+            return NOT_ASKED
+        broken = _broken(program)
+        if audited.unevaluated_rules > broken and program.rule_program is not None:
+            return NOT_ASKED  # its rules took too long already
+        key = (id(program), is_export)
+        kept = self._noops.get(key)
+        if kept is None:
+            noop = NoopUpdates(program, ratcheting=self.ratcheting, is_export=is_export)
+            unknown = audited.unevaluated_rules > broken
+            fine = Outcome((None if unknown else 200,) * 2 + (None if unknown or not noop.version.has_status else 200,))
+            kept = self._noops[key] = noop, fine
+        noop, fine = kept
+        where = Place(place[0] or "", place[1] or "")
+        if not noop.is_needed(audited, data, where):
+            return fine
+        verdict = noop.judge(audited, where, revision or 1)
+        put, label, status = (_code(tried, broken) for tried in (verdict.put, verdict.label, verdict.status))
+        return Outcome((put, label, status), verdict, is_known=True)
+
+
+def _broken(program: AuditProgram) -> int:
+    """Return how many rules do not compile; the objects that reach one have a finding that says so."""
+    return 0 if program.rule_program is None else len(program.rule_program.broken)
+
+
+def _code(tried: TriedUpdate | None, broken: int) -> int | None:
+    """Return the code of an answer; None where rules were left out, or a webhook would have to write it."""
+    if tried is None or tried.needs_webhook or (tried.unevaluated_rules > broken and not tried.is_refused):
+        return None
+    return tried.code
+
+
+def parse_feature_gates(text: str) -> bool:
+    """Return whether CRDValidationRatcheting is on.
+
+    Args:
+        text: ``Name=true,Name=false``: feature gates of the server, as its command line has them.
+    Raises:
+        PlanError: It is not of that form, or names a gate that changes nothing here.
+    """
+    ratcheting = True
+    for part in filter(None, text.split(",")):
+        name, _, value = part.strip().partition("=")
+        if name != "CRDValidationRatcheting" or value.lower() not in ("true", "false"):
+            raise PlanError("--feature-gates", repr(part), "CRDValidationRatcheting=true or =false", "")
+        ratcheting = value.lower() == "true"
+    return ratcheting
