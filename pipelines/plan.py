@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -29,7 +30,16 @@ if TYPE_CHECKING:
     from auditor.sources.encryption import Unsealer
     from pipelines.config import AuditOptions
 
-__all__ = ["DefinitionEntry", "Plan", "SourceShard", "cut_shards", "make_plan", "open_live", "open_values"]
+__all__ = [
+    "DefinitionEntry",
+    "Plan",
+    "SourceShard",
+    "cut_shards",
+    "definition_entry",
+    "make_plan",
+    "open_live",
+    "open_values",
+]
 
 _CRDS = ("apiextensions.k8s.io", "customresourcedefinitions")
 _CRD_PATH = f"/{_CRDS[0]}/{_CRDS[1]}/"
@@ -145,6 +155,13 @@ def _rows_that_mention_definitions(table: pa.Table, values: mmap.mmap | bytes) -
     return sorted(set(rows))
 
 
+def _encoded(document: JsonObject) -> bytes:
+    try:
+        return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
+    except (TypeError, orjson.JSONEncodeError):  # a number or a string that only Go's own decoder makes
+        return jsontext.encode(document).encode()
+
+
 def make_plan(options: AuditOptions, workdir: Path) -> Plan:
     """Open every dump, find the definitions.
 
@@ -169,8 +186,9 @@ def make_plan(options: AuditOptions, workdir: Path) -> Plan:
     path = workdir / "definitions.ndjson"
     lines, entries = bytearray(), []
     for name in sorted(by_name):
-        text = jsontext.encode(by_name[name]).encode()
-        entries.append(_entry(name, by_name[name], name not in from_files and stored[name], len(lines), len(text)))
+        text = _encoded(by_name[name])
+        counts = name not in from_files and stored[name]
+        entries.append(definition_entry(name, by_name[name], counts, len(lines), len(text)))
         lines += text + b"\n"
     path.write_bytes(lines)
     return Plan(
@@ -183,7 +201,7 @@ def make_plan(options: AuditOptions, workdir: Path) -> Plan:
     )
 
 
-def _entry(name: str, document: JsonObject, stored: bool, offset: int, length: int) -> DefinitionEntry:
+def definition_entry(name: str, document: JsonObject, stored: bool, offset: int, length: int) -> DefinitionEntry:
     """Read the few names that keys and objects are matched by; anything odd leaves them empty, so nothing matches."""
 
     def mapping(parent: JsonObject, key: str) -> JsonObject:

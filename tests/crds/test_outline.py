@@ -1,0 +1,50 @@
+"""The outline of a definition says what its full record says, whatever form the document has."""
+
+import pytest
+
+from auditor.crds.definition import parse_definition
+from auditor.crds.outline import VersionOutline, outline
+from auditor.sources.crd_files import read_crd_documents
+from tests.shared import shared
+
+
+def told(definition):
+    return [
+        VersionOutline(one.name, one.served, one.storage, one.name in definition.stored_versions)
+        for one in definition.versions.values()
+    ]
+
+
+def test_real_definitions_are_outlined_as_they_parse():
+    documents = read_crd_documents([str(shared("corpus/crds"))])
+    assert len(documents) > 60
+    for document in documents:
+        assert outline(document) == told(parse_definition(document, stored=True))
+
+
+@pytest.mark.parametrize(
+    ("version", "spec", "status"),
+    [
+        ("v1beta1", {"version": "v1"}, {}),
+        ("v1beta1", {"version": "v1", "versions": [{"name": "v2", "served": True, "storage": True}]}, {}),
+        ("v1", {"versions": [{"name": "v1"}, {"name": "v2", "storage": True}, {"name": "v1", "served": True}]}, {}),
+        ("v1", {"versions": [{"name": "v1", "storage": True}]}, {"storedVersions": ["v0", "v1"]}),
+        ("v1", {"versions": [{"name": "v1", "storage": True}]}, {"storedVersions": []}),
+        ("v1", {"versions": []}, {}),
+        ("v1", {}, {}),
+    ],
+)
+def test_every_form_is_outlined_as_it_parses(version, spec, status):
+    document = {
+        "apiVersion": f"apiextensions.k8s.io/{version}",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "xs.g"},
+        "spec": {"group": "g", "names": {"plural": "xs", "kind": "X"}, "scope": "Cluster", **spec},
+        "status": status,
+    }
+    assert outline(document) == told(parse_definition(document, stored=True))
+
+
+@pytest.mark.parametrize("spec", [5, None, {"versions": {}}, {"versions": [5, {"name": 7}]}, {"version": 3}])
+def test_what_does_not_decode_has_no_versions(spec):
+    assert outline({"spec": spec, "status": {"storedVersions": "x"}}) == []
