@@ -13,6 +13,9 @@ from typing import Any
 
 import click
 
+from pipelines.crds_cli import crds
+from pipelines.query_cli import query
+
 __all__ = ["main"]
 
 FAIL_ON = ("never", "unreadable", "blocked", "data-loss", "invalid")
@@ -185,29 +188,8 @@ def _explain(manifest: dict[str, Any], kind: str) -> str:
     return "\n".join(lines) or f"no object of a kind {kind} was audited"
 
 
-@cli.command(short_help="Select objects by the index of a report.")
-@click.argument("report", metavar="REPORT")
-@click.argument("kind", metavar="KIND")
-@click.option("-A", "--all-namespaces", is_flag=True, help="All namespaces (the default; for kubectl's habit).")
-@click.option(
-    "-o", "--output", type=click.Choice(["table", "json", "yaml", "name"]), default="table", show_default=True
-)
-@_scope_options
-def query(
-    report: str, kind: str, *, all_namespaces: bool, output: str, namespace: str, labels: str, fields: str
-) -> None:
-    """Answer as `kubectl get` would have, from the index of a report.
-
-    KIND is a kind, plural, or plural.group, also KIND.VERSION.GROUP; without a version, the storage version.
-
-    \b
-    Examples:
-      auditor query out/ widgets
-      auditor query out/ widgets.v2.example.com -n prod -l app=web --field-selector spec.color=blue -o name
-    """
-    from pipelines.query import print_query  # noqa: PLC0415
-
-    print_query(report, kind, "" if all_namespaces else namespace, labels, fields, output)
+cli.add_command(query)
+cli.add_command(crds)
 
 
 @cli.command(short_help="Show what a report says of one key.")

@@ -1,103 +1,157 @@
-"""Answers from a report: select over its index, show one key of it."""
+"""`auditor query`: what `kubectl get` would have answered, from a dump or from the index of a report."""
 
 from __future__ import annotations
 
-import json
+import sys
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import click
-import pyarrow.parquet as pq
-
-from auditor.errors import PlanError, SelectorError
-from auditor.report.terminal import format_table
-from auditor.selectors.query import open_index
+from auditor.errors import PlanError
+from auditor.printing.get import GetOptions, get
+from pipelines.config import AuditOptions
+from pipelines.dump_store import DumpStore, ReadMode
+from pipelines.plan import make_plan
 from pipelines.report import MANIFEST
+from pipelines.report_store import IndexOnlyStore, ReportStore, check_dumps, find_dumps, read_manifest, report_plan
 
-__all__ = ["print_key", "print_query"]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
+AnyStore = DumpStore | IndexOnlyStore
 
-def read_manifest(report: str) -> dict[str, Any]:
-    """Return the manifest of a report, or say that the folder is none."""
-    path = Path(report) / MANIFEST
-    if not path.exists():
-        raise PlanError(report, "is no report (it has no manifest.json)", "the --report folder of an audit")
-    content: dict[str, Any] = json.loads(path.read_bytes())
-    return content
+__all__ = ["AnyStore", "QueryOptions", "open_store", "print_key", "run_query"]
 
 
-def print_query(report: str, kind: str, namespace: str, labels: str, fields: str, output: str) -> None:
-    """Print the objects of a kind that fit the selectors."""
-    read_manifest(report)
-    index = open_index(report)
-    try:
-        table = index.select(kind, namespace=namespace, label_selector=labels, field_selector=fields)
-    except SelectorError as error:
-        raise PlanError(
-            "",
-            f'Unable to find "{kind}" that match label selector "{labels}", field selector "{fields}": {error.found}',
-        ) from None
-    place = index.resolve(kind)
-    rows = table.to_pylist()
-    if output == "name":
-        for row in rows:
-            click.echo(
-                f"{place.plural}.{place.group}/{row['name']}" if place.group else f"{place.plural}/{row['name']}"
-            )
-        return
-    if output == "table":
-        if not rows:
-            where = f" in {namespace} namespace" if namespace else ""
-            click.echo(f"No resources found{where}", err=True)
-            return
-        columns = [name for name in table.column_names if name.startswith("field:")]
-        header = ("NAMESPACE", "NAME", "CREATED", *(name.removeprefix("field:").upper() for name in columns))
-        click.echo(
-            format_table(
-                header,
-                [
-                    (
-                        row["namespace"],
-                        row["name"],
-                        row["created"].isoformat().replace("+00:00", "Z") if row["created"] else None,
-                        *(row[name] for name in columns),
-                    )
-                    for row in rows
-                ],
-            )
+@dataclass(slots=True)
+class QueryOptions:
+    """What was asked for.
+
+    Attributes:
+        target: A dump, or the folder of a report.
+        dumps: Where the dumps of a report are; empty: where they were.
+        args: Kinds and names, as after `kubectl get`.
+        namespace: Empty: all of them.
+        shown_as: ``read``, ``stored``, or a version.
+    """
+
+    target: str
+    dumps: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
+    namespace: str = ""
+    labels: str = ""
+    fields: str = ""
+    output: str = ""
+    crds: tuple[str, ...] = ()
+    etcd_prefix: str = "/registry"
+    encryption_config: str = ""
+    kms_decryptor: str = ""
+    shown_as: str = "read"
+    mode: ReadMode = field(default_factory=ReadMode)
+    get: GetOptions = field(default_factory=GetOptions)
+
+
+@contextmanager
+def open_store(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[AnyStore]:
+    """Open the store of a dump or report; its files last as long as the context.
+
+    Raises:
+        AuditorError: It cannot be read at all, or is not what the report was made from.
+    """
+    path = Path(options.target)
+    if options.target != "-" and not path.exists():
+        raise PlanError(options.target, "there is no such file", "a dump, or the --report folder of an audit")
+    with tempfile.TemporaryDirectory(prefix="auditor-query-") as workdir:
+        asked = AuditOptions(
+            dumps=(options.target,),
+            crds=options.crds,
+            etcd_prefix=options.etcd_prefix,
+            encryption_config=options.encryption_config,
+            kms_decryptor=options.kms_decryptor,
         )
-        return
-    items = [_item(row) for row in rows]
-    if output == "json":
-        click.echo(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}, indent=2, ensure_ascii=False))
-    else:
-        import yaml  # noqa: PLC0415
+        if (path / MANIFEST).exists():
+            yield _report_store(path, options, asked, warn, Path(workdir))
+            return
+        plan = make_plan(asked, Path(workdir))
+        for source in plan.sources:
+            for damage in source.damage:
+                warn(f"DAMAGED  {source.name}: {damage.where}: {damage.reason}\n")
+        yield DumpStore(plan, options.mode, warn)
 
-        click.echo(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": items}, sort_keys=False), nl=False)
+
+def _report_store(
+    report: Path, options: QueryOptions, asked: AuditOptions, warn: Callable[[str], None], workdir: Path
+) -> ReportStore | IndexOnlyStore:
+    manifest = read_manifest(report)
+    dumps = find_dumps(manifest, report, options.dumps)
+    if dumps is None:
+        names = ", ".join(source["name"] for source in manifest["inputs"])
+        warn(f"{names} is not here: showing what the index holds of {manifest['started']} (--dump names the dump)\n")
+        return IndexOnlyStore(report, manifest, options.mode, warn)
+    asked = replace(asked, dumps=tuple(map(str, dumps)), etcd_prefix=manifest["options"]["etcd_prefix"])
+    plan = report_plan(report, manifest, dumps, asked)
+    if plan is None:
+        plan = make_plan(asked, workdir)
+        check_dumps(plan, manifest)
+    return ReportStore(plan, options.mode, warn, report=report, dumps=dumps, workdir=workdir, manifest=manifest)
 
 
-def _item(row: dict[str, Any]) -> dict[str, Any]:
-    """Return what the index knows of an object; whole objects stand in the dump."""
-    metadata = {
-        "name": row["name"],
-        "namespace": row["namespace"],
-        "uid": row["uid"],
-        "creationTimestamp": row["created"].isoformat().replace("+00:00", "Z") if row["created"] else None,
-        "labels": dict(row["labels"]) or None,
-    }
-    fields = {name.removeprefix("field:"): value for name, value in row.items() if name.startswith("field:")}
-    return {
-        "metadata": {key: value for key, value in metadata.items() if value is not None},
-        "fields": fields,
-        "position": {key: row[key] for key in ("source", "offset", "length", "mod_revision") if row[key] is not None},
-    }
+def run_query(options: QueryOptions) -> int:
+    """Answer; return the exit code of `kubectl get`: 0, or 1 where anything asked for was refused or not found."""
+    out = _Writer(sys.stdout)
+    err = _Writer(sys.stderr)
+    asked = options.get
+    asked.args = options.args
+    asked.namespace = options.namespace
+    asked.all_namespaces = not options.namespace
+    asked.labels, asked.fields, asked.output = options.labels, options.fields, options.output
+    if options.output == "table":
+        asked.output = ""
+    asked.status_objects = True
+    asked.hints = True
+    asked.usage_code = 2
+    if options.shown_as == "stored":
+        options.mode.stored = True
+    with open_store(options, err) as store:
+        if options.shown_as not in ("read", "stored"):
+            asked.args = _at_version(store, options.args, options.shown_as, err)
+        if isinstance(store, (ReportStore, IndexOnlyStore)):
+            store.names_only = (asked.output == "name" or asked.count) and not asked.sort_by
+        code = get(store, asked, out, err)
+        damaged = isinstance(store, DumpStore) and any(source.damage for source in store.plan.sources)
+    return 3 if code == 0 and damaged else code
+
+
+def _at_version(store: AnyStore, args: tuple[str, ...], version: str, err: Callable[[str], None]) -> tuple[str, ...]:
+    """Name the version in the kind."""
+    if not args:
+        return args
+    kind, slash, name = args[0].partition("/")
+    resource = store.discovery.resolve(kind, err)
+    return (f"{resource.plural}.{version}.{resource.group}{slash}{name}", *args[1:])
+
+
+class _Writer:
+    """Writes text to a stream, whatever it holds."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def __call__(self, text: str) -> None:
+        try:
+            self.stream.write(text)
+        except UnicodeEncodeError:  # a lone surrogate that a stored value smuggled in
+            self.stream.write(text.encode("utf-8", "replace").decode())
 
 
 def print_key(report: str, key: str) -> None:
     """Print the rows and findings of one key as YAML."""
+    import pyarrow.parquet as pq  # noqa: PLC0415
     import yaml  # noqa: PLC0415
 
-    read_manifest(report)
+    read_manifest(Path(report))
     namespace, _, name = key.rpartition("/")
     found = []
     for part in sorted((Path(report) / "objects").glob("*.parquet")):
@@ -110,8 +164,10 @@ def print_key(report: str, key: str) -> None:
     findings = []
     for part in sorted((Path(report) / "findings").glob("*.parquet")):
         columns = ["key", "namespace", "name", "audited_version", "check", "type", "field", "message"]
-        for row in pq.read_table(part, columns=columns).to_pylist():
-            if row["key"] == key or (row["key"] is None and (row["namespace"] or "", row["name"]) == (namespace, name)):
-                findings.append({k: row[k] for k in ("audited_version", "check", "type", "field", "message")})
+        findings += [
+            {k: row[k] for k in ("audited_version", "check", "type", "field", "message")}
+            for row in pq.read_table(part, columns=columns).to_pylist()
+            if row["key"] == key or (row["key"] is None and (row["namespace"] or "", row["name"]) == (namespace, name))
+        ]
     rows = [{k: v for k, v in row.items() if v not in (None, [], ())} for row in found]
-    click.echo(yaml.safe_dump({"objects": rows, "findings": findings}, sort_keys=False, allow_unicode=True), nl=False)
+    sys.stdout.write(yaml.safe_dump({"objects": rows, "findings": findings}, sort_keys=False, allow_unicode=True))

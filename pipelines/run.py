@@ -64,6 +64,7 @@ def run_audit(options: AuditOptions) -> tuple[int, dict[str, Any]]:
         manifest = write_manifest(
             plan, total, parts, started=started, seconds=seconds, exit_code=code, versions=versions
         )
+        shutil.copyfile(plan.definitions, parts / "definitions.ndjson")  # what a query of the report goes by
         _put_in_place(parts, report)
         return code, manifest
     finally:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import itertools
 import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -92,7 +93,14 @@ class Store(Protocol):
 
 @dataclass(slots=True)
 class GetOptions:
-    """What was asked for; names are those of kubectl's flags."""
+    """What was asked for; names are those of kubectl's flags.
+
+    Attributes:
+        status_objects: Print the server's Status where ``-o json`` meets an error.
+        hints: Add what a person may have meant to errors.
+        usage_code: Exit code of requests that cannot be answered by anybody.
+        extra_formats: More forms of output: name to what prints the objects.
+    """
 
     args: Sequence[str] = ()
     namespace: str = "default"
@@ -113,6 +121,7 @@ class GetOptions:
     count: bool = False
     status_objects: bool = False
     hints: bool = False
+    usage_code: int = 1
     paint: Callable[[str], str] | None = None
     now: float | None = None
     extra_formats: dict[str, Callable[[list[tuple[Resource, JsonObject]]], None]] = field(default_factory=dict)
@@ -192,7 +201,7 @@ class _Get:
         options = self.options
         if not options.args:
             self.err(NO_RESOURCE)
-            return 1
+            return options.usage_code
         try:
             form = _Output(options)
             wanted = read_arguments(
@@ -221,11 +230,13 @@ class _Get:
             return 1
         for failed in self.errors:
             self.err(f"Error from server ({failed.reason}): {failed.message}\n")
+        if any(failed.code == 400 for failed in self.errors):
+            return options.usage_code
         return 1 if self.errors else 0
 
     def refuse(self, text: str, hint: str = "") -> int:
         self.err(f"error: {text}\n{hint}")
-        return 1
+        return self.options.usage_code
 
     def hint(self, error: UnknownResource) -> str:
         near = self.store.discovery.similar(error.name)
@@ -246,8 +257,6 @@ class _Get:
             except StatusError as error:
                 self.errors.append(self.of_list(resource, error))
                 continue
-            if options.limit is not None:
-                objects = objects[: options.limit]
             found.append(_Found(resource, objects, listed=True))
         for resource, name in wanted.names:
             namespace = options.namespace if resource.namespaced else ""
@@ -265,7 +274,9 @@ class _Get:
     def listed(self, resource: Resource, namespace: str) -> list[JsonObject]:
         if resource.is_list_kind:
             raise StatusError(404, "NotFound", "the server could not find the requested resource")
-        return list(self.store.list_objects(resource, namespace, self.options.labels, self.options.fields))
+        options = self.options
+        objects = self.store.list_objects(resource, namespace, options.labels, options.fields)
+        return list(objects if options.sort_by else itertools.islice(objects, options.limit))
 
     def of_list(self, resource: Resource, error: StatusError) -> StatusError:
         """Return the error as the client words it, which keeps the server's own."""
@@ -307,7 +318,7 @@ class _Get:
                 order = order_by([one for _, one in pairs], options.sort_by)
             except (FieldNotFound, JsonPathError) as error:
                 raise _Refused(str(error)) from None
-            pairs = [pairs[at] for at in order]
+            pairs = [pairs[at] for at in order[: options.limit]]
         if form.name in options.extra_formats:
             options.extra_formats[form.name](pairs)
         elif form.name == "name":
@@ -421,7 +432,9 @@ class _Get:
             except (FieldNotFound, JsonPathError):
                 out.append(_Found(group.resource, [], listed=True))
                 continue
-            out.append(_Found(group.resource, [group.objects[at] for at in order], listed=group.listed))
+            out.append(
+                _Found(group.resource, [group.objects[at] for at in order[: self.options.limit]], listed=group.listed)
+            )
         return out
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from auditor.crds.definition import CrdVersion
     from auditor.model import JsonObject
 
-__all__ = ["IndexValue", "selectable", "selectable_values"]
+__all__ = ["IndexValue", "field_text", "selectable", "selectable_values"]
 
 IndexValue = bool | int | str | None
 """A value as the index keeps it beside its text; None where it is absent or of a type that cannot be selected by."""
@@ -65,6 +65,19 @@ def selectable_values(version: CrdVersion, obj: JsonObject) -> dict[str, IndexVa
         SelectorError: As `selectable`.
     """
     return {path.removeprefix("."): _typed(_find(path, obj)) for path in version.selectable_fields}
+
+
+def field_text(label: str, obj: JsonObject) -> str:
+    """Return what a field selector would see under any path of an object; empty where that is nothing, or many.
+
+    Args:
+        label: Path without the leading dot.
+    """
+    try:
+        value = _find(f".{label}", obj)
+    except SelectorError:
+        return ""
+    return "" if value is None else display(value)
 
 
 def _identity(obj: JsonObject, *, namespaced: bool) -> dict[str, str]:

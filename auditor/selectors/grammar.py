@@ -160,11 +160,12 @@ def _tokens(text: str) -> list[tuple[str, str]]:
 def _key_messages(key: str) -> list[str]:
     parts = key.split("/")
     if len(parts) > 2:
-        return [
-            "a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
-            f"alphanumeric character {_EXAMPLES} '{_NAME}') with an optional DNS subdomain prefix and '/' "
+        form = (
+            "a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with "
+            f"an alphanumeric character {_EXAMPLES} '{_NAME}') with an optional DNS subdomain prefix and '/' "
             "(e.g. 'example.com/MyName')"
-        ]
+        )
+        return [form]
     out = []
     if len(parts) == 2:
         prefix = parts[0]
@@ -175,9 +176,9 @@ def _key_messages(key: str) -> list[str]:
                 out.append("prefix part must be no more than 253 bytes")
             if not re.fullmatch(_SUBDOMAIN, prefix):
                 out.append(
-                    "prefix part a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' "
-                    "or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for "
-                    f"validation is '{_SUBDOMAIN}')"
+                    "prefix part a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, "
+                    "'-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used "
+                    f"for validation is '{_SUBDOMAIN}')"
                 )
     name = parts[-1]
     if not name:

@@ -1,23 +1,30 @@
-"""The index of a report: open it, find a kind in it, select rows by labels and fields."""
+"""The index of a report: open it, find a kind in it, select rows by labels, fields and predicates.
+
+Rows lie in partitions, one a group, version and kind, sorted by namespace and name. A selector reads the columns that
+it compares, row group by row group, passing over those whose statistics rule it out, and the other columns only where
+something was found.
+"""
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from auditor.errors import PlanError, SelectorError
+from auditor.selectors.filters import And, Filter, LabelTerm, Term, mask_of
 from auditor.selectors.grammar import parse_field_selector, parse_label_selector
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
     from auditor.selectors.grammar import FieldRequirement, LabelRequirement
 
-__all__ = ["Index", "IndexedKind", "open_index"]
+__all__ = ["Index", "IndexedKind", "Scan", "open_index", "selector_filter"]
 
 _HIDDEN = ("cluster",)
 
@@ -33,6 +40,22 @@ class IndexedKind:
     namespaced: bool
     storage: bool
     folder: Path
+
+    @property
+    def parts(self) -> list[Path]:
+        """Its files, in the order of the index."""
+        return sorted(self.folder.glob("*.parquet"))
+
+
+@dataclass(slots=True)
+class Scan:
+    """What a selection read: rows of the partition, of the row groups that statistics left, and that were kept."""
+
+    rows: int = 0
+    scanned: int = 0
+    kept: int = 0
+    row_groups: int = 0
+    skipped: int = 0
 
 
 class Index:
@@ -53,19 +76,22 @@ class Index:
             group, version, kind = (part.partition("=")[2] for part in folder.parts[-3:])
             row = known.get((group, version, kind), {})
             first = next(iter(sorted(folder.glob("*.parquet"))))
-            namespaces = pq.read_table(first, columns=["namespace"])["namespace"]
             out.append(
                 IndexedKind(
                     group="" if group == "core" else group,
                     version=version,
                     kind=kind,
                     plural=row.get("plural") or kind.lower() + "s",
-                    namespaced=namespaces.null_count < len(namespaces),
+                    namespaced=_has_namespaces(first),
                     storage=bool(row.get("storage")),
                     folder=folder,
                 )
             )
         return out
+
+    def partition(self, group: str, version: str, kind: str) -> IndexedKind | None:
+        """Return the partition of a kind at a version, or None."""
+        return next((one for one in self.kinds if (one.group, one.version, one.kind) == (group, version, kind)), None)
 
     def resolve(self, text: str) -> IndexedKind:
         """Find a kind by KIND, plural, plural.group or KIND.version.group; case does not count.
@@ -82,8 +108,6 @@ class Index:
         if len(groups) > 1:
             raise PlanError(text, "is ambiguous", "one of " + ", ".join(groups))
         if not hits:
-            import difflib  # noqa: PLC0415
-
             names = sorted({name for kind in self.kinds for name in (kind.plural, kind.kind.lower())})
             near = difflib.get_close_matches(wanted.partition(".")[0], names, 3)
             raise PlanError(
@@ -94,26 +118,170 @@ class Index:
             )
         return next((kind for kind in hits if kind.storage), hits[-1])
 
-    def select(self, kind: str, *, field_selector: str = "", label_selector: str = "", namespace: str = "") -> pa.Table:
+    def select(
+        self,
+        kind: str,
+        *,
+        field_selector: str = "",
+        label_selector: str = "",
+        where: str = "",
+        namespace: str = "",
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
         """Return the rows of a kind that fit all selectors, in the order of the index.
 
         Args:
             kind: As `resolve` takes it.
             field_selector: The server's grammar; only metadata.name, metadata.namespace and the version's fields.
             label_selector: The server's grammar.
+            where: A CEL expression over what the index holds (`auditor.selectors.pushdown`).
             namespace: Only this one; empty for all.
+            columns: Only these; None for all.
         Raises:
             SelectorError: In the server's words.
-            PlanError: No such kind.
+            PlanError: No such kind, or an expression that needs more than the index holds.
         """
+        batches = self.batches(
+            kind,
+            field_selector=field_selector,
+            label_selector=label_selector,
+            where=where,
+            namespace=namespace,
+            columns=columns,
+        )
+        found = list(batches)
+        if not found:
+            place = self.resolve(kind)
+            names = self._columns(place, columns)
+            schema = pq.read_schema(place.parts[0])
+            return pa.table({name: pa.array([], schema.field(name).type) for name in names})
+        return pa.concat_tables(found)
+
+    def batches(
+        self,
+        kind: str,
+        *,
+        field_selector: str = "",
+        label_selector: str = "",
+        where: str = "",
+        namespace: str = "",
+        columns: Sequence[str] | None = None,
+    ) -> Iterator[pa.Table]:
+        """Yield what `select` returns piece by piece, one a row group in which something was found."""
         place = self.resolve(kind)
-        data = ds.dataset([str(path) for path in sorted(place.folder.glob("*.parquet"))], format="parquet")
-        requirements = parse_field_selector(field_selector)
-        labels = parse_label_selector(label_selector)
-        condition = _condition(requirements, namespace, data.schema.names, namespaced=place.namespaced)
-        columns = [name for name in data.schema.names if name not in _HIDDEN]
-        table = data.to_table(columns=columns, filter=condition)
-        return _with_labels(table, labels)
+        names = set(pq.read_schema(place.parts[0]).names)
+        condition = selector_filter(
+            parse_field_selector(field_selector),
+            parse_label_selector(label_selector),
+            namespace,
+            names,
+            namespaced=place.namespaced,
+        )
+        if where:
+            from auditor.selectors.pushdown import index_filter  # noqa: PLC0415 - loads the CEL room
+
+            condition = And((condition, index_filter(where, pq.read_schema(place.parts[0]))))
+        yield from self.scan(place, condition, columns=columns)
+
+    @staticmethod
+    def _columns(place: IndexedKind, columns: Sequence[str] | None) -> list[str]:
+        if columns is not None:
+            return list(columns)
+        return [name for name in pq.read_schema(place.parts[0]).names if name not in _HIDDEN]
+
+    def scan(
+        self,
+        place: IndexedKind,
+        condition: Filter,
+        *,
+        columns: Sequence[str] | None = None,
+        told: Scan | None = None,
+    ) -> Iterator[pa.Table]:
+        """Yield the rows of a partition that fit a condition.
+
+        Args:
+            place: The partition.
+            condition: What they must fit.
+            columns: Only these; None for all.
+            told: Gets the numbers.
+        """
+        told = told if told is not None else Scan()
+        wanted = self._columns(place, columns)
+        compared = sorted(condition.columns())
+        for path in place.parts:
+            strings = [name for name in compared if _is_text(name)]
+            with pq.ParquetFile(path, read_dictionary=strings) as part:
+                for number in range(part.num_row_groups):
+                    yield from _scan_group(part, number, condition, compared, wanted, told)
+
+
+def _scan_group(
+    part: pq.ParquetFile, number: int, condition: Filter, compared: list[str], wanted: list[str], told: Scan
+) -> Iterator[pa.Table]:
+    group = part.metadata.row_group(number)
+    told.rows += group.num_rows
+    told.row_groups += 1
+    if not condition.may_match(_Statistics(part, number)):
+        told.skipped += 1
+        return
+    told.scanned += group.num_rows
+    if not compared:
+        told.kept += group.num_rows
+        yield _plain(part.read_row_group(number, columns=wanted, use_threads=False))
+        return
+    seen = part.read_row_group(number, columns=compared, use_threads=False)
+    mask = mask_of(condition, seen)
+    kept = int(mask.sum())
+    if not kept:
+        return
+    told.kept += kept
+    rest = [name for name in wanted if name not in compared]
+    table = part.read_row_group(number, columns=rest, use_threads=False) if rest else seen.select([])
+    for name in wanted:
+        if name in compared:
+            table = table.append_column(name, seen[name])
+    table = table.select(wanted)
+    if kept < group.num_rows:
+        table = table.filter(pa.array(mask))
+    yield _plain(table)
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Return a table whose text columns are plain, as the schema says, where they were read as dictionaries."""
+    for at, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type) and _is_text(field.name):
+            table = table.set_column(at, field.name, table[field.name].cast(pa.string()))
+    return table
+
+
+class _Statistics:
+    """The least and greatest value of columns in one row group."""
+
+    def __init__(self, part: pq.ParquetFile, number: int) -> None:
+        self.group = part.metadata.row_group(number)
+        self.places = {self.group.column(at).path_in_schema: at for at in range(self.group.num_columns)}
+
+    def bounds(self, column: str) -> tuple[Any, Any] | None:
+        """Return both, or None where they are not known."""
+        at = self.places.get(column)
+        found = self.group.column(at).statistics if at is not None else None
+        if found is None or not found.has_min_max:
+            return None
+        return found.min, found.max
+
+
+def _is_text(name: str) -> bool:
+    return name.startswith("field:") or name in ("name", "namespace")
+
+
+def _has_namespaces(path: Path) -> bool:
+    with pq.ParquetFile(path) as part:
+        at = part.schema_arrow.get_field_index("namespace")
+        for number in range(part.num_row_groups):
+            column = part.metadata.row_group(number).column(at)
+            if column.statistics is None or column.statistics.null_count < column.num_values:
+                return True
+    return False
 
 
 def _names(kind: IndexedKind, *, with_version: bool = False) -> set[str]:
@@ -125,34 +293,35 @@ def _names(kind: IndexedKind, *, with_version: bool = False) -> set[str]:
     return out
 
 
-def _condition(
-    requirements: tuple[FieldRequirement, ...], namespace: str, columns: list[str], *, namespaced: bool
-) -> pc.Expression | None:
-    condition: pc.Expression | None = pc.field("namespace") == namespace if namespace else None
-    for requirement in requirements:
+def selector_filter(
+    fields: Iterable[FieldRequirement],
+    labels: Iterable[LabelRequirement],
+    namespace: str,
+    columns: set[str],
+    *,
+    namespaced: bool,
+) -> Filter:
+    """Return the condition that selectors make over the columns of a partition.
+
+    Raises:
+        SelectorError: A label has no column; in the server's words.
+    """
+    terms: list[Filter] = []
+    if namespace:
+        terms.append(Term("namespace", "==", namespace))
+    for requirement in fields:
         label = requirement.label
         if label == "metadata.name":
-            column = pc.field("name")
+            column = "name"
         elif label == "metadata.namespace" and namespaced:
-            column = pc.field("namespace")
+            column = "namespace"
         elif f"field:{label}" in columns:
-            column = pc.field(f"field:{label}")
+            column = f"field:{label}"
         else:
             raise SelectorError("", f"field label not supported: {label}")
-        term = pc.coalesce(column, pc.scalar("")) == requirement.value
-        term = ~term if requirement.negated else term
-        condition = term if condition is None else condition & term
-    return condition
-
-
-def _with_labels(table: pa.Table, requirements: tuple[LabelRequirement, ...]) -> pa.Table:
-    if not requirements:
-        return table
-    keep = [
-        all(requirement.matches(dict(labels or ())) for requirement in requirements)
-        for labels in table["labels"].to_pylist()
-    ]
-    return table.filter(pa.array(keep, pa.bool_()))
+        terms.append(Term(column, "!=" if requirement.negated else "==", requirement.value, absent=""))
+    terms += [LabelTerm(requirement) for requirement in labels]
+    return And(tuple(terms))
 
 
 def open_index(path: str | Path) -> Index:

@@ -1,0 +1,16 @@
+"""Built-in kinds: which there are, their objects out of etcd's protobuf, what can be selected, how they print.
+
+In: the bytes of one stored value, protobuf or JSON. Out: the object as the API server would write it in JSON, the texts
+that field selectors compare, the cells of `kubectl get`. Nothing here reads a dump; nothing is validated or defaulted.
+
+messages.json holds the field numbers and JSON names of every stored kind, taken from the published definitions
+(k8s.io/api and apimachinery v0.37.2, generated.proto). kinds: names, keys, ranks. protobuf: the wire reader.
+selectable: labels and values. columns, pods: the cells.
+
+Source: k8s.io/api */generated.proto; kubernetes pkg/apis/*/conversion.go, pkg/registry/*/strategy.go,
+pkg/printers/internalversion/printers.go.
+"""
+
+from __future__ import annotations
+
+__all__: list[str] = []

@@ -1,0 +1,497 @@
+"""What `kubectl get` shows of built-in objects: headers and cells.
+
+Every function takes an object and returns the cells after NAME (for events: all of them). Numbers that are absent are
+zero, as they are after the defaults of a server, except where it prints something else.
+
+Source: kubernetes v1.37.1 pkg/printers/internalversion/printers.go; apiserver pkg/registry/rest/table.go (kinds without
+columns of their own).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.builtin.pods import job_cells, pod_cells
+from auditor.builtin.values import (
+    NONE,
+    Printer,
+    age,
+    first_of,
+    label_selector,
+    labels_text,
+    listed_text,
+    load_balancer,
+    many,
+    number,
+    text,
+    utc,
+    walk,
+)
+from auditor.printing.tables import Header
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from auditor.model import JsonObject
+    from auditor.printing.columns import Cell
+
+__all__ = ["builtin_cells", "builtin_headers"]
+
+
+def _workload(obj: JsonObject, now: float) -> list[Cell]:
+    return [
+        number(obj, "spec.replicas", 1),
+        number(obj, "status.replicas"),
+        number(obj, "status.readyReplicas"),
+        age(obj, now),
+    ]
+
+
+def _deployment(obj: JsonObject, now: float) -> list[Cell]:
+    ready = f"{number(obj, 'status.readyReplicas')}/{number(obj, 'spec.replicas', 1)}"
+    return [ready, number(obj, "status.updatedReplicas"), number(obj, "status.availableReplicas"), age(obj, now)]
+
+
+def _stateful_set(obj: JsonObject, now: float) -> list[Cell]:
+    return [f"{number(obj, 'status.readyReplicas')}/{number(obj, 'spec.replicas', 1)}", age(obj, now)]
+
+
+def _daemon_set(obj: JsonObject, now: float) -> list[Cell]:
+    counts = [
+        number(obj, f"status.{name}")
+        for name in (
+            "desiredNumberScheduled",
+            "currentNumberScheduled",
+            "numberReady",
+            "updatedNumberScheduled",
+            "numberAvailable",
+        )
+    ]
+    return [*counts, labels_text(walk(obj, "spec.template.spec.nodeSelector")), age(obj, now)]
+
+
+def _cron_job(obj: JsonObject, now: float) -> list[Cell]:
+    suspend = walk(obj, "spec.suspend")
+    return [
+        text(obj, "spec.schedule"),
+        text(obj, "spec.timeZone") or NONE,
+        "<unset>" if suspend is None else str(bool(suspend)),
+        len(many(obj, "status.active")),
+        first_of(age(obj, now, "status.lastScheduleTime") if walk(obj, "status.lastScheduleTime") else "", NONE),
+        age(obj, now),
+    ]
+
+
+def _service(obj: JsonObject, now: float) -> list[Cell]:
+    kind = text(obj, "spec.type") or "ClusterIP"
+    ips = many(obj, "spec.clusterIPs")
+    ports = []
+    for port in many(obj, "spec.ports"):
+        node = number(port, "nodePort")
+        at = f"{number(port, 'port')}" + (f":{node}" if node > 0 else "")
+        ports.append(f"{at}/{text(port, 'protocol') or 'TCP'}")
+    cluster_ip = str(ips[0]) if ips else text(obj, "spec.clusterIP")
+    return [kind, cluster_ip or NONE, _external_ip(obj, kind), ",".join(ports) or NONE, age(obj, now)]
+
+
+def _external_ip(obj: JsonObject, kind: str) -> str:
+    external = [str(ip) for ip in many(obj, "spec.externalIPs")]
+    if kind in ("ClusterIP", "NodePort"):
+        return ",".join(external) or NONE
+    if kind == "LoadBalancer":
+        balancer = load_balancer(obj)
+        return ",".join(([balancer] if balancer else []) + external) or "<pending>"
+    return text(obj, "spec.externalName") if kind == "ExternalName" else "<unknown>"
+
+
+def _endpoints(obj: JsonObject, now: float) -> list[Cell]:
+    subsets = many(obj, "subsets")
+    if not subsets:
+        return [NONE, age(obj, now)]
+    found = []
+    for subset in subsets:
+        ips = [text(address, "ip") for address in many(subset, "addresses")]
+        ports = many(subset, "ports")
+        found += [_host_port(ip, number(port, "port")) for port in ports for ip in ips] if ports else ips
+    return [listed_text(found, 3), age(obj, now)]
+
+
+def _host_port(ip: str, port: int) -> str:
+    return f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
+
+
+def _endpoint_slice(obj: JsonObject, now: float) -> list[Cell]:
+    ports = [
+        str(port["port"]) if port.get("port") is not None else text(port, "name") or "*" for port in many(obj, "ports")
+    ]
+    addresses = [str(address) for one in many(obj, "endpoints") for address in many(one, "addresses")]
+    return [
+        text(obj, "addressType"),
+        listed_text(ports, 3) or "<unset>",
+        listed_text(addresses, 3) or "<unset>",
+        age(obj, now),
+    ]
+
+
+def _config_map(obj: JsonObject, now: float) -> list[Cell]:
+    return [len(walk(obj, "data") or ()) + len(walk(obj, "binaryData") or ()), age(obj, now)]
+
+
+def _secret(obj: JsonObject, now: float) -> list[Cell]:
+    return [text(obj, "type"), len(walk(obj, "data") or ()), age(obj, now)]
+
+
+def _node(obj: JsonObject, now: float) -> list[Cell]:
+    ready = next((one for one in many(obj, "status.conditions") if one.get("type") == "Ready"), None)
+    status = "Unknown" if ready is None else "Ready" if ready.get("status") == "True" else "NotReady"
+    if walk(obj, "spec.unschedulable"):
+        status += ",SchedulingDisabled"
+    roles = set()
+    for key, value in (walk(obj, "metadata.labels") or {}).items():
+        if key.startswith("node-role.kubernetes.io/") and key != "node-role.kubernetes.io/":
+            roles.add(key.removeprefix("node-role.kubernetes.io/"))
+        elif key == "kubernetes.io/role" and value:
+            roles.add(value)
+    return [status, ",".join(sorted(roles)) or NONE, age(obj, now), text(obj, "status.nodeInfo.kubeletVersion")]
+
+
+def _namespace(obj: JsonObject, now: float) -> list[Cell]:
+    return [text(obj, "status.phase"), age(obj, now)]
+
+
+_MODES: Final = {
+    "ReadWriteOnce": "RWO",
+    "ReadOnlyMany": "ROX",
+    "ReadWriteMany": "RWX",
+    "ReadWriteOncePod": "RWOP",
+}
+
+
+def _modes(modes: list[Any]) -> str:
+    return ",".join(short for name, short in _MODES.items() if name in modes)
+
+
+def _storage_class_name(obj: JsonObject) -> str:
+    annotations = walk(obj, "metadata.annotations") or {}
+    beta = "volume.beta.kubernetes.io/storage-class"
+    return str(annotations[beta]) if beta in annotations else text(obj, "spec.storageClassName")
+
+
+def _phase(obj: JsonObject) -> str:
+    return "Terminating" if walk(obj, "metadata.deletionTimestamp") else text(obj, "status.phase")
+
+
+def _volume(obj: JsonObject, now: float) -> list[Cell]:
+    claim = walk(obj, "spec.claimRef")
+    return [
+        str((walk(obj, "spec.capacity") or {}).get("storage", "0")),
+        _modes(many(obj, "spec.accessModes")),
+        text(obj, "spec.persistentVolumeReclaimPolicy"),
+        _phase(obj),
+        f"{text(claim, 'namespace')}/{text(claim, 'name')}" if claim else "",
+        _storage_class_name(obj),
+        text(obj, "spec.volumeAttributesClassName") or "<unset>",
+        text(obj, "status.reason"),
+        age(obj, now),
+    ]
+
+
+def _claim(obj: JsonObject, now: float) -> list[Cell]:
+    bound = text(obj, "spec.volumeName")
+    return [
+        _phase(obj),
+        bound,
+        str((walk(obj, "status.capacity") or {}).get("storage", "0")) if bound else "",
+        _modes(many(obj, "status.accessModes")) if bound else "",
+        _storage_class_name(obj),
+        text(obj, "spec.volumeAttributesClassName") or "<unset>",
+        age(obj, now),
+    ]
+
+
+def _storage_class(obj: JsonObject, now: float) -> list[Cell]:
+    return [
+        text(obj, "provisioner"),
+        text(obj, "reclaimPolicy") or "Delete",
+        text(obj, "volumeBindingMode") or "Immediate",
+        bool(walk(obj, "allowVolumeExpansion")),
+        age(obj, now),
+    ]
+
+
+def _event(obj: JsonObject, now: float) -> list[Cell]:
+    first = "firstTimestamp" if walk(obj, "firstTimestamp") else "eventTime"
+    if walk(obj, "series"):
+        seen = age(obj, now, "series.lastObservedTime")
+    else:
+        seen = age(obj, now, "lastTimestamp" if walk(obj, "lastTimestamp") else first)
+    kind, name = text(obj, "involvedObject.kind").lower(), text(obj, "involvedObject.name")
+    count = number(obj, "series.count") or number(obj, "count") or 1
+    source = ", ".join(filter(None, (text(obj, "source.component"), text(obj, "source.host"))))
+    if not source:
+        source = ", ".join(filter(None, (text(obj, "reportingComponent"), text(obj, "reportingInstance"))))
+    return [
+        seen,
+        text(obj, "type"),
+        text(obj, "reason"),
+        f"{kind}/{name}" if name else kind,
+        text(obj, "involvedObject.fieldPath"),
+        source,
+        text(obj, "message").strip(),
+        age(obj, now, first),
+        count,
+        text(obj, "metadata.name"),
+    ]
+
+
+def _age_alone(obj: JsonObject, now: float) -> list[Cell]:
+    return [age(obj, now)]
+
+
+def _created_at(obj: JsonObject, now: float) -> list[Cell]:
+    del now
+    return [utc(text(obj, "metadata.creationTimestamp"))]
+
+
+def _binding(obj: JsonObject, now: float) -> list[Cell]:
+    return [f"{text(obj, 'roleRef.kind')}/{text(obj, 'roleRef.name')}", age(obj, now)]
+
+
+def _ingress(obj: JsonObject, now: float) -> list[Cell]:
+    rules = many(obj, "spec.rules")
+    hosts = [text(rule, "host") for rule in rules if text(rule, "host")]
+    shown = ",".join(hosts[:3]) + (f" + {len(rules) - 3} more..." if len(hosts) > 3 else "")
+    return [
+        text(obj, "spec.ingressClassName") or NONE,
+        shown or "*",
+        load_balancer(obj),
+        "80, 443" if many(obj, "spec.tls") else "80",
+        age(obj, now),
+    ]
+
+
+def _ingress_class(obj: JsonObject, now: float) -> list[Cell]:
+    parameters = walk(obj, "spec.parameters")
+    shown = NONE
+    if parameters:
+        group = text(parameters, "apiGroup")
+        shown = f"{text(parameters, 'kind')}{'.' if group else ''}{group}/{text(parameters, 'name')}"
+    return [text(obj, "spec.controller"), shown, age(obj, now)]
+
+
+def _network_policy(obj: JsonObject, now: float) -> list[Cell]:
+    return [label_selector(walk(obj, "spec.podSelector")), age(obj, now)]
+
+
+def _lease(obj: JsonObject, now: float) -> list[Cell]:
+    return [text(obj, "spec.holderIdentity"), age(obj, now)]
+
+
+def _definition(obj: JsonObject, now: float) -> list[Cell]:
+    del now
+    versions = many(obj, "spec.versions") or [{"name": text(obj, "spec.version"), "served": True, "storage": True}]
+    served = sorted((text(one, "name"), one.get("storage") is True) for one in versions if one.get("served"))
+    shown = ",".join(f"{name}(storage)" if storage else name for name, storage in served)
+    return [text(obj, "spec.scope"), shown, utc(text(obj, "metadata.creationTimestamp"))]
+
+
+def _api_service(obj: JsonObject, now: float) -> list[Cell]:
+    service = walk(obj, "spec.service")
+    place = f"{text(service, 'namespace')}/{text(service, 'name')}" if service else "Local"
+    available = next((one for one in many(obj, "status.conditions") if one.get("type") == "Available"), None)
+    state = "Unknown"
+    if available is not None:
+        state = text(available, "status")
+        if state != "True" and text(available, "reason"):
+            state = f"{state} ({text(available, 'reason')})"
+    return [place, state, age(obj, now)]
+
+
+def _signing_request(obj: JsonObject, now: float) -> list[Cell]:
+    from auditor.printing.durations import human_duration  # noqa: PLC0415 - one kind needs it
+
+    expires = walk(obj, "spec.expirationSeconds")
+    types = {text(one, "type") for one in many(obj, "status.conditions")}
+    state = "Denied" if "Denied" in types else "Approved" if "Approved" in types else "Pending"
+    if "Failed" in types:
+        state += ",Failed"
+    if walk(obj, "status.certificate"):
+        state += ",Issued"
+    return [
+        age(obj, now),
+        text(obj, "spec.signerName"),
+        text(obj, "spec.username"),
+        NONE if expires is None else human_duration(expires),
+        state,
+    ]
+
+
+def _autoscaler(obj: JsonObject, now: float) -> list[Cell]:
+    minimum = walk(obj, "spec.minReplicas")
+    return [
+        f"{text(obj, 'spec.scaleTargetRef.kind')}/{text(obj, 'spec.scaleTargetRef.name')}",
+        _targets(obj),
+        "<unset>" if minimum is None else minimum,
+        number(obj, "spec.maxReplicas"),
+        number(obj, "status.currentReplicas"),
+        age(obj, now),
+    ]
+
+
+def _targets(obj: JsonObject) -> str:
+    current = many(obj, "status.currentMetrics")
+    shown = [
+        _target(metric, current[at] if at < len(current) else {}) for at, metric in enumerate(many(obj, "spec.metrics"))
+    ]
+    if not shown:
+        return NONE
+    return ", ".join(shown[:2]) + (f" + {len(shown) - 2} more..." if len(shown) > 2 else "")
+
+
+def _target(metric: JsonObject, current: JsonObject) -> str:
+    kind = text(metric, "type")
+    member = kind[:1].lower() + kind[1:]
+    wanted, now = walk(metric, f"{member}.target") or {}, walk(current, f"{member}.current") or {}
+    if kind in ("Resource", "ContainerResource"):
+        lead = f"{text(metric, f'{member}.name')}: "
+        if wanted.get("averageValue") is not None:
+            return f"{lead}{now.get('averageValue') or '<unknown>'}/{wanted['averageValue']}"
+        used = now.get("averageUtilization")
+        limit = wanted.get("averageUtilization")
+        return f"{lead}{'<unknown>' if used is None else f'{used}%'}/{'<auto>' if limit is None else f'{limit}%'}"
+    if kind in ("Pods", "Object", "External"):
+        if kind == "Pods" or wanted.get("averageValue") is not None:
+            tail = "" if kind == "Pods" else " (avg)"
+            return f"{now.get('averageValue') or '<unknown>'}/{wanted.get('averageValue', '')}{tail}"
+        return f"{now.get('value') or '<unknown>'}/{wanted.get('value', '')}"
+    return "<unknown type>"
+
+
+def _disruption_budget(obj: JsonObject, now: float) -> list[Cell]:
+    bounds = [walk(obj, f"spec.{name}") for name in ("minAvailable", "maxUnavailable")]
+    return [
+        *("N/A" if bound is None else str(bound) for bound in bounds),
+        number(obj, "status.disruptionsAllowed"),
+        age(obj, now),
+    ]
+
+
+def _priority_class(obj: JsonObject, now: float) -> list[Cell]:
+    return [
+        number(obj, "value"),
+        bool(walk(obj, "globalDefault")),
+        age(obj, now),
+        text(obj, "preemptionPolicy") or "PreemptLowerPriority",
+    ]
+
+
+# kind: printer and headers after NAME; a name in angle brackets is shown with -o wide alone
+_PRINTERS: Final[dict[tuple[str, str], tuple[Printer, str]]] = {
+    ("", "Pod"): (
+        pod_cells,
+        "Ready Status Restarts Age <IP> <Node> <Nominated_Node> <Readiness_Gates>",
+    ),
+    ("", "ReplicationController"): (_workload, "Desired Current Ready Age"),
+    ("apps", "ReplicaSet"): (_workload, "Desired Current Ready Age"),
+    ("apps", "Deployment"): (_deployment, "Ready Up-to-date Available Age"),
+    ("apps", "StatefulSet"): (_stateful_set, "Ready Age"),
+    ("apps", "DaemonSet"): (_daemon_set, "Desired Current Ready Up-to-date Available Node_Selector Age"),
+    ("batch", "Job"): (job_cells, "Status Completions Duration Age"),
+    ("batch", "CronJob"): (_cron_job, "Schedule Timezone Suspend Active Last_Schedule Age"),
+    ("", "Service"): (_service, "Type Cluster-IP External-IP Port(s) Age"),
+    ("", "Endpoints"): (_endpoints, "Endpoints Age"),
+    ("discovery.k8s.io", "EndpointSlice"): (_endpoint_slice, "AddressType Ports Endpoints Age"),
+    ("", "ConfigMap"): (_config_map, "Data Age"),
+    ("", "Secret"): (_secret, "Type Data Age"),
+    ("", "Node"): (_node, "Status Roles Age Version"),
+    ("", "Namespace"): (_namespace, "Status Age"),
+    ("", "PersistentVolume"): (
+        _volume,
+        "Capacity Access_Modes Reclaim_Policy Status Claim StorageClass VolumeAttributesClass Reason Age",
+    ),
+    ("", "PersistentVolumeClaim"): (
+        _claim,
+        "Status Volume Capacity Access_Modes StorageClass VolumeAttributesClass Age",
+    ),
+    ("storage.k8s.io", "StorageClass"): (
+        _storage_class,
+        "Provisioner ReclaimPolicy VolumeBindingMode AllowVolumeExpansion Age",
+    ),
+    ("", "Event"): (_event, ""),
+    ("events.k8s.io", "Event"): (_event, ""),
+    ("", "ServiceAccount"): (_age_alone, "Age"),
+    ("rbac.authorization.k8s.io", "Role"): (_created_at, "Created_At"),
+    ("rbac.authorization.k8s.io", "ClusterRole"): (_created_at, "Created_At"),
+    ("", "LimitRange"): (_created_at, "Created_At"),
+    ("rbac.authorization.k8s.io", "RoleBinding"): (_binding, "Role Age"),
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): (_binding, "Role Age"),
+    ("networking.k8s.io", "Ingress"): (_ingress, "Class Hosts Address Ports Age"),
+    ("networking.k8s.io", "IngressClass"): (_ingress_class, "Controller Parameters Age"),
+    ("networking.k8s.io", "NetworkPolicy"): (_network_policy, "Pod-Selector Age"),
+    ("coordination.k8s.io", "Lease"): (_lease, "Holder Age"),
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): (_definition, "Scope Versions Created_At"),
+    ("apiregistration.k8s.io", "APIService"): (_api_service, "Service Available Age"),
+    ("certificates.k8s.io", "CertificateSigningRequest"): (
+        _signing_request,
+        "Age SignerName Requestor RequestedDuration Condition",
+    ),
+    ("autoscaling", "HorizontalPodAutoscaler"): (_autoscaler, "Reference Targets MinPods MaxPods Replicas Age"),
+    ("policy", "PodDisruptionBudget"): (
+        _disruption_budget,
+        "Min_Available Max_Unavailable Allowed_Disruptions Age",
+    ),
+    ("scheduling.k8s.io", "PriorityClass"): (_priority_class, "Value Global-Default Age <PreemptionPolicy>"),
+}
+_EVENT_HEADERS: Final = "Last_Seen Type Reason Object <Subobject> <Source> Message <First_Seen> <Count> <Name>"
+_MARKED: Final = {
+    ("storage.k8s.io", "StorageClass"): (
+        "storageclass.kubernetes.io/is-default-class",
+        "storageclass.beta.kubernetes.io/is-default-class",
+    ),
+    ("networking.k8s.io", "IngressClass"): ("ingressclass.kubernetes.io/is-default-class",),
+}
+
+
+def builtin_headers(group: str, kind: str) -> list[Header]:
+    """Return the columns of a built-in kind; kinds without any of their own show when they were made."""
+    _, names = _PRINTERS.get((group, kind), (_created_at, "Created_At"))
+    out = [] if kind == "Event" else [Header("Name", is_name=True)]
+    for name in (names or _EVENT_HEADERS).split():
+        plain = name.strip("<>").replace("_", " ")
+        out.append(Header(plain, wide=name.startswith("<"), is_name=kind == "Event" and plain == "Name"))
+    return out
+
+
+def builtin_cells(
+    group: str, kind: str, objects: Sequence[JsonObject], now: float, *, listed: bool
+) -> list[Sequence[Cell]]:
+    """Return the cells of objects, NAME included.
+
+    Args:
+        now: Seconds since 1970.
+        listed: They are the answer to a list, in which the default among storage classes is marked.
+    """
+    printer, _ = _PRINTERS.get((group, kind), (_created_at, ""))
+    if kind == "Event":
+        return [printer(one, now) for one in objects]
+    default = _default_storage_class(objects) if kind == "StorageClass" and listed else None
+    out: list[Sequence[Cell]] = []
+    for one in objects:
+        name = text(one, "metadata.name")
+        if (kind == "IngressClass" and _is_marked(group, kind, one)) or (default is not None and one is default):
+            name += " (default)"
+        out.append([name, *printer(one, now)])
+    return out
+
+
+def _is_marked(group: str, kind: str, obj: JsonObject) -> bool:
+    annotations = walk(obj, "metadata.annotations") or {}
+    return any(annotations.get(key) == "true" for key in _MARKED[(group, kind)])
+
+
+def _default_storage_class(objects: Sequence[JsonObject]) -> JsonObject | None:
+    """Return the class that counts as default: the newest of those marked, then the first by name."""
+    marked = [one for one in objects if _is_marked("storage.k8s.io", "StorageClass", one)]
+    marked.sort(key=lambda one: text(one, "metadata.name"))
+    marked.sort(key=lambda one: text(one, "metadata.creationTimestamp"), reverse=True)
+    return marked[0] if marked else None

@@ -1,0 +1,169 @@
+"""What field selectors see of built-in objects, and which labels today's server refuses, in its words.
+
+Source: kubernetes v1.37.1 pkg/apis/{core,batch,events,certificates,resource}/*/conversion.go, pkg/registry/core/*/
+strategy.go; apimachinery pkg/runtime/conversion.go (DefaultMetaV1FieldSelectorConversion).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.errors import SelectorError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from auditor.model import JsonObject
+
+__all__ = ["Rules", "builtin_selectable", "rules_of"]
+
+
+def _at(path: str) -> Callable[[JsonObject], str]:
+    steps = path.split(".")
+
+    def read(obj: JsonObject) -> str:
+        value: Any = obj
+        for step in steps:
+            value = value.get(step) if type(value) is dict else None
+        return value if type(value) is str else ""
+
+    return read
+
+
+def _either(path: str, stored: str) -> Callable[[JsonObject], str]:
+    """Read a field of events.k8s.io, whose objects are stored in the form of v1."""
+    first, second = _at(path), _at(stored)
+    return lambda obj: first(obj) or second(obj)
+
+
+def _number(path: str) -> Callable[[JsonObject], str]:
+    return lambda obj: str(_find(obj, path) or 0)
+
+
+def _boolean(path: str) -> Callable[[JsonObject], str]:
+    return lambda obj: "true" if _find(obj, path) is True else "false"
+
+
+def _find(obj: Any, path: str) -> Any:
+    for step in path.split("."):
+        obj = obj.get(step) if type(obj) is dict else None
+    return obj
+
+
+def _pod_ip(obj: JsonObject) -> str:
+    ips = _find(obj, "status.podIPs")
+    if type(ips) is list and ips:
+        return str(ips[0].get("ip") or "") if type(ips[0]) is dict else ""
+    return str(_find(obj, "status.podIP") or "")
+
+
+def _event_source(obj: JsonObject) -> str:
+    return str(_find(obj, "source.component") or _find(obj, "reportingComponent") or "")
+
+
+def _paths(*paths: str) -> dict[str, Callable[[JsonObject], str]]:
+    return {path: _at(path) for path in paths}
+
+
+_INVOLVED: Final = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How one kind takes field selectors.
+
+    Attributes:
+        values: Label to how its text is read from the object; metadata is not among them.
+        aliases: Label to the one that it stands for.
+        unmatched: Labels that are taken and whose value is always empty.
+        metadata_namespace: Whether that label is taken.
+        refusal: The server's words for any other label.
+    """
+
+    values: dict[str, Callable[[JsonObject], str]] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
+    unmatched: tuple[str, ...] = ()
+    metadata_namespace: bool = True
+    refusal: str = "field label not supported: {label}"
+
+    def resolve(self, label: str) -> str:
+        """Return the label that a label of a selector stands for.
+
+        Raises:
+            SelectorError: It is refused.
+        """
+        if label == "metadata.name" or (label == "metadata.namespace" and self.metadata_namespace):
+            return label
+        if label in self.aliases:
+            return self.aliases[label]
+        if label in self.values or label in self.unmatched:
+            return label
+        raise SelectorError("", self.refusal.format(label=label))
+
+
+_DEFAULT: Final = Rules(refusal='"{label}" is not a known field selector: only "metadata.name", "metadata.namespace"')
+_RULES: Final[dict[tuple[str, str], Rules]] = {
+    ("", "Pod"): Rules(
+        values={
+            **_paths(
+                "spec.nodeName",
+                "spec.restartPolicy",
+                "spec.schedulerName",
+                "spec.serviceAccountName",
+                "status.phase",
+                "status.nominatedNodeName",
+            ),
+            "spec.hostNetwork": _boolean("spec.hostNetwork"),
+            "status.podIP": _pod_ip,
+        },
+        aliases={"spec.host": "spec.nodeName"},
+        unmatched=("status.podIPs",),
+    ),
+    ("", "Node"): Rules({"spec.unschedulable": _boolean("spec.unschedulable")}, metadata_namespace=False),
+    ("", "Namespace"): Rules(_paths("status.phase"), metadata_namespace=False),
+    ("", "Secret"): Rules(_paths("type")),
+    ("", "Service"): Rules(_paths("spec.clusterIP", "spec.type")),
+    ("", "ReplicationController"): Rules({"status.replicas": _number("status.replicas")}),
+    ("batch", "Job"): Rules(
+        {"status.successful": _number("status.succeeded")}, refusal='field label "{label}" not supported for Job'
+    ),
+    ("", "Event"): Rules(
+        {
+            **_paths(*(f"involvedObject.{name}" for name in _INVOLVED), "reason", "type", "reportingComponent"),
+            "source": _event_source,
+        }
+    ),
+    ("events.k8s.io", "Event"): Rules(
+        {
+            **{f"regarding.{name}": _either(f"regarding.{name}", f"involvedObject.{name}") for name in _INVOLVED},
+            **_paths("reason", "type"),
+            "reportingController": _either("reportingController", "reportingComponent"),
+        }
+    ),
+    ("certificates.k8s.io", "CertificateSigningRequest"): Rules(_paths("spec.signerName"), metadata_namespace=False),
+    ("certificates.k8s.io", "ClusterTrustBundle"): Rules(_paths("spec.signerName"), metadata_namespace=False),
+    ("certificates.k8s.io", "PodCertificateRequest"): Rules(
+        _paths("spec.signerName", "spec.podName", "spec.nodeName"), metadata_namespace=False
+    ),
+    ("resource.k8s.io", "ResourceSlice"): Rules(
+        _paths("spec.nodeName", "spec.driver", "spec.pool.name"),
+        metadata_namespace=False,
+        refusal="field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {label}",
+    ),
+}
+
+
+def rules_of(group: str, kind: str) -> Rules:
+    """Return the rules of a kind; those without rules of their own take only name and namespace."""
+    return _RULES.get((group, kind), _DEFAULT)
+
+
+def builtin_selectable(group: str, kind: str, obj: JsonObject) -> dict[str, str]:
+    """Return label to text for one object: the metadata, the kind's own labels, and those that are always empty."""
+    rules = rules_of(group, kind)
+    seen = {"metadata.name": _at("metadata.name")(obj)}
+    if rules.metadata_namespace:
+        seen["metadata.namespace"] = _at("metadata.namespace")(obj)
+    seen |= {label: read(obj) for label, read in rules.values.items()}
+    return seen | dict.fromkeys(rules.unmatched, "")

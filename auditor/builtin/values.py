@@ -1,0 +1,128 @@
+"""Small readers over objects whose shape nobody vouches for, and the texts that several printers share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.golang.times import GoTime, GoTimeError, format_rfc3339, parse_rfc3339
+from auditor.printing.columns import age_of
+
+if TYPE_CHECKING:
+    from auditor.model import JsonObject
+
+__all__ = [
+    "NONE",
+    "Printer",
+    "age",
+    "first_of",
+    "label_selector",
+    "labels_text",
+    "listed_text",
+    "load_balancer",
+    "many",
+    "number",
+    "seconds_of",
+    "text",
+    "utc",
+    "walk",
+]
+
+NONE: Final = "<none>"
+Printer = Callable[[Any, float], list[Any]]
+
+
+def walk(obj: Any, path: str) -> Any:
+    """Return what is under a dotted path, None where that leads nowhere."""
+    for step in path.split("."):
+        obj = obj.get(step) if type(obj) is dict else None
+    return obj
+
+
+def text(obj: Any, path: str) -> str:
+    """Return a text under a path, empty where there is none."""
+    value = walk(obj, path)
+    return value if type(value) is str else ""
+
+
+def number(obj: Any, path: str, default: int = 0) -> int:
+    """Return an integer under a path, or the default."""
+    value = walk(obj, path)
+    return value if type(value) is int else default
+
+
+def many(obj: Any, path: str) -> list[Any]:
+    """Return a list under a path, empty where there is none."""
+    value = walk(obj, path)
+    return value if type(value) is list else []
+
+
+def first_of(*texts: str) -> str:
+    """Return the first text that is not empty."""
+    return next((one for one in texts if one), "")
+
+
+def age(obj: JsonObject, now: float, path: str = "metadata.creationTimestamp") -> str:
+    """Return how long ago the time under a path was; ``<unknown>`` where there is none."""
+    return age_of(text(obj, path), now)
+
+
+def seconds_of(obj: JsonObject, path: str) -> float | None:
+    """Return the time under a path in seconds since 1970, None where there is none."""
+    try:
+        found = parse_rfc3339(text(obj, path))
+    except GoTimeError:
+        return None
+    return found.seconds + found.nanoseconds / 1e9
+
+
+def utc(moment: str) -> str:
+    """Return a time as tables show it whole: RFC 3339 in UTC, empty where there is none."""
+    try:
+        found = parse_rfc3339(moment)
+    except GoTimeError:
+        return moment
+    return format_rfc3339(GoTime(found.seconds))
+
+
+def labels_text(labels: Any) -> str:
+    """Return labels as ``a=b,c=d`` sorted by key, ``<none>`` without any."""
+    if type(labels) is not dict or not labels:
+        return NONE
+    return ",".join(f"{key}={labels[key]}" for key in sorted(labels))
+
+
+def listed_text(items: list[str], most: int) -> str:
+    """Return the first items joined by commas, and how many more there are."""
+    shown = ",".join(items[:most])
+    return shown + (f" + {len(items) - most} more..." if len(items) > most else "")
+
+
+def load_balancer(obj: JsonObject) -> str:
+    """Return addresses of the load balancer, cut to what a table has room for."""
+    found = set()
+    for one in many(obj, "status.loadBalancer.ingress"):
+        found.add(text(one, "ip") or text(one, "hostname"))
+    shown = ",".join(sorted(found - {""}))
+    return shown[:13] + "..." if len(shown) > 16 else shown
+
+
+_OPERATORS: Final = {"In": "in", "NotIn": "notin"}
+
+
+def label_selector(selector: Any) -> str:
+    """Return a LabelSelector as text, ``<none>`` where it is empty or absent."""
+    if type(selector) is not dict:
+        return NONE
+    terms: list[tuple[str, str]] = []
+    match_labels = selector.get("matchLabels")
+    for key, value in (match_labels if type(match_labels) is dict else {}).items():
+        terms.append((key, f"{key}={value}"))
+    for one in many(selector, "matchExpressions"):
+        key, operator = text(one, "key"), text(one, "operator")
+        if operator in _OPERATORS:
+            values = ",".join(sorted(str(value) for value in many(one, "values")))
+            terms.append((key, f"{key} {_OPERATORS[operator]} ({values})"))
+        else:
+            terms.append((key, f"!{key}" if operator == "DoesNotExist" else key))
+    return ",".join(term for _, term in sorted(terms, key=lambda pair: pair[0])) or NONE

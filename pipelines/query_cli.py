@@ -1,0 +1,112 @@
+"""The commands that look into dumps and reports; only click is imported here."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+__all__ = ["query"]
+
+
+def source_options(command: Any) -> Any:
+    """Add the options that say how a dump is to be opened."""
+    for option in (
+        click.option("--kms-decryptor", default="", metavar="CMD", help="Unwraps KMS data keys."),
+        click.option(
+            "--encryption-config", default="", metavar="FILE", help="EncryptionConfiguration of the API server."
+        ),
+        click.option(
+            "--etcd-prefix", default="/registry", show_default=True, help="What the API server's keys start with."
+        ),
+        click.option("--crds", multiple=True, metavar="PATH", help="File or folder of definitions."),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command(short_help="Answer as kubectl get would have, from a dump or a report.")
+@click.argument("target", metavar="DUMP|REPORT")
+@click.argument("args", nargs=-1, metavar="KIND [NAME]...")
+@click.option("-n", "--namespace", default="", help="Only objects of this namespace.")
+@click.option("-A", "--all-namespaces", is_flag=True, help="All namespaces; the default, for kubectl's habit.")
+@click.option("-l", "--selector", "labels", default="", help="Only objects with these labels.")
+@click.option("--field-selector", "fields", default="", help="Only objects with these field values.")
+@click.option("--dump", "dumps", multiple=True, metavar="DUMP", help="Where the dump of REPORT is now.")
+@click.option("--any-field", is_flag=True, help="Let --field-selector take any path, not only what a server takes.")
+@click.option("--as", "shown_as", default="read", show_default=True, metavar="read|stored|VERSION", help="How to read.")
+@click.option(
+    "-o",
+    "--output",
+    default="",
+    metavar="FORMAT",
+    help="table (default), wide, json, yaml, name, jsonpath=..., jsonpath-as-json=..., custom-columns=...",
+)
+@click.option("--sort-by", default="", metavar="PATH", help="Sort by a path, e.g. .spec.size, as kubectl compares.")
+@click.option("-L", "--label-columns", multiple=True, metavar="KEYS", help="Labels to show as columns.")
+@click.option("--show-labels", is_flag=True, help="Show all labels as the last column.")
+@click.option("--show-kind", is_flag=True, help="Put the kind before names.")
+@click.option("--no-headers", is_flag=True, help="No header line.")
+@click.option("--limit", type=click.IntRange(0), default=None, help="At most so many objects of each kind.")
+@click.option("--count", is_flag=True, help="Print only how many.")
+@click.option("--ignore-not-found", is_flag=True, help="Be silent about what is not there.")
+@click.option("--show-managed-fields", is_flag=True, help="Keep managedFields in json and yaml.")
+@click.option("--show-secrets", is_flag=True, help="Print the values of Secrets; otherwise they are blotted out.")
+@click.option("--as-server", is_flag=True, help="Fail as a live server does where one object of a kind is broken.")
+@click.option("--no-watch-cache", is_flag=True, help="With --as-server: a server without its watch cache.")
+@source_options
+def query(target: str, args: tuple[str, ...], **flags: Any) -> None:
+    """Answer as `kubectl get` would have, where there is no cluster.
+
+    DUMP is what `auditor audit` takes, REPORT a folder that it wrote. KIND is a kind, plural, singular, short name or
+    category, alone or followed by .GROUP or .VERSION.GROUP; several are joined by commas. Objects print as a server
+    would read them, defaults applied. Without -n all namespaces are asked.
+
+    What a live server could not read is left out and told on standard error.
+
+    \b
+    Exit codes: 0; 1 something was refused or not found; 2 usage; 3 part of the dump could not be read.
+
+    \b
+    Examples:
+      auditor query snapshot.db pods -n kube-system -o wide
+      auditor query snapshot.db widgets.v2.example.com --field-selector spec.color=blue -o name
+      auditor query out/ certificates -l app=web --sort-by .spec.dnsNames[0]
+    """
+    from auditor.printing.get import GetOptions  # noqa: PLC0415 - help stays light
+    from pipelines.dump_store import ReadMode  # noqa: PLC0415
+    from pipelines.query import QueryOptions, run_query  # noqa: PLC0415
+
+    options = QueryOptions(
+        target=target,
+        dumps=flags["dumps"],
+        args=args,
+        namespace="" if flags["all_namespaces"] else flags["namespace"],
+        labels=flags["labels"],
+        fields=flags["fields"],
+        output=flags["output"],
+        crds=flags["crds"],
+        etcd_prefix=flags["etcd_prefix"],
+        encryption_config=flags["encryption_config"],
+        kms_decryptor=flags["kms_decryptor"],
+        shown_as=flags["shown_as"],
+        mode=ReadMode(
+            as_server=flags["as_server"],
+            watch_cache=not flags["no_watch_cache"],
+            any_field=flags["any_field"],
+            show_secrets=flags["show_secrets"],
+        ),
+        get=GetOptions(
+            label_columns=flags["label_columns"],
+            show_labels=flags["show_labels"],
+            show_kind=flags["show_kind"],
+            headers=not flags["no_headers"],
+            sort_by=flags["sort_by"],
+            ignore_not_found=flags["ignore_not_found"],
+            show_managed_fields=flags["show_managed_fields"],
+            limit=flags["limit"],
+            count=flags["count"],
+        ),
+    )
+    sys.exit(run_query(options))

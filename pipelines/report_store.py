@@ -1,0 +1,398 @@
+"""The store over a report: rows come from its index, objects from the dump that it was made of.
+
+An index knows its dump by hash and refuses another. Where the dump is not there any more, what the index itself holds
+is shown, and said so. Kinds that are not in the index (built-in ones), and answers that need every key of a kind, are
+looked up in the dump itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from auditor.builtin.kinds import builtin_kind
+from auditor.errors import PlanError, SelectorError
+from auditor.printing.columns import AGE, age_of
+from auditor.printing.discovery import Discovery, Resource
+from auditor.printing.get import StatusError, not_found
+from auditor.printing.tables import Header
+from auditor.selectors.query import Scan, open_index, selector_filter
+from auditor.sources.compression import compression_of
+from auditor.sources.plan import SourcePlan
+from pipelines.dump_store import DumpStore, StoredRow
+from pipelines.plan import DefinitionEntry, Plan, definition_entry, make_plan
+from pipelines.report import MANIFEST
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from auditor.model import JsonObject
+    from auditor.printing.columns import Cell
+    from auditor.selectors.filters import Filter
+    from auditor.selectors.grammar import FieldRequirement, LabelRequirement
+    from auditor.selectors.query import Index, IndexedKind
+    from pipelines.config import AuditOptions
+    from pipelines.dump_store import ReadMode
+
+__all__ = ["DEFINITIONS", "IndexOnlyStore", "ReportStore", "check_dumps", "find_dumps", "read_manifest", "report_plan"]
+
+DEFINITIONS = "definitions.ndjson"
+_POSITION = ("source", "offset", "length", "mod_revision")
+_TOLD = 10
+
+
+def read_manifest(report: Path) -> dict[str, Any]:
+    """Return the manifest of a report.
+
+    Raises:
+        PlanError: The folder is none.
+    """
+    path = report / MANIFEST
+    if not path.exists():
+        raise PlanError(str(report), "is no report (it has no manifest.json)", "the --report folder of an audit")
+    content: dict[str, Any] = json.loads(path.read_bytes())
+    return content
+
+
+def find_dumps(manifest: dict[str, Any], report: Path, given: Sequence[str]) -> list[Path] | None:
+    """Return where the dumps of a report are: as given, or by their names; None: one of them is not there."""
+    if given:
+        return [Path(one) for one in given]
+    found = []
+    for source in manifest["inputs"]:
+        places = (Path(source["name"]), report.parent / source["name"], report.parent / Path(source["name"]).name)
+        place = next((one for one in places if one.exists()), None)
+        if place is None or source["name"] == "-":
+            return None
+        found.append(place)
+    return found
+
+
+def _check_hash(path: str, found: str, manifest: dict[str, Any], at: int) -> None:
+    wanted = manifest["inputs"][at]["sha256"]
+    if found != wanted:
+        made = manifest["started"]
+        raise PlanError(
+            path,
+            f"is not the dump that the report was made from on {made}: its SHA-256 is {found[:12]}..., that of the "
+            f"report's {wanted[:12]}...",
+            "",
+            "give the right one with --dump, or audit this one anew",
+        )
+
+
+def check_dumps(plan: Plan, manifest: dict[str, Any]) -> None:
+    """Make sure that what was opened is what a report was made from.
+
+    Raises:
+        PlanError: It is something else.
+    """
+    if len(plan.sources) != len(manifest["inputs"]):
+        raise PlanError(plan.sources[0].name, "is not what the report was made from", "as many dumps as it names")
+    for at, source in enumerate(plan.sources):
+        _check_hash(source.name, source.sha256, manifest, at)
+
+
+def report_plan(report: Path, manifest: dict[str, Any], dumps: list[Path], options: AuditOptions) -> Plan | None:
+    """Return a plan that needs no scan: the dumps as they are, the definitions of the report; None: it takes one.
+
+    Raises:
+        PlanError: A dump is another one.
+    """
+    definitions = report / DEFINITIONS
+    inputs = manifest["inputs"]
+    if not definitions.exists() or len(dumps) != len(inputs):
+        return None
+    sources = []
+    for at, (path, source) in enumerate(zip(dumps, inputs, strict=True)):
+        if source["format"] != "etcd-snapshot" or not path.is_file():
+            return None
+        with path.open("rb") as stream:
+            if compression_of(stream.read(64)):
+                return None
+            stream.seek(0)
+            _check_hash(str(path), hashlib.file_digest(stream, "sha256").hexdigest(), manifest, at)
+        sources.append(
+            SourcePlan(
+                name=source["name"],
+                format=source["format"],
+                mapped=str(path),
+                sha256=source["sha256"],
+                revision=source["revision"],
+                compacted_revision=source["compacted_revision"],
+                is_export=False,
+                live="",
+                rows=source["keys"],
+            )
+        )
+    return Plan(
+        sources=tuple(sources),
+        definitions=str(definitions),
+        entries=tuple(_entries(definitions, manifest)),
+        from_files=frozenset(manifest["definitions"]["from_files"]),
+        crds_sha256=manifest["definitions"]["sha256"],
+        options=options,
+    )
+
+
+def _entries(path: Path, manifest: dict[str, Any]) -> Iterator[DefinitionEntry]:
+    from_files = set(manifest["definitions"]["from_files"])
+    exported = all(source["is_export"] for source in manifest["inputs"])
+    at = 0
+    with path.open("rb") as stream:
+        for line in stream:
+            document = json.loads(line)
+            name = (document.get("metadata") or {}).get("name")
+            stored = name not in from_files and (not exported or "status" in document)
+            yield definition_entry(str(name), document, stored, at, len(line) - 1)
+            at += len(line)
+
+
+class ReportStore(DumpStore):
+    """Objects of a dump, found by the index of its report."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        mode: ReadMode,
+        warn: Callable[[str], None],
+        *,
+        report: Path,
+        dumps: list[Path],
+        workdir: Path,
+        manifest: dict[str, Any],
+    ) -> None:
+        self.index = open_index(report)
+        self.report = report
+        self.dumps = dumps
+        self.workdir = workdir
+        self.manifest = manifest
+        self.names_only = False
+        self.scan = Scan()
+        self.further: Callable[[IndexedKind], Filter] | None = None
+        super().__init__(plan, mode, warn)
+
+    def source(self, number: int) -> tuple[Any, Any]:
+        """Return the mapped (live table, values); the table is made when somebody needs it."""
+        if not self.plan.sources[number].live:
+            options = replace(self.plan.options, dumps=tuple(map(str, self.dumps)))
+            sources = make_plan(options, self.workdir).sources
+            self.plan = replace(self.plan, sources=sources)
+        return super().source(number)
+
+    def values(self, number: int) -> Any:
+        """Return the mapped file that values are cut from; no table is needed for that."""
+        if self.plan.sources[number].live:
+            return super().source(number)[1]
+        from pipelines.plan import open_values  # noqa: PLC0415 - next to its only use
+
+        found = self._sources.get(-1 - number)
+        if found is None:
+            found = self._sources[-1 - number] = (None, open_values(self.plan.sources[number]))
+        return found[1]
+
+    def stored_bytes(self, row: StoredRow) -> bytes:
+        """Return the bytes of a row as the dump has them."""
+        if row.encoding:
+            return super().stored_bytes(row)
+        return bytes(self.values(row.source)[row.offset : row.offset + row.length])
+
+    def partition(self, resource: Resource) -> IndexedKind | None:
+        """Return the partition that answers for a resource; None: the dump must be asked."""
+        if self.mode.as_server or self.mode.any_field or self.definition(resource) is None:
+            return None
+        return self.index.partition(resource.group, resource.version, resource.kind)
+
+    def candidates(
+        self,
+        resource: Resource,
+        namespace: str,
+        labels: tuple[LabelRequirement, ...],
+        fields: Sequence[FieldRequirement],
+    ) -> Iterator[StoredRow]:
+        """Yield the rows that the index selects."""
+        place = self.partition(resource)
+        if place is None:
+            yield from super().candidates(resource, namespace, labels, fields)
+            return
+        self._tell_broken(resource)
+        encodings = [int(source["format"] == "etcdctl-json") for source in self.manifest["inputs"]]
+        names = [source["name"] for source in self.manifest["inputs"]]
+        for table in self.index_rows(place, namespace, labels, fields, (*_POSITION, "namespace", "name")):
+            for row in table.to_pylist():
+                at = names.index(row["source"])
+                key = None
+                if not self.manifest["inputs"][at]["is_export"]:
+                    middle = f"{row['namespace']}/" if resource.namespaced and row["namespace"] else ""
+                    key = f"{self.key_prefix(resource)}{middle}{row['name']}".encode("utf-8", "surrogatepass")
+                yield StoredRow(at, key, None, row["mod_revision"], None, row["offset"], row["length"], encodings[at])
+
+    def index_rows(
+        self,
+        place: IndexedKind,
+        namespace: str,
+        labels: tuple[LabelRequirement, ...],
+        fields: Sequence[FieldRequirement],
+        columns: Sequence[str] | None,
+    ) -> Iterator[pa.Table]:
+        """Yield the rows of a partition that fit, as tables."""
+        from auditor.selectors.filters import And  # noqa: PLC0415 - next to its only use
+
+        names = set(pq.read_schema(place.parts[0]).names)
+        condition: Filter = selector_filter(fields, labels, namespace, names, namespaced=place.namespaced)
+        if self.further is not None:
+            condition = And((condition, self.further(place)))
+        yield from self.index.scan(place, condition, columns=columns, told=self.scan)
+
+    def _selected(
+        self,
+        resource: Resource,
+        namespace: str,
+        labels: tuple[LabelRequirement, ...],
+        fields: Sequence[FieldRequirement],
+    ) -> Iterator[JsonObject]:
+        place = self.partition(resource)
+        if place is None or not self.names_only:
+            yield from super()._selected(resource, namespace, labels, fields)
+            return
+        self._tell_broken(resource)
+        for table in self.index_rows(place, namespace, labels, fields, ("namespace", "name")):
+            for row in table.to_pylist():
+                yield {"metadata": {key: value for key, value in row.items() if value is not None}}
+
+    def _tell_broken(self, resource: Resource) -> None:
+        """Say which keys of a kind the audit could not read."""
+        tell_broken(self.report, resource, self.warn)
+
+
+def tell_broken(report: Path, resource: Resource, warn: Callable[[str], None]) -> None:
+    """Say on standard error which keys of a kind the audit of a report could not read."""
+    filters = [("group", "=", resource.group), ("plural", "=", resource.plural), ("status", "=", "unreadable")]
+    told = 0
+    for part in sorted((report / "objects").glob("*.parquet")):
+        for row in pq.read_table(part, columns=["key", "reason"], filters=filters).to_pylist():
+            told += 1
+            if told <= _TOLD:
+                reason = row["reason"] or ""
+                warn(f"500: corrupt object {row['key']}: {reason[:297]}\n")
+    if told > _TOLD:
+        warn(f"500: and {told - _TOLD} more corrupt objects\n")
+    if told:
+        warn(f"a live server answers no LIST of {resource.group_resource}; --as-server shows what it says\n")
+
+
+class IndexOnlyStore:
+    """What an index alone can answer, where the dump is not there: names, labels, times, selectable fields."""
+
+    def __init__(self, report: Path, manifest: dict[str, Any], mode: ReadMode, warn: Callable[[str], None]) -> None:
+        self.report = report
+        self.manifest = manifest
+        self.mode = mode
+        self.warn = warn
+        self.index: Index = open_index(report)
+        self.names_only = False
+        self.scan = Scan()
+        self.further: Callable[[IndexedKind], Filter] | None = None
+        self.discovery = Discovery.sorted_by_priority(
+            Resource(kind.group, kind.version, kind.kind, kind.plural, kind.kind.lower(), namespaced=kind.namespaced)
+            for kind in self.index.kinds
+            if builtin_kind(kind.group, kind.version, kind.plural) is None
+        )
+
+    def _place(self, resource: Resource) -> IndexedKind:
+        found = self.index.partition(resource.group, resource.version, resource.kind)
+        if found is None:
+            raise not_found(resource, "")
+        return found
+
+    def list_objects(self, resource: Resource, namespace: str, labels: str, fields: str) -> Iterator[JsonObject]:
+        """Yield what the index holds of the selected objects."""
+        from auditor.selectors.filters import And  # noqa: PLC0415 - next to its only use
+        from auditor.selectors.grammar import parse_field_selector, parse_label_selector  # noqa: PLC0415
+
+        place = self._place(resource)
+        names = set(pq.read_schema(place.parts[0]).names)
+        try:
+            condition: Filter = selector_filter(
+                parse_field_selector(fields),
+                parse_label_selector(labels),
+                namespace,
+                names,
+                namespaced=place.namespaced,
+            )
+        except SelectorError as error:
+            raise StatusError(400, "BadRequest", error.found) from None
+        if self.further is not None:
+            condition = And((condition, self.further(place)))
+        tell_broken(self.report, resource, self.warn)
+        for table in self.index.scan(place, condition, told=self.scan):
+            for row in table.to_pylist():
+                yield _from_index(resource, row)
+
+    def get_object(self, resource: Resource, namespace: str, name: str) -> JsonObject:
+        """Return what the index holds of one object."""
+        fields = f"metadata.name={name}"
+        for one in self.list_objects(resource, namespace, "", fields):
+            return one
+        raise not_found(resource, name)
+
+    def has_namespace(self, name: str) -> bool:
+        """Whether there is such a namespace: nobody knows here."""
+        del name
+        return True
+
+    def _fields(self, resource: Resource) -> list[str]:
+        names = pq.read_schema(self._place(resource).parts[0]).names
+        return [name.removeprefix("field:") for name in names if name.startswith("field:")]
+
+    def headers(self, resource: Resource) -> Sequence[Header]:
+        """Return NAME, the selectable fields and AGE."""
+        return [Header("Name", is_name=True), *map(Header, self._fields(resource)), Header(AGE.name)]
+
+    def cells(
+        self, resource: Resource, objects: Sequence[JsonObject], now: float, *, listed: bool
+    ) -> list[Sequence[Cell]]:
+        """Return the cells of objects that `list_objects` gave."""
+        del listed
+        from auditor.selectors.fields import field_text  # noqa: PLC0415 - next to its only use
+
+        labels = self._fields(resource)
+        return [
+            [
+                one["metadata"].get("name", ""),
+                *(field_text(label, one) for label in labels),
+                age_of(one["metadata"].get("creationTimestamp", ""), now),
+            ]
+            for one in objects
+        ]
+
+
+def _from_index(resource: Resource, row: dict[str, Any]) -> JsonObject:
+    created = row["created"]
+    metadata = {
+        "name": row["name"],
+        "namespace": row["namespace"],
+        "uid": row["uid"],
+        "creationTimestamp": created.strftime("%Y-%m-%dT%H:%M:%SZ") if created else None,
+        "labels": dict(row["labels"] or ()) or None,
+        "resourceVersion": None if row["mod_revision"] is None else str(row["mod_revision"]),
+    }
+    obj: JsonObject = {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "metadata": {key: value for key, value in metadata.items() if value is not None},
+    }
+    for column, value in row.items():
+        if column.startswith("value:") and value is not None:
+            *steps, last = column.removeprefix("value:").split(".")
+            place = obj
+            for step in steps:
+                place = place.setdefault(step, {})
+            place[last] = value
+    return obj
