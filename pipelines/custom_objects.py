@@ -1,0 +1,120 @@
+"""The custom resources of dumps, one after another, with their definitions: for commands that look at each once.
+
+What an audit does in many workers is done here in one loop; each value is decoded once and judged by nobody.
+"""
+
+from __future__ import annotations
+
+import base64
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from auditor.golang import jsontext
+from auditor.sources.encryption import resource_of
+from auditor.sources.registry_key import classify, printable_key, split_key
+from pipelines.audit import ShardAuditor
+from pipelines.config import AuditOptions
+from pipelines.plan import make_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from auditor.crds.definition import CustomResourceDefinition
+    from pipelines.plan import Plan
+
+__all__ = ["CustomObject", "CustomObjects", "open_objects"]
+
+
+@dataclass(frozen=True, slots=True)
+class CustomObject:
+    """One live object of a kind that a definition owns.
+
+    Attributes:
+        key: Its etcd key; None in exports.
+        data: Its JSON (or CBOR) bytes.
+    """
+
+    definition: CustomResourceDefinition
+    namespace: str | None
+    name: str | None
+    key: str | None
+    data: bytes
+
+    @property
+    def document(self) -> Any:
+        """The decoded value, None where it does not decode to an object."""
+        try:
+            document = jsontext.decode_object(self.data)
+        except jsontext.GoJsonError:
+            return None
+        return document if type(document) is dict else None
+
+    @property
+    def place(self) -> str:
+        """namespace/name, or the name."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name or ""
+
+
+class CustomObjects:
+    """The definitions of some dumps and the objects that they own.
+
+    Attributes:
+        definitions: By name; those that no server could decode are in `broken`, with the reason.
+        damaged: Whether part of a dump could not be read.
+    """
+
+    def __init__(self, plan: Plan, folder: str) -> None:
+        self.plan = plan
+        self._auditor = ShardAuditor(plan, folder)
+        found = {entry.name: self._auditor.definition(entry) for entry in plan.entries}
+        self.definitions = {name: one for name, one in found.items() if not isinstance(one, str)}
+        self.broken = {name: one for name, one in found.items() if isinstance(one, str)}
+        self.damaged = any(source.damage for source in plan.sources)
+
+    def __iter__(self) -> Iterator[CustomObject]:
+        for number, source in enumerate(self.plan.sources):
+            table, values = self._auditor.source(number)
+            columns = [table[name].to_pylist() for name in ("key", "offset", "length", "encoding")]
+            for key, offset, length, encoding in zip(*columns, strict=True):
+                data = bytes(values[offset : offset + length])
+                if encoding == 1:
+                    data = base64.b64decode(data)
+                made = self._exported(data) if source.is_export else self._stored(key, data)
+                if made is not None:
+                    yield made
+
+    def _exported(self, data: bytes) -> CustomObject | None:
+        status, entry, (_, _, namespace, name), _ = self._auditor.classify_export(data)
+        definition = None if entry is None or status != "custom" else self.definitions.get(entry.name)
+        return None if definition is None else CustomObject(definition, namespace, name, None, data)
+
+    def _stored(self, key: bytes, data: bytes) -> CustomObject | None:
+        auditor = self._auditor
+        place = classify(split_key(key, self.plan.options.etcd_prefix), auditor.scopes)
+        entry = auditor.entries.get((place.group or "", place.plural or "")) if place.status == "custom" else None
+        definition = None if entry is None else self.definitions.get(entry.name)
+        if definition is None:
+            return None
+        opened = auditor.unsealer.open(key, resource_of(place), data)
+        if opened.data is None:
+            return None
+        return CustomObject(definition, place.namespace, place.name, printable_key(key), opened.data)
+
+
+@contextmanager
+def open_objects(dumps: tuple[str, ...], crds: tuple[str, ...] = (), **options: Any) -> Iterator[CustomObjects]:
+    """Open dumps for as long as the block lasts.
+
+    Args:
+        dumps: As for an audit.
+        crds: Files and folders of definitions that replace those of the dumps by name.
+        options: Further fields of `AuditOptions`.
+    Raises:
+        SourceError: A dump cannot be read at all.
+    """
+    with tempfile.TemporaryDirectory(prefix="auditor-objects-") as folder:
+        plan = make_plan(AuditOptions(dumps=dumps, crds=crds, **options), Path(folder))
+        yield CustomObjects(plan, folder)
