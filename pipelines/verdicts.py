@@ -132,7 +132,7 @@ class UpdateVerdicts:
         kept = self._noops.get(key)
         if kept is None:
             noop = NoopUpdates(program, ratcheting=self.ratcheting, is_export=is_export)
-            unknown = audited.unevaluated_rules > broken
+            unknown = audited.unevaluated_rules > broken or noop.is_written_by_webhook
             fine = Outcome((None if unknown else 200,) * 2 + (None if unknown or not noop.version.has_status else 200,))
             kept = self._noops[key] = noop, fine
         noop, fine = kept

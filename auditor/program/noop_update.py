@@ -99,6 +99,12 @@ class NoopUpdates:
             return False
         return any(node.embedded_resource for node in _nodes(storage.structural))
 
+    @property
+    def is_written_by_webhook(self) -> bool:
+        """Whether a write at this version needs a conversion webhook, so that nobody here knows whether it passes."""
+        storage = self.definition.storage_version
+        return self.definition.conversion == "Webhook" and storage is not None and storage.name != self.version.name
+
     def is_needed(self, audited: AuditedObject, data: bytes, place: Place) -> bool:
         """Tell whether an object's no-op updates must be tried; False: all of them pass.
 
