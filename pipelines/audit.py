@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import base64
 import gc
-import hashlib
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,9 +29,10 @@ from auditor.selectors.grammar import parse_field_selector, parse_label_selector
 from auditor.sources.encryption import make_unsealer, resource_of
 from auditor.sources.registry_key import classify, printable_key, split_key
 from auditor.validation.rules import broken_rules
-from pipelines.columns import Rows, write_parquet
+from pipelines.columns import ObjectRows, Rows, write_parquet
 from pipelines.index import IndexBuilder
 from pipelines.plan import DefinitionEntry, Plan, SourceShard, open_live, open_values
+from pipelines.verdicts import NOT_ASKED, NOTHING_TOLD, Outcome, Told, UpdateVerdicts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,6 +56,7 @@ class ShardResult:
     statuses: Counter[tuple[Kind, str]] = field(default_factory=Counter)
     impacts: Counter[tuple[Kind, str]] = field(default_factory=Counter)
     breaking: dict[Kind, tuple[str, str, str]] = field(default_factory=dict)
+    stuck: dict[Kind, tuple[str, str]] = field(default_factory=dict)
     findings: Counter[tuple[Kind, str, str, str]] = field(default_factory=Counter)
     stored: Counter[tuple[str, str]] = field(default_factory=Counter)
     unevaluated: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -74,8 +77,11 @@ class _Scope:
         self.fields = parse_field_selector(scope.fields)
         self.include = {name.lower() for name in scope.include}
         self.exclude = {name.lower() for name in scope.exclude}
+        self.whole = not self.include and not self.exclude
 
     def has_kind(self, group: str, kind: str, plural: str) -> bool:
+        if self.whole:
+            return True
         names = {name.lower() for part in (kind, plural) if part for name in (part, f"{part}.{group}")}
         return not (names & self.exclude) and (not self.include or bool(names & self.include))
 
@@ -86,6 +92,7 @@ class _Scope:
         return all(r.matches(labels) for r in self.labels) and all(r.matches(audited.selectable) for r in self.fields)
 
 
+@lru_cache(maxsize=4096)
 def _plain_path(path: str) -> str:
     return re.sub(r"\[\d+\]", "[*]", path)
 
@@ -103,8 +110,10 @@ class ShardAuditor:
         self.definitions: dict[str, CustomResourceDefinition | str] = {}
         self.programs: dict[tuple[str, str], AuditProgram] = {}
         self.sources: dict[int, tuple[Any, Any]] = {}
+        self.storages: dict[str, str | None] = {}
         self.decoded: Any = None
         self.counted: dict[tuple[str, str], tuple[int, int]] = {}
+        self.verdicts = UpdateVerdicts(ratcheting=plan.options.ratcheting)
         self.since_collect = 0
         self.unsealer = make_unsealer(plan.options.encryption_config, plan.options.kms_decryptor)
 
@@ -132,13 +141,19 @@ class ShardAuditor:
             found = self.programs[key] = AuditProgram(definition, definition.versions[version])
         return found
 
+    def storage_of(self, definition: CustomResourceDefinition) -> str | None:
+        """Return the name of the storage version of a definition."""
+        if definition.name not in self.storages:
+            storage = definition.storage_version
+            self.storages[definition.name] = None if storage is None else storage.name
+        return self.storages[definition.name]
+
     # ---- judging one value
 
     def judge(self, definition: CustomResourceDefinition, data: bytes, at: str) -> list[tuple[AuditedObject, bool]]:
         """Return (audited, needs_webhook) for each version that was asked for."""
         decoded, self.decoded = self.decoded, None
-        storage = definition.storage_version
-        fallback = storage.name if storage is not None else next(iter(definition.versions))
+        fallback = self.storage_of(definition) or next(iter(definition.versions))
         if at == "served":
             versions = [version.name for version in definition.served_versions] or [fallback]
             return [self.at_version(definition, name, data) for name in versions]
@@ -206,20 +221,19 @@ class ShardAuditor:
         shard = item.shard
         source = self.plan.sources[item.source]
         rows = table.slice(shard.start, shard.stop - shard.start)
-        writer = _ShardWriter(self, source.name, shard.number, is_export=source.is_export)
+        writer = _ShardWriter(self, source.name, shard.number, rows, is_export=source.is_export)
         writer.result.bytes = item.bytes
-        keys = rows["key"].to_pylist()
-        columns = [rows[name].to_pylist() for name in ("create_revision", "mod_revision", "key_version")]
-        spans = zip(rows["offset"].to_pylist(), rows["length"].to_pylist(), rows["encoding"].to_pylist(), strict=True)
-        for key, revisions, (offset, length, encoding) in zip(keys, zip(*columns, strict=True), spans, strict=True):
+        columns = (rows[name].to_pylist() for name in ("key", "mod_revision", "offset", "length", "encoding"))
+        for at, (key, revision, offset, length, encoding) in enumerate(zip(*columns, strict=True)):
             data = values[offset : offset + length]
             if encoding == 1:
                 data = base64.b64decode(data)
+            row = _RowHead(at, key, revision, data)
             try:
-                writer.add(key, revisions, data, offset, length)
+                writer.add(row)
             except Exception as error:  # noqa: BLE001 - the audit goes on; the row names the object
-                writer.broken(key, revisions, data, offset, length, error)
-        self.since_collect += len(keys)
+                writer.broken(row, error)
+        self.since_collect += len(rows)
         if self.since_collect > 100_000:
             self.since_collect = 0
             gc.collect()
@@ -249,7 +263,7 @@ def _own_version(definition: CustomResourceDefinition, data: bytes, decoded: Any
 class _ShardWriter:
     """Rows of one shard, and its counts."""
 
-    def __init__(self, owner: ShardAuditor, source: str, number: int, *, is_export: bool) -> None:
+    def __init__(self, owner: ShardAuditor, source: str, number: int, live: Any, *, is_export: bool) -> None:
         self.owner = owner
         self.is_export = is_export
         self.at = owner.plan.options.at_of_exports if is_export else owner.plan.options.at
@@ -260,37 +274,41 @@ class _ShardWriter:
             "release": auditor.KUBERNETES_RELEASE,
             "crds": owner.plan.crds_sha256,
         }
-        self.objects = Rows(tables.with_metadata(tables.OBJECTS, **meta))
+        self.objects = ObjectRows(tables.with_metadata(tables.OBJECTS, **meta), live)
         self.found = Rows(tables.with_metadata(tables.FINDINGS, **meta))
-        self.index = IndexBuilder(owner, self.cluster, source, meta)
+        self.index = IndexBuilder(owner, self.cluster, source, meta, live)
         self.result = ShardResult(number)
 
-    def add(self, key: bytes | None, revisions: tuple[Any, ...], data: bytes, offset: int, length: int) -> None:
+    def place(self, row: _RowHead) -> tuple[str, DefinitionEntry | None, str | None]:
+        """Tell what a live key is: fill the names of its row, return (status, definition entry, reason)."""
+        owner = self.owner
+        entry: DefinitionEntry | None
+        if row.key is None:
+            status, entry, head, reason = owner.classify_export(row.data)
+            row.group, row.kind, row.namespace, row.name = head
+            row.plural = entry.plural if entry else None
+            return status, entry, reason
+        place = classify(split_key(row.key, owner.plan.options.etcd_prefix), owner.scopes)
+        row.group, row.plural, row.namespace, row.name = place.group, place.plural, place.namespace, place.name
+        row.place = place
+        entry = owner.entries.get((place.group or "", place.plural or "")) if place.status == "custom" else None
+        if entry is not None:
+            row.kind = entry.kind
+        return place.status, entry, place.reason
+
+    def add(self, row: _RowHead) -> None:
         """Classify one live key and write its rows."""
         owner = self.owner
         owner.decoded = None
-        row = _RowHead(key, revisions, data, offset, length)
-        entry: DefinitionEntry | None
-        if key is None:
-            status, entry, head, reason = owner.classify_export(data)
-            row.group, row.kind, row.namespace, row.name = head
-            row.plural = entry.plural if entry else None
-        else:
-            segments = split_key(key, owner.plan.options.etcd_prefix)
-            place = classify(segments, owner.scopes)
-            status, reason = place.status, place.reason
-            row.group, row.plural, row.namespace, row.name = place.group, place.plural, place.namespace, place.name
-            entry = owner.entries.get((place.group, place.plural)) if status == "custom" else None
-            if entry is not None:
-                row.kind = entry.kind
-        if not owner.scope.has_kind(row.group or "", row.kind or "", row.plural or ""):
+        status, entry, reason = self.place(row)
+        scope = owner.scope
+        if not scope.has_kind(row.group or "", row.kind or "", row.plural or "") or (
+            scope.namespace and row.namespace != scope.namespace
+        ):
             self.result.out_of_scope += 1
             return
-        if owner.scope.namespace and row.namespace != owner.scope.namespace:
-            self.result.out_of_scope += 1
-            return
-        if key is not None:
-            opened = owner.unsealer.open(key, resource_of(place), data)
+        if row.key is not None and (owner.unsealer.config is not None or row.data[:4] == b"k8s:"):
+            opened = owner.unsealer.open(row.key, resource_of(row.place), row.data)
             if opened.data is None:
                 self.simple(row, "unreadable", opened.reason)
                 return
@@ -343,16 +361,21 @@ class _ShardWriter:
             else:
                 status, reason = ("invalid" if audited.findings else "valid"), None
             impacts = impacts_of(audited, namespaced=definition.namespaced, needs_webhook=webhook)
-            impact = worst(impacts, invalid=bool(audited.findings))
+            outcome = self.outcome(row, audited, definition)
+            impacts = outcome.merge(impacts)
+            impact = worst(impacts, invalid=bool(audited.findings) and not outcome.is_known)
             metadata = (audited.object or {}).get("metadata")
             metadata = metadata if isinstance(metadata, dict) else {}
             row.uid = metadata.get("uid")
             if row.key is None:
                 row.namespace, row.name = metadata.get("namespace", row.namespace), metadata.get("name", row.name)
             deleting = None if audited.unreadable is not None else "deletionTimestamp" in metadata
-            self.object_row(row, audited, status, reason, impacts, impact, deleting=deleting, definition=definition)
+            self.object_row(
+                row, audited, status, reason, impacts, impact, deleting=deleting, definition=definition, outcome=outcome
+            )
+            for finding, told in outcome.rows(audited):
+                self.finding_row(row, audited, finding, deleting, told)
             for finding in audited.findings:
-                self.finding_row(row, audited, finding, deleting)
                 self.result.findings[(kind, finding.check, _plain_path(finding.field), finding.type)] += 1
             if status == "valid":
                 self.result.valid[(definition.name, audited.audited_version or "")] += 1
@@ -362,6 +385,17 @@ class _ShardWriter:
         if stored is not None and not self.is_export:
             self.result.stored[(definition.name, stored)] += 1
         self.index.add(definition, row, judged)
+
+    def outcome(self, row: _RowHead, audited: AuditedObject, definition: CustomResourceDefinition) -> Outcome:
+        """Judge the updates of an object; where an export keeps it, its metadata are its key."""
+        if audited.object is None:
+            return NOT_ASKED
+        place: tuple[Any, Any] = (row.namespace, row.name)
+        if row.key is None:
+            metadata = audited.object.get("metadata") or {}
+            place = (metadata.get("namespace"), metadata.get("name"))
+        program = self.owner.program(definition, audited.audited_version or "")
+        return self.owner.verdicts.judge(program, audited, row.data, place, row.revision, is_export=row.key is None)
 
     def object_row(
         self,
@@ -374,6 +408,7 @@ class _ShardWriter:
         *,
         deleting: bool | None,
         definition: CustomResourceDefinition | None = None,
+        outcome: Outcome = NOT_ASKED,
     ) -> None:
         result = self.result
         result.rows += 1
@@ -381,56 +416,61 @@ class _ShardWriter:
         result.statuses[(kind, status)] += 1
         if impact is not None:
             result.impacts[(kind, impact)] += 1
-        for each in impacts:
-            if each != impact:
-                result.impacts[(kind, each)] += 1
-        if impacts and impacts[0] in {"crashes-server", "breaks-list"} and kind not in result.breaking:
-            result.breaking[kind] = (row.text_key or f"{row.namespace or ''}/{row.name}", reason or "", impacts[0])
+        if impacts:
+            for each in impacts:
+                if each != impact:
+                    result.impacts[(kind, each)] += 1
+            if impacts[0] in {"crashes-server", "breaks-list"} and kind not in result.breaking:
+                result.breaking[kind] = (row.text_key or f"{row.namespace or ''}/{row.name}", reason or "", impacts[0])
         stored = None if self.is_export else audited.stored_version
         is_storage = None
         if definition is not None and stored is not None:
-            storage = definition.storage_version
-            is_storage = storage is not None and storage.name == stored
-        self.objects.append(
+            storage = self.owner.storage_of(definition)
+            is_storage = storage is not None and storage == stored
+        self.objects.add(
+            row.at,
             (
                 self.cluster,
                 self.source,
-                row.text_key,
-                *row.revisions,
                 row.group,
                 row.plural,
                 row.kind,
                 stored,
                 audited.audited_version,
-                row.namespace,
-                row.name,
-                row.uid if isinstance(row.uid, str) else None,
                 status,
-                reason,
                 impact,
                 impacts,
                 is_storage,
                 deleting,
+            ),
+            (
+                row.namespace,
+                row.name,
+                row.uid if type(row.uid) is str else None,
+                reason,
                 len(audited.findings),
                 audited.pruned,
                 audited.defaulted,
-                None,
-                None,
-                None,
+                *outcome.codes,
                 len(row.stored),
-                row.offset,
-                row.length,
-                hashlib.sha256(row.stored).hexdigest(),
-            )
+                sha256(row.stored).hexdigest(),
+            ),
         )
 
-    def finding_row(self, row: _RowHead, audited: AuditedObject, finding: Any, deleting: bool | None) -> None:
+    def finding_row(
+        self,
+        row: _RowHead,
+        audited: AuditedObject,
+        finding: Any,
+        deleting: bool | None,
+        told: Told = NOTHING_TOLD,
+    ) -> None:
         self.found.append(
             (
                 self.cluster,
                 self.source,
                 row.text_key,
-                row.revisions[1],
+                row.revision,
                 row.group,
                 row.kind,
                 None if self.is_export else audited.stored_version,
@@ -438,35 +478,29 @@ class _ShardWriter:
                 row.namespace,
                 row.name,
                 deleting,
-                "create",
+                told.request,
                 finding.check,
                 finding.field,
                 finding.type,
                 _json_text(finding.bad_value),
                 finding.detail,
                 finding.message,
-                None,
-                None,
+                told.verdict,
+                told.guard_path,
                 finding.rule,
-                None,
-                None,
+                told.last_manager,
+                told.last_write,
             )
         )
 
-    def broken(
-        self, key: bytes | None, revisions: tuple[Any, ...], data: bytes, offset: int, length: int, error: Exception
-    ) -> None:
+    def broken(self, row: _RowHead, error: Exception) -> None:
         """Write the row of a value that broke the auditor itself."""
-        row = _RowHead(key, revisions, data, offset, length)
-        if key is not None:
-            place = classify(split_key(key, self.owner.plan.options.etcd_prefix), self.owner.scopes)
-            row.group, row.plural, row.namespace, row.name = place.group, place.plural, place.namespace, place.name
-            entry = self.owner.entries.get((place.group, place.plural))
-            row.kind = entry.kind if entry else None
+        if row.key is not None:
+            self.place(row)
         reason = f"the auditor failed on this value ({type(error).__name__}: {error}); please report it"
-        audited = AuditedObject(unreadable=Unreadable(reason, Origin(self.source, offset, length)))
+        audited = AuditedObject(unreadable=Unreadable(reason, Origin(self.source)))
         self.object_row(row, audited, "unreadable", reason, (), None, deleting=None)
-        self.result.lost = self.result.lost or f"{row.text_key or offset}: {reason}"
+        self.result.lost = self.result.lost or f"{row.text_key or f'object {row.at}'}: {reason}"
 
     def finish(self) -> ShardResult:
         """Write the part files; return the counts."""
@@ -487,24 +521,28 @@ class _ShardWriter:
 
 
 class _RowHead:
-    """Identity of one row while it is being made."""
+    """Identity of one row while it is being made; `at` is its position in the shard."""
 
-    __slots__ = ("data", "group", "key", "kind", "length", "name", "namespace", "offset", "plural", "revisions",
-                 "stored", "text_key", "uid")  # fmt: skip
+    __slots__ = ("at", "data", "group", "key", "kind", "name", "namespace", "place", "plural", "revision", "stored",
+                 "uid")  # fmt: skip
 
-    def __init__(self, key: bytes | None, revisions: tuple[Any, ...], data: bytes, offset: int, length: int) -> None:
+    def __init__(self, at: int, key: bytes | None, revision: int | None, data: bytes) -> None:
+        self.at = at
         self.key = key
-        self.text_key = printable_key(key) if key is not None else None
-        self.revisions = revisions
+        self.revision = revision
         self.data = self.stored = data
-        self.offset = offset
-        self.length = length
+        self.place: Any = None
         self.group: str | None = None
         self.plural: str | None = None
         self.kind: str | None = None
         self.namespace: str | None = None
         self.name: str | None = None
         self.uid: Any = None
+
+    @property
+    def text_key(self) -> str | None:
+        """The key as text; None: it has none."""
+        return None if self.key is None else printable_key(self.key)
 
 
 def _json_text(value: Any) -> str:
@@ -526,20 +564,14 @@ def lost_shard(item: SourceShard, error: Exception, *, plan: Plan, parts: str) -
     table, _ = owner.source(item.source)
     rows = table.slice(item.shard.start, item.shard.stop - item.shard.start)
     source = plan.sources[item.source]
-    writer = _ShardWriter(owner, source.name, item.shard.number, is_export=source.is_export)
+    writer = _ShardWriter(owner, source.name, item.shard.number, rows, is_export=source.is_export)
     reason = f"not audited: worker lost ({error})"
-    for row in rows.to_pylist():
-        head = _RowHead(
-            row["key"],
-            (row["create_revision"], row["mod_revision"], row["key_version"]),
-            b"",
-            row["offset"],
-            row["length"],
-        )
-        if row["key"] is not None:
-            place = classify(split_key(row["key"], plan.options.etcd_prefix), owner.scopes)
-            head.group, head.plural, head.namespace, head.name = place.group, place.plural, place.namespace, place.name
-        writer.object_row(head, AuditedObject(), "unreadable", reason, (), None, deleting=None)
+    columns = (rows[name].to_pylist() for name in ("key", "mod_revision"))
+    for at, (key, revision) in enumerate(zip(*columns, strict=True)):
+        row = _RowHead(at, key, revision, b"")
+        if key is not None:
+            writer.place(row)
+        writer.object_row(row, AuditedObject(), "unreadable", reason, (), None, deleting=None)
     writer.result.lost = f"shard {item.shard.number}: {reason}"
     writer.result.bytes = item.bytes
     return writer.finish()

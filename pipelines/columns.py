@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from auditor.sources.registry_key import printable_key
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Rows", "write_parquet"]
+__all__ = ["ObjectRows", "Rows", "array_of", "constant", "write_parquet"]
 
 
 class Rows:
@@ -27,11 +30,93 @@ class Rows:
     def table(self) -> pa.Table:
         """Return the rows as an Arrow table."""
         columns = list(zip(*self.rows, strict=True)) if self.rows else [()] * len(self.schema)
-        arrays = [_array(values, field.type) for values, field in zip(columns, self.schema, strict=True)]
+        arrays = [array_of(values, field.type) for values, field in zip(columns, self.schema, strict=True)]
         return pa.Table.from_arrays(arrays, schema=self.schema)
 
 
-def _array(values: tuple[Any, ...], kind: pa.DataType) -> pa.Array:
+class ObjectRows:
+    """Rows of objects/, made for speed: what repeats from row to row is kept once.
+
+    A row is a class (a tuple of the columns in `CLASS`, kept once each), its position in the shard's part of the live
+    table, from which the columns in `LIVE` are taken as they are, and the columns in `OWN`.
+
+    Args:
+        schema: Of objects/.
+        live: The shard's rows of the live table.
+    """
+
+    CLASS = (
+        *("cluster", "source", "group", "plural", "kind", "stored_version", "audited_version", "status", "impact"),
+        *("impacts", "is_storage_version", "deleting"),
+    )
+    LIVE = ("create_revision", "mod_revision", "key_version", "offset", "length")
+    OWN = (
+        *("namespace", "name", "uid", "reason", "findings", "pruned", "defaulted"),
+        *("put_code", "label_code", "status_code", "size", "value_hash"),
+    )
+
+    def __init__(self, schema: pa.Schema, live: pa.Table) -> None:
+        self.schema = schema
+        self.live = live
+        self._classes: dict[tuple[Any, ...], int] = {}
+        self._rows: list[tuple[Any, ...]] = []
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def add(self, at: int, shared: tuple[Any, ...], own: tuple[Any, ...]) -> None:
+        """Add a row.
+
+        Args:
+            at: Its position in the shard's part of the live table.
+            shared: The columns in `CLASS`.
+            own: The columns in `OWN`.
+        """
+        self._rows.append((at, self._classes.setdefault(shared, len(self._classes)), *own))
+
+    def table(self) -> pa.Table:
+        """Return the rows as an Arrow table."""
+        columns: dict[str, Any] = {}
+        at, classes, *own = zip(*self._rows, strict=True) if self._rows else [()] * (2 + len(self.OWN))
+        kinds = {field.name: field.type for field in self.schema}
+        codes = pa.array(classes, pa.int32())
+        for position, name in enumerate(self.CLASS):
+            columns[name] = _taken([shared[position] for shared in self._classes], codes, kinds[name])
+        live = self.live if at == tuple(range(self.live.num_rows)) else self.live.take(pa.array(at, pa.int64()))
+        for name in self.LIVE:
+            columns[name] = live[name].combine_chunks()
+        columns["key"] = _texts(live["key"].combine_chunks())
+        for name, values in zip(self.OWN, own, strict=True):
+            columns[name] = array_of(values, kinds[name])
+        return pa.Table.from_arrays([columns[field.name] for field in self.schema], schema=self.schema)
+
+
+def _taken(values: list[Any], codes: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return the column in which row i holds the value of class codes[i]."""
+    if not pa.types.is_dictionary(kind):
+        return pa.array(values, kind).take(codes)
+    distinct = dict.fromkeys(value for value in values if value is not None)
+    places = {value: place for place, value in enumerate(distinct)}
+    indices = pa.array([places.get(value) for value in values], pa.int32()).take(codes)
+    return pa.DictionaryArray.from_arrays(indices, pa.array(list(distinct), pa.string()))
+
+
+def _texts(keys: pa.Array) -> pa.Array:
+    """Return keys as text, as `printable_key` writes them."""
+    try:
+        return keys.cast(pa.string())
+    except pa.ArrowInvalid:
+        return pa.array([None if key is None else printable_key(key) for key in keys.to_pylist()], pa.string())
+
+
+def constant(text: str | None, count: int) -> pa.Array:
+    """Return a dictionary column that holds the same text, or null, in each row."""
+    indices = pa.nulls(count, pa.int32()) if text is None else pa.array(np.zeros(count, dtype=np.int32))
+    return pa.DictionaryArray.from_arrays(indices, pa.array([] if text is None else [text], pa.string()))
+
+
+def array_of(values: tuple[Any, ...], kind: pa.DataType) -> pa.Array:
+    """Return values as an Arrow column; times are given as text, maps as dicts."""
     if pa.types.is_dictionary(kind):
         return pa.array(values, pa.string()).dictionary_encode().cast(kind)
     if pa.types.is_timestamp(kind):

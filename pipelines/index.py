@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from auditor import tables
 from auditor.errors import SelectorError
 from auditor.program.read import read_object
 from auditor.selectors.fields import selectable, selectable_values
-from pipelines.columns import Rows, write_parquet
+from pipelines.columns import array_of, constant, write_parquet
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,33 +63,44 @@ def _has_embedded(node: StructuralSchema | None) -> bool:
 class _Partition:
     """Rows of one version of one kind, and how its objects are read."""
 
-    def __init__(self, version: CrdVersion, meta: dict[str, str]) -> None:
-        self.version = version
+    def __init__(self, definition: CustomResourceDefinition, name: str, meta: dict[str, str]) -> None:
+        self.version = version = definition.versions[name]
+        self.folder = partition(definition.group, name, definition.kind)
         self.fields = field_types(version)
         self.reads_again = bool(self.fields) or _has_embedded(version.structural)
-        self.rows = Rows(tables.with_metadata(tables.index_schema(self.fields), **meta))
+        self.schema = tables.with_metadata(tables.index_schema(self.fields), **meta)
+        self.rows: list[tuple[Any, ...]] = []
 
 
 class IndexBuilder:
     """Collects the index rows of one shard."""
 
-    def __init__(self, owner: Any, cluster: str | None, source: str, meta: dict[str, str]) -> None:
+    def __init__(self, owner: Any, cluster: str | None, source: str, meta: dict[str, str], live: pa.Table) -> None:
         self.owner = owner
+        self.live = live
+        self.served: dict[str, list[str]] = {}
         self.cluster = cluster
         self.source = source
         self.meta = meta
-        self.partitions: dict[str, _Partition] = {}
+        self.partitions: dict[tuple[str, str], _Partition] = {}
 
     def add(self, definition: CustomResourceDefinition, row: Any, judged: list[tuple[AuditedObject, bool]]) -> None:
         """Add the rows of one object: at each served version, or under a webhook at the version it is stored at."""
+        names = self.served.get(definition.name)
+        if names is None:
+            names = self.served[definition.name] = [version.name for version in definition.served_versions]
+        if len(judged) == 1:
+            some: AuditedObject | None = judged[0][0]
+            if some is not None and names == [some.audited_version] and definition.conversion == "None":
+                if some.object is not None:
+                    self._append(self._partition(definition, names[0]), row, some.object, some.selectable)
+                return
         by_version = {audited.audited_version: audited for audited, _ in judged}
         some = next((audited for audited, _ in judged if audited.object is not None), None)
         if some is None or some.object is None:
             return
         if definition.conversion != "None":
             names = [name for name in [some.stored_version] if name in definition.versions]
-        else:
-            names = [version.name for version in definition.served_versions]
         for name in names:
             place = self._partition(definition, name)
             audited = by_version.get(name)
@@ -108,37 +121,51 @@ class IndexBuilder:
                 self._append(place, row, obj, fields)
 
     def _partition(self, definition: CustomResourceDefinition, version: str) -> _Partition:
-        key = partition(definition.group, version, definition.kind)
+        key = (definition.name, version)
         found = self.partitions.get(key)
         if found is None:
-            found = self.partitions[key] = _Partition(definition.versions[version], self.meta)
+            found = self.partitions[key] = _Partition(definition, version, self.meta)
         return found
 
     def _append(self, place: _Partition, row: Any, obj: JsonObject, fields: dict[str, str]) -> None:
         metadata = obj.get("metadata")
-        metadata = metadata if isinstance(metadata, dict) else {}
-        values: list[Any] = [
-            self.cluster,
-            metadata.get("namespace"),
-            metadata.get("name"),
-            metadata.get("uid"),
-            metadata.get("creationTimestamp"),
+        metadata = metadata if type(metadata) is dict else {}
+        find = metadata.get
+        values: tuple[Any, ...] = (
+            row.at,
+            find("namespace"),
+            find("name"),
+            find("uid"),
+            find("creationTimestamp"),
             "deletionTimestamp" in metadata,
-            metadata.get("labels") or {},
-            row.revisions[1],
-            self.source,
-            row.offset,
-            row.length,
-        ]
+            find("labels") or {},
+        )
         if place.fields:
             typed = selectable_values(place.version, obj)
             for label, kind in place.fields:
                 value = typed.get(label)
-                values += [fields.get(label, ""), value if type(value) is _PYTHON.get(kind, str) else None]
-        place.rows.append(tuple(values))
+                values += (fields.get(label, ""), value if type(value) is _PYTHON.get(kind, str) else None)
+        place.rows.append(values)
 
     def write(self, folder: Path, name: str) -> None:
         """Write one part a partition."""
-        for key, place in self.partitions.items():
-            if len(place.rows):
-                write_parquet(place.rows.table(), folder / key / name)
+        for place in self.partitions.values():
+            if place.rows:
+                write_parquet(self._table(place), folder / place.folder / name)
+
+    def _table(self, place: _Partition) -> pa.Table:
+        at, *own = zip(*place.rows, strict=True)
+        live = self.live.take(pa.array(at, pa.int64()))
+        given = ("namespace", "name", "uid", "created", "deleting", "labels")
+        fields = (f"{prefix}:{label}" for label, _ in place.fields for prefix in ("field", "value"))
+        columns: dict[str, tuple[Any, ...]] = dict(zip((*given, *fields), own, strict=True))
+        made = []
+        for column in place.schema:
+            if column.name in columns:
+                made.append(array_of(columns[column.name], column.type))
+            elif column.name in ("cluster", "source"):
+                text = self.cluster if column.name == "cluster" else self.source
+                made.append(constant(text, len(at)))
+            else:
+                made.append(live[column.name].combine_chunks())
+        return pa.Table.from_arrays(made, schema=place.schema)
