@@ -12,8 +12,6 @@ import numpy as np
 
 from auditor.sources.bolt.meta import MAGIC, PAGE_SIZES
 from auditor.sources.compression import HEAD_SIZE
-from auditor.sources.etcdctl import looks_like_etcdctl
-from auditor.sources.manifests import looks_like_manifests
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -110,6 +108,10 @@ def form_of(path: Path | None, head: bytes) -> str:
         return "bolt"
     if refused_file(head) is not None:
         return ""
+    # a database, the usual thing, is told without the readers of texts
+    from auditor.sources.etcdctl import looks_like_etcdctl  # noqa: PLC0415
+    from auditor.sources.manifests import looks_like_manifests  # noqa: PLC0415
+
     if looks_like_etcdctl(head):
         return "etcdctl"
     return "manifests" if looks_like_manifests(head) else ""

@@ -35,6 +35,9 @@ UNKNOWN = -1
 _PART_BYTES = 2 << 20
 """Weight of what is merged at once: row numbers and keys."""
 
+_HELD_BYTES = 16 << 20
+"""Rows that are sorted at once before they are parked."""
+
 _ROW_WEIGHT = 48
 _RUNS_PER_TIER = 32
 
@@ -221,35 +224,40 @@ class NewestPerKey:
     def __init__(self, workdir: Path, number: int) -> None:
         self.workdir = workdir
         self.number = number
-        self._held: KeyedRows | None = None
+        self._held: list[KeyedRows] = []
+        self._held_bytes = 0
         self._runs: list[_Run] = []
         self._made = 0
 
     def add(self, batch: KeyedRows) -> None:
         """Take rows; of two with the same key and mod revision the one added later counts."""
-        batch = batch.newest()
         if not len(batch):
             return
-        if self._held is None and not self._runs:
-            self._held = batch
-            return
-        if self._held is not None:
-            self._park(self._held)
-            self._held = None
-        self._park(batch)
+        self._held.append(batch)
+        self._held_bytes += batch.keys.nbytes + batch.rows.nbytes
+        if self._held_bytes >= _HELD_BYTES:
+            self._park(self._take())
 
     def finish(self, path: Path) -> int:
         """Write the live table and return how many rows it has."""
         writer = LiveTableWriter(path, self.number)
-        if self._held is not None:
-            writer.write(self._held.alive())
+        if self._held and not self._runs:
+            writer.write(self._take().alive())
+        elif self._held:
+            self._park(self._take())
         for batch in self._merge(self._runs):
             writer.write(batch.alive())
         writer.close()
         for run in self._runs:
             run.remove()
-        self._held, self._runs = None, []
+        self._runs = []
         return writer.rows
+
+    def _take(self) -> KeyedRows:
+        """Take what is held, sorted and thinned."""
+        held, self._held, self._held_bytes = self._held, [], 0
+        keys = pa.concat_arrays([batch.keys for batch in held])
+        return KeyedRows(keys, np.concatenate([batch.rows for batch in held])).newest()
 
     def _new_run(self, tier: int) -> _Run:
         self._made += 1

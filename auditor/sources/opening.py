@@ -25,9 +25,7 @@ from auditor.sources.etcd.live import write_live_table
 from auditor.sources.etcd.salvage import Salvage
 from auditor.sources.etcd.snapshot import Digest, EtcdFile, MetaValues
 from auditor.sources.etcd.wal import read_wal
-from auditor.sources.etcdctl import open_etcdctl
 from auditor.sources.file_view import FileView, map_file
-from auditor.sources.manifests import open_directory, open_manifests
 from auditor.sources.plan import DamageLog, SourcePlan
 from auditor.sources.registry_key import printable_key
 
@@ -117,10 +115,14 @@ class _Opening:
         if form == "bolt":
             plan = self.etcd(name, plain.path, number, sha256=plain.sha256)
         elif form == "etcdctl":
+            from auditor.sources.etcdctl import open_etcdctl  # noqa: PLC0415 - readers are loaded where they are needed
+
             sha256 = plain.sha256 or self.digest(plain.path)
             plan = open_etcdctl(name, plain.path, number=number, workdir=self.workdir, sha256=sha256)
             plan.notes += self.prefix_note(plan)
         elif form == "manifests":
+            from auditor.sources.manifests import open_manifests  # noqa: PLC0415
+
             plan = open_manifests(name, plain.path, number=number, workdir=self.workdir, sha256=plain.sha256)
         else:
             raise _unknown(name, head, plain.path.stat().st_size)
@@ -217,6 +219,8 @@ class _Opening:
             if child.is_file() and not child.name.startswith(".") and not child.name.endswith(_UNFINISHED)
         }
         if not {"bolt", "etcdctl"} & set(forms.values()):
+            from auditor.sources.manifests import open_directory  # noqa: PLC0415
+
             plan = open_directory(path, number=number, workdir=self.workdir)
             for child, form in forms.items():
                 refused = None if form else refused_file(unpacked_head(child))

@@ -56,7 +56,7 @@ class Digest(threading.Thread):
 
     def run(self) -> None:
         """Hash everything, looking at the digest on the way."""
-        data, total = self._data, len(self._data)
+        data, total = memoryview(self._data), len(self._data)
         carries = total % _SECTOR == _DIGEST_SIZE
         body = total - _DIGEST_SIZE if carries else total
         running = hashlib.sha256()
