@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from auditor.builtin.columns import builtin_cells, builtin_headers
+from auditor.builtin.events import event_at
 from auditor.builtin.kinds import BUILTIN_KINDS, builtin_kind, group_rank
 from auditor.builtin.protobuf import MAGIC, WireError, decode_stored
 from auditor.builtin.selectable import builtin_selectable, rules_of
@@ -213,7 +214,10 @@ class DumpStore:
         kinds = self._by_kind.get(number)
         if kinds is None:
             kinds = self._by_kind[number] = self._read_headers(number)
-        found = sorted(kinds.get((resource.group, resource.kind), ()))
+        groups = {resource.group}
+        if resource.kind == "Event" and groups <= {"", "events.k8s.io"}:
+            groups = {"", "events.k8s.io"}  # one storage
+        found = sorted(at for group in groups for at in kinds.get((group, resource.kind), ()))
         wanted = [
             at
             for key, at in found
@@ -266,6 +270,7 @@ class DumpStore:
                 obj = decode_stored(data)
             except WireError as error:
                 raise _Unreadable(str(error)) from None
+            obj = event_at(obj, resource.group)
         else:
             result = read_object(definition, resource.version, data)
             if result.object is None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.builtin.events import event_at
 from auditor.builtin.pods import job_cells, pod_cells
 from auditor.builtin.values import (
     NONE,
@@ -473,7 +474,7 @@ def builtin_cells(
     """
     printer, _ = _PRINTERS.get((group, kind), (_created_at, ""))
     if kind == "Event":
-        return [printer(one, now) for one in objects]
+        return [printer(event_at(one, ""), now) for one in objects]
     default = _default_storage_class(objects) if kind == "StorageClass" and listed else None
     out: list[Sequence[Cell]] = []
     for one in objects:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.builtin.events import event_at
 from auditor.errors import SelectorError
 
 if TYPE_CHECKING:
@@ -29,12 +30,6 @@ def _at(path: str) -> Callable[[JsonObject], str]:
         return value if type(value) is str else ""
 
     return read
-
-
-def _either(path: str, stored: str) -> Callable[[JsonObject], str]:
-    """Read a field of events.k8s.io, whose objects are stored in the form of v1."""
-    first, second = _at(path), _at(stored)
-    return lambda obj: first(obj) or second(obj)
 
 
 def _number(path: str) -> Callable[[JsonObject], str]:
@@ -136,9 +131,7 @@ _RULES: Final[dict[tuple[str, str], Rules]] = {
     ),
     ("events.k8s.io", "Event"): Rules(
         {
-            **{f"regarding.{name}": _either(f"regarding.{name}", f"involvedObject.{name}") for name in _INVOLVED},
-            **_paths("reason", "type"),
-            "reportingController": _either("reportingController", "reportingComponent"),
+            **_paths(*(f"regarding.{name}" for name in _INVOLVED), "reason", "type", "reportingController"),
         }
     ),
     ("certificates.k8s.io", "CertificateSigningRequest"): Rules(_paths("spec.signerName"), metadata_namespace=False),
@@ -162,6 +155,7 @@ def rules_of(group: str, kind: str) -> Rules:
 def builtin_selectable(group: str, kind: str, obj: JsonObject) -> dict[str, str]:
     """Return label to text for one object: the metadata, the kind's own labels, and those that are always empty."""
     rules = rules_of(group, kind)
+    obj = event_at(obj, group)
     seen = {"metadata.name": _at("metadata.name")(obj)}
     if rules.metadata_namespace:
         seen["metadata.namespace"] = _at("metadata.namespace")(obj)
