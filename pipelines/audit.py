@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
@@ -45,6 +45,9 @@ __all__ = ["ShardAuditor", "ShardResult", "lost_shard", "setup"]
 
 Kind = tuple[str, str]
 
+_WARM_UP: Final = 4
+"""Objects of a kind that the reference judges: writing code for them takes longer than it saves."""
+
 
 @dataclass(slots=True)
 class ShardResult:
@@ -62,6 +65,7 @@ class ShardResult:
     unevaluated: Counter[tuple[str, str]] = field(default_factory=Counter)
     proven: Counter[tuple[str, str, bool]] = field(default_factory=Counter)
     valid: Counter[tuple[str, str]] = field(default_factory=Counter)
+    interpreted: Counter[tuple[str, str]] = field(default_factory=Counter)
     out_of_scope: int = 0
     encrypted: Counter[SealedCount] = field(default_factory=Counter)
     lost: str = ""
@@ -106,6 +110,7 @@ class ShardAuditor:
         self.scope = _Scope(plan)
         self.entries = {(entry.group, entry.plural): entry for entry in plan.entries}
         self.by_kind = {(entry.group, entry.kind): entry for entry in plan.entries}
+        self.by_name = {entry.name: entry for entry in plan.entries}
         self.scopes = {key: entry.namespaced for key, entry in self.entries.items()}
         self.definitions: dict[str, CustomResourceDefinition | str] = {}
         self.programs: dict[tuple[str, str], AuditProgram] = {}
@@ -138,7 +143,9 @@ class ShardAuditor:
         key = (definition.name, version)
         found = self.programs.get(key)
         if found is None:
-            found = self.programs[key] = AuditProgram(definition, definition.versions[version])
+            rules = "rules" not in self.plan.options.skip
+            found = AuditProgram(definition, definition.versions[version], rules=rules, warm_up=_WARM_UP)
+            self.programs[key] = found
         return found
 
     def storage_of(self, definition: CustomResourceDefinition) -> str | None:
@@ -222,6 +229,7 @@ class ShardAuditor:
         source = self.plan.sources[item.source]
         rows = table.slice(shard.start, shard.stop - shard.start)
         writer = _ShardWriter(self, source.name, shard.number, rows, is_export=source.is_export)
+        writer.table = table
         writer.result.bytes = item.bytes
         columns = (rows[name].to_pylist() for name in ("key", "mod_revision", "offset", "length", "encoding"))
         for at, (key, revision, offset, length, encoding) in enumerate(zip(*columns, strict=True)):
@@ -246,6 +254,19 @@ class ShardAuditor:
             plan = self.plan.sources[number]
             found = self.sources[number] = (open_live(plan), open_values(plan))
         return found
+
+
+def _first_not_before(keys: Any, key: bytes) -> bytes | None:
+    """Return the first of sorted keys that is not before a key."""
+    low, high = 0, len(keys)
+    while low < high:
+        middle = (low + high) // 2
+        if keys[middle].as_py() < key:
+            low = middle + 1
+        else:
+            high = middle
+    found: bytes | None = keys[low].as_py() if low < len(keys) else None
+    return found
 
 
 def _own_version(definition: CustomResourceDefinition, data: bytes, decoded: Any = None) -> str | None:
@@ -278,6 +299,7 @@ class _ShardWriter:
         self.found = Rows(tables.with_metadata(tables.FINDINGS, **meta))
         self.index = IndexBuilder(owner, self.cluster, source, meta, live)
         self.result = ShardResult(number)
+        self.table = live
 
     def place(self, row: _RowHead) -> tuple[str, DefinitionEntry | None, str | None]:
         """Tell what a live key is: fill the names of its row, return (status, definition entry, reason)."""
@@ -335,8 +357,10 @@ class _ShardWriter:
 
     def defined(self, row: _RowHead) -> None:
         """Write the row of a definition: rules of it that do not compile are findings, for they break its objects."""
+        found: list[Finding] = []
         try:
-            found = broken_rules(parse_definition(jsontext.decode(row.data)))
+            if b'"x-kubernetes-validations"' in row.data and self.has_objects(row):
+                found = broken_rules(parse_definition(jsontext.decode(row.data)))
         except (auditor.AuditorError, jsontext.GoJsonError):
             found = []
         audited = AuditedObject(findings=tuple(found))
@@ -345,6 +369,15 @@ class _ShardWriter:
         for finding in found:
             self.finding_row(row, audited, finding, None)
             self.result.findings[(kind, finding.check, _plain_path(finding.field), finding.type)] += 1
+
+    def has_objects(self, row: _RowHead) -> bool:
+        """Whether a definition has live keys in this dump: without any, no rule of it is worth the time to compile it."""
+        entry = self.owner.by_name.get(row.name or "")
+        if row.key is None or entry is None:
+            return True
+        below = f"{self.owner.plan.options.etcd_prefix.rstrip('/')}/{entry.group}/{entry.plural}/".encode()
+        first = _first_not_before(self.table["key"], below)
+        return first is not None and first.startswith(below)
 
     def custom(self, row: _RowHead, definition: CustomResourceDefinition) -> None:
         """Judge a custom resource and write all its rows."""
@@ -377,7 +410,10 @@ class _ShardWriter:
                 self.finding_row(row, audited, finding, deleting, told)
             for finding in audited.findings:
                 self.result.findings[(kind, finding.check, _plain_path(finding.field), finding.type)] += 1
-            if status == "valid":
+            program = owner.programs.get((definition.name, audited.audited_version or ""))
+            if program is None or program.total <= program.warm_up:
+                self.result.interpreted[(definition.name, audited.audited_version or "")] += 1
+            elif status == "valid":
                 self.result.valid[(definition.name, audited.audited_version or "")] += 1
             if audited.unevaluated_rules:
                 self.result.unevaluated[(definition.name, audited.audited_version or "")] += 1
@@ -388,7 +424,7 @@ class _ShardWriter:
 
     def outcome(self, row: _RowHead, audited: AuditedObject, definition: CustomResourceDefinition) -> Outcome:
         """Judge the updates of an object; where an export keeps it, its metadata are its key."""
-        if audited.object is None:
+        if audited.object is None or self.owner.plan.options.skip:  # verdicts without rules would be wrong
             return NOT_ASKED
         place: tuple[Any, Any] = (row.namespace, row.name)
         if row.key is None:
@@ -422,6 +458,8 @@ class _ShardWriter:
                     result.impacts[(kind, each)] += 1
             if impacts[0] in {"crashes-server", "breaks-list"} and kind not in result.breaking:
                 result.breaking[kind] = (row.text_key or f"{row.namespace or ''}/{row.name}", reason or "", impacts[0])
+        if "blocks-delete" in impacts:
+            result.stuck.setdefault(kind, (row.text_key or f"{row.namespace or ''}/{row.name}", outcome.why_stuck))
         stored = None if self.is_export else audited.stored_version
         is_storage = None
         if definition is not None and stored is not None:
@@ -508,7 +546,7 @@ class _ShardWriter:
         self.owner.unsealer.counts.clear()
         for (name, version), program in self.owner.programs.items():
             before = self.owner.counted.get((name, version), (0, 0))
-            now = (program.proven, program.total)
+            now = (program.proven, program.total - min(program.total, program.warm_up))
             self.result.proven[(name, version, True)] += now[0] - before[0]
             self.result.proven[(name, version, False)] += (now[1] - now[0]) - (before[1] - before[0])
             self.owner.counted[(name, version)] = now

@@ -94,6 +94,12 @@ def _scope_options(command: Any) -> Any:
     "--kms-decryptor", default="", metavar="CMD", help="Unwraps KMS data keys: wrapped on stdin, plain on stdout."
 )
 @click.option("--salvage", is_flag=True, help="Of a damaged database, also take pages that nothing refers to.")
+@click.option(
+    "--skip",
+    type=click.Choice(["rules", "updates"]),
+    multiple=True,
+    help="Save time: no verdicts on updates; or neither these nor validation rules (counted as not evaluated).",
+)
 @click.option("--cluster-name", "cluster", default="", help="Name for the cluster column.")
 @click.option("--include", multiple=True, metavar="KIND[.GROUP]", help="Only these kinds.")
 @click.option("--exclude", multiple=True, metavar="KIND[.GROUP]", help="All but these kinds.")
@@ -112,6 +118,7 @@ def audit(
     encryption_config: str,
     kms_decryptor: str,
     salvage: bool,
+    skip: tuple[str, ...],
     cluster: str,
     include: tuple[str, ...],
     exclude: tuple[str, ...],
@@ -156,6 +163,7 @@ def audit(
         encryption_config=encryption_config,
         kms_decryptor=kms_decryptor,
         salvage=salvage,
+        skip=tuple(sorted(set(skip))),
         scope=Scope(namespace, labels, fields, include, exclude),
         progress=sys.stderr.isatty(),
     )

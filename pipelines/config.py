@@ -41,6 +41,8 @@ class AuditOptions:
         encryption_config: EncryptionConfiguration of the API server; empty: none.
         kms_decryptor: Command that unwraps data keys of KMS providers; empty: none.
         ratcheting: Whether the server has CRDValidationRatcheting on; always on since Kubernetes 1.33.
+        skip: What is left out, to save time: ``rules`` (counted and named as not evaluated) or ``updates``; with either,
+            verdicts and codes of updates are null.
         salvage: Of damaged databases, also take what no tree of pages reaches any more.
         shard_bytes: Bytes of values in one shard; fixed, so that the cut does not depend on the number of workers.
     """
@@ -58,6 +60,7 @@ class AuditOptions:
     encryption_config: str = ""
     kms_decryptor: str = ""
     salvage: bool = False
+    skip: tuple[str, ...] = ()
     ratcheting: bool = True
     scope: Scope = Scope()
     shard_bytes: int = 8 << 20

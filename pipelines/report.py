@@ -40,6 +40,8 @@ def merge(results: Iterable[ShardResult]) -> ShardResult:
             known = total.breaking.get(kind)
             if known is None or (known[2] != "crashes-server" and first[2] == "crashes-server"):
                 total.breaking[kind] = first
+        for kind, stuck in result.stuck.items():
+            total.stuck.setdefault(kind, stuck)
         if result.lost:
             lost.append(result.lost)
     total.lost = "\n".join(lost)
@@ -90,7 +92,16 @@ def _by_kind(total: ShardResult) -> list[dict[str, Any]]:
     kinds: dict[tuple[str, str], dict[str, Any]] = {}
     for (kind, status), count in sorted(total.statuses.items()):
         entry = kinds.setdefault(
-            kind, {"group": kind[0], "kind": kind[1], "objects": 0, "statuses": {}, "impacts": {}, "breaking": None}
+            kind,
+            {
+                "group": kind[0],
+                "kind": kind[1],
+                "objects": 0,
+                "statuses": {},
+                "impacts": {},
+                "breaking": None,
+                "stuck": None,
+            },
         )
         entry["objects"] += count
         entry["statuses"][status] = count
@@ -98,6 +109,8 @@ def _by_kind(total: ShardResult) -> list[dict[str, Any]]:
         kinds[kind]["impacts"][impact] = count
     for kind, (key, reason, impact) in total.breaking.items():
         kinds[kind]["breaking"] = {"key": key, "reason": reason, "impact": impact}
+    for kind, (key, reason) in total.stuck.items():
+        kinds[kind]["stuck"] = {"key": key, "reason": reason}
     return list(kinds.values())
 
 
@@ -154,6 +167,8 @@ def write_manifest(
             "etcd_prefix": options.etcd_prefix,
             "fail_on": options.fail_on,
             "cluster": options.cluster or None,
+            "skip": list(options.skip),
+            "ratcheting": options.ratcheting,
             "scope": {
                 "namespace": options.scope.namespace,
                 "labels": options.scope.labels,

@@ -233,3 +233,71 @@ def test_interrupt_leaves_no_process_and_no_half_report(tmp_path):
         for _ in range(100):
             os.killpg(process.pid, 0)
             time.sleep(0.05)
+
+
+def test_skipped_updates_leave_codes_unknown(tmp_path, report):
+    folder = tmp_path / "r"
+    done = auditor("audit", SAMPLE, "--report", folder, "--jobs", 1, "--fail-on", "never", "--skip", "updates")
+    assert done.returncode == 0, done.stderr
+    assert json.loads((folder / "manifest.json").read_text())["options"]["skip"] == ["updates"]
+    codes = {(row["put_code"], row["label_code"], row["status_code"]) for row in rows(folder, "objects")}
+    assert codes == {(None, None, None)}
+    assert any(row["put_code"] is not None for row in rows(report[0], "objects"))
+
+
+RULED = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "scales.shop.example.com"},
+    "spec": {
+        "group": "shop.example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "scales", "singular": "scale", "kind": "Scale", "listKind": "ScaleList"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {
+                            "spec": {
+                                "type": "object",
+                                "properties": {"least": {"type": "integer"}, "most": {"type": "integer"}},
+                                "x-kubernetes-validations": [{"rule": "self.least <= self.most"}],
+                            }
+                        },
+                    }
+                },
+            }
+        ],
+    },
+}
+
+
+@pytest.mark.parametrize("skip", [False, True])
+def test_rules_are_evaluated_or_told_to_be_skipped(tmp_path, skip):
+    scale = {
+        "apiVersion": "shop.example.com/v1",
+        "kind": "Scale",
+        "metadata": {"name": "upside-down", "namespace": "d"},
+        "spec": {"least": 2, "most": 1},
+    }
+    dump, crds, folder = tmp_path / "dump.ndjson", tmp_path / "crd.json", tmp_path / "r"
+    dump.write_text(json.dumps(scale) + "\n")
+    crds.write_text(json.dumps(RULED))
+    words = ["--skip", "rules"] if skip else []
+    done = auditor("audit", dump, "--crds", crds, "--report", folder, "--jobs", 1, "--fail-on", "never", *words)
+    assert done.returncode == 0, done.stderr
+    manifest = json.loads((folder / "manifest.json").read_text())
+    messages = [row["message"] for row in rows(folder, "findings")]
+    if skip:
+        assert messages == []
+        assert [(entry["crd"], entry["objects"]) for entry in manifest["not_evaluated"]] == [
+            ("scales.shop.example.com", 1)
+        ]
+        assert "NOT EVALUATED" in done.stdout
+    else:
+        assert messages == ["spec: Invalid value: failed rule: self.least <= self.most"]
+        assert manifest["not_evaluated"] == []
