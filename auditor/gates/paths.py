@@ -1,0 +1,112 @@
+"""Simple paths to guarded fields: ``.spec.replicas``, ``.spec['a.b'].c``; and the places that they mean in an object.
+
+A path names fields only. Where it goes through a list it means the field in every item.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.schema.structural import StructuralSchema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["GatePath", "GatePathError", "is_known", "parse_path", "places"]
+
+_STEP: Final = re.compile(r"\.(?P<plain>[^.\[\]'\"()?@$*\s]+)|\['(?P<quoted>(?:[^'\\]|\\.)+)'\]")
+_WILD: Final = re.compile(r"\*|\.\.|\[[^']|[()?@$]")
+_RESERVED: Final = ("metadata", "apiVersion", "kind")
+
+
+class GatePathError(ValueError):
+    """A text that is no simple path; says what is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class GatePath:
+    """The names that lead to a field from the root of an object.
+
+    Attributes:
+        steps: At least one.
+    """
+
+    steps: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Return the path as it is written in a configuration."""
+        return "".join(f".{step}" if _STEP.fullmatch(f".{step}") else f"['{_escaped(step)}']" for step in self.steps)
+
+    def is_above(self, other: GatePath) -> bool:
+        """Whether this is a parent of another path: its steps come first in it, and it has more."""
+        return len(self.steps) < len(other.steps) and other.steps[: len(self.steps)] == self.steps
+
+
+def _escaped(step: str) -> str:
+    return step.replace("\\", "\\\\").replace("'", "\\'")
+
+
+def parse_path(text: str) -> GatePath:
+    """Return the path that a text means.
+
+    Raises:
+        GatePathError: It is none, or leads to what every object has.
+    """
+    if not text.startswith("."):
+        raise GatePathError("must be a simple JSON path that starts with .")
+    steps: list[str] = []
+    at = 0
+    while at < len(text):
+        match = _STEP.match(text, at)
+        if match is None:
+            if _WILD.search(text):
+                raise GatePathError("must name fields only: no wildcards, filters, indices or recursion")
+            raise GatePathError("must be a simple JSON path: names behind dots, or ['name']")
+        quoted = match["quoted"]
+        steps.append(match["plain"] if quoted is None else re.sub(r"\\(.)", r"\1", quoted))
+        at = match.end()
+    if steps[0] in _RESERVED:
+        raise GatePathError(f"must not guard {steps[0]}, which every object has")
+    return GatePath(tuple(steps))
+
+
+def is_known(path: GatePath, schema: StructuralSchema | None) -> bool:
+    """Whether a schema has a place for the field; unknown fields that are preserved have one."""
+    at = schema
+    for step in path.steps:
+        while at is not None and at.type == "array":
+            if at.items is None:
+                return at.preserve_unknown_fields
+            at = at.items
+        if at is None:
+            return False
+        below = at.properties.get(step)
+        if below is None:
+            extra = at.additional_properties
+            if not isinstance(extra, StructuralSchema):
+                return at.preserve_unknown_fields or extra is not None
+            below = extra
+        at = below
+    return True
+
+
+def places(value: Any, steps: tuple[str, ...], where: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield where a field stands in an object, and its value; through lists in every item.
+
+    Args:
+        value: The object.
+        steps: Of the path.
+        where: Where the value itself stands.
+    """
+    if type(value) is list:
+        for index, item in enumerate(value):
+            yield from places(item, steps, f"{where}[{index}]")
+    elif type(value) is dict and steps and steps[0] in value:
+        name, *rest = steps
+        below = f"{where}.{name}" if where else name
+        if rest:
+            yield from places(value[name], tuple(rest), below)
+        else:
+            yield below, value[name]

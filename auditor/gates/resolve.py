@@ -1,0 +1,156 @@
+"""Which gates are on, and which guarded fields: a field counts only if the gates of all its parents are on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from auditor.errors import PlanError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from auditor.gates.config import FieldGate, GateConfig
+    from auditor.gates.paths import GatePath
+    from auditor.model import JsonObject
+
+__all__ = ["GateState", "GuardedPath", "ResolvedGates", "check_overrides", "parse_overrides", "resolve"]
+
+_ALL: Final = {"AllAlpha": "alpha", "AllBeta": "beta"}
+_TRUE: Final = ("1", "t", "T", "TRUE", "true", "True")
+_FALSE: Final = ("0", "f", "F", "FALSE", "false", "False")
+_OPTION: Final = "--field-gates"
+
+
+@dataclass(frozen=True, slots=True)
+class GateState:
+    """Whether a gate is on, and why."""
+
+    gate: FieldGate
+    on: bool
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedPath:
+    """A guarded field.
+
+    Attributes:
+        state: Of its own gate.
+        on: Whether that and the gates of all parents are on.
+        blocked_by: The highest parent whose gate is off, None where there is none.
+    """
+
+    path: GatePath
+    state: GateState
+    on: bool
+    blocked_by: GatePath | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedGates:
+    """The gates of one definition for one run.
+
+    Attributes:
+        name: The definition.
+        states: One a gate, in the order of the configuration.
+        paths: The guarded fields, parents before their children.
+    """
+
+    name: str
+    component: str
+    states: tuple[GateState, ...]
+    paths: tuple[GuardedPath, ...]
+
+    @property
+    def off(self) -> tuple[GuardedPath, ...]:
+        """The highest fields that are off: what is below them shares their lot."""
+        return tuple(one for one in self.paths if not one.on and one.blocked_by is None)
+
+    def published(self) -> list[JsonObject]:
+        """Return what ``x-kubernetes-feature-gates`` says of them."""
+        return [
+            {
+                "name": state.gate.name,
+                "preRelease": state.gate.stage,
+                "enabled": state.on,
+                "fieldPaths": [str(path) for path in state.gate.paths],
+            }
+            for state in self.states
+        ]
+
+
+def parse_overrides(text: str) -> dict[str, bool]:
+    """Return what ``Name=true,Other=false`` asks for; the last of a name counts.
+
+    Raises:
+        PlanError: A part is malformed.
+    Source: k8s.io/component-base featuregate (Set).
+    """
+    made: dict[str, bool] = {}
+    for part in text.split(","):
+        if not part.strip():
+            continue
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals:
+            raise PlanError(_OPTION, f"missing bool value for {name}", "Name=true or Name=false")
+        if value not in _TRUE + _FALSE:
+            raise PlanError(_OPTION, f"invalid value of {name}={value}", "true or false")
+        made[name] = value in _TRUE
+    return made
+
+
+def check_overrides(configs: Iterable[GateConfig], overrides: Mapping[str, bool]) -> None:
+    """Check what was asked for against all gates there are.
+
+    Raises:
+        PlanError: A name is that of no gate, or a stable gate is to be off.
+    """
+    gates = [gate for config in configs for gate in config.gates]
+    for name, value in overrides.items():
+        named = [gate for gate in gates if gate.name == name]
+        if name not in _ALL and not named:
+            known = ", ".join(sorted({gate.name for gate in gates})) or "none"
+            raise PlanError(_OPTION, f"unrecognized feature gate: {name}", f"one of: {known}")
+        if not value and any(gate.stage == "stable" for gate in named):
+            raise PlanError(_OPTION, f"cannot set feature gate {name} to false", "true: a stable gate is always on")
+
+
+def resolve(config: GateConfig, overrides: Mapping[str, bool] | None = None) -> ResolvedGates:
+    """Decide which gates of a definition are on.
+
+    Args:
+        config: The gates; what is wrong with them was left out.
+        overrides: What an operator asks for in this run, by name of a gate, or AllAlpha, AllBeta.
+    Raises:
+        PlanError: A stable gate is to be off.
+    """
+    asked = overrides or {}
+    states = tuple(_state(gate, asked) for gate in config.gates)
+    own = {path: state for state in states for path in state.gate.paths}
+    paths = tuple(_guarded(path, own) for path in sorted(own, key=lambda one: (len(one.steps), one.steps)))
+    return ResolvedGates(config.name, config.component, states, paths)
+
+
+def _state(gate: FieldGate, asked: Mapping[str, bool]) -> GateState:
+    if gate.stage == "stable":
+        if asked.get(gate.name) is False:
+            found = f"cannot set feature gate {gate.name} to false"
+            raise PlanError(_OPTION, found, "true: a stable gate is always on")
+        return GateState(gate, on=True, why="stable")
+    if gate.name in asked:
+        return GateState(gate, asked[gate.name], f"{_OPTION} {gate.name}={str(asked[gate.name]).lower()}")
+    for name, stage in _ALL.items():
+        if name in asked and gate.stage == stage:
+            return GateState(gate, asked[name], f"{_OPTION} {name}={str(asked[name]).lower()}")
+    if gate.enabled is not None:
+        return GateState(gate, gate.enabled, f"enabled: {str(gate.enabled).lower()}")
+    if gate.default is not None:
+        return GateState(gate, gate.default, f"default: {str(gate.default).lower()}")
+    return GateState(gate, on=False, why=f"{gate.stage or 'no stage'}, and no default")
+
+
+def _guarded(path: GatePath, own: Mapping[GatePath, GateState]) -> GuardedPath:
+    above = sorted((one for one in own if one.is_above(path)), key=lambda one: len(one.steps))
+    blocked = next((one for one in above if not own[one].on), None)
+    return GuardedPath(path, own[path], own[path].on and blocked is None, blocked)

@@ -1,0 +1,54 @@
+"""Guarded fields that stored objects have: what lives on only because it was stored before.
+
+A field whose gate is off would be lost if its object were made anew, from a backup for example. Nothing is wrong with
+the object: these findings invalidate nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.gates.paths import places
+from auditor.golang.jsontext import encode
+from auditor.model import Finding
+
+if TYPE_CHECKING:
+    from auditor.gates.resolve import GuardedPath, ResolvedGates
+
+__all__ = ["DEPRECATED_FIELD_IN_USE", "GATED_FIELD_IN_USE", "fields_in_use"]
+
+GATED_FIELD_IN_USE: Final = "GatedFieldInUse"
+DEPRECATED_FIELD_IN_USE: Final = "DeprecatedFieldInUse"
+_LONGEST: Final = 200
+
+
+def fields_in_use(gates: ResolvedGates, obj: Any) -> list[Finding]:
+    """Return a finding for every field in use that is off, or whose gate is deprecated.
+
+    Args:
+        gates: Which fields are on.
+        obj: The object as it is stored, defaults not filled in.
+    """
+    return [
+        _finding(one, where, value)
+        for one in gates.paths
+        if not one.on or one.state.gate.stage == "deprecated"
+        for where, value in places(obj, one.path.steps)
+    ]
+
+
+def _finding(one: GuardedPath, where: str, value: Any) -> Finding:
+    gate = one.state.gate
+    shown = encode(value)
+    shown = shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}..."
+    lost = "a write that makes the object anew loses the field"
+    if one.on:
+        state = f"gate {gate.name} ({gate.stage}) is on"
+    elif one.blocked_by is not None:
+        state = f"gate {gate.name} ({gate.stage}) counts for nothing, because {one.blocked_by} is off: {lost}"
+    else:
+        state = f"gate {gate.name} ({gate.stage}) is off ({one.state.why}): {lost}"
+    if gate.stage == "deprecated":
+        detail = f"{gate.warning}; {state}" if gate.warning else f"deprecated; {state}"
+        return Finding(where, DEPRECATED_FIELD_IN_USE, value, detail, f"{where}: Deprecated: {shown}: {detail}", "gate")
+    return Finding(where, GATED_FIELD_IN_USE, value, state, f"{where}: Gated: {shown}: {state}", "gate")

@@ -1,0 +1,137 @@
+"""What a write stores where fields are guarded: fields whose gate is off are dropped, or keep the value they had.
+
+It happens after conversion to the storage version and before the generation is looked at, so that an update that
+changed nothing else changes no generation. Through a list the items of old and new are paired as the server's
+ratcheting pairs them: by their keys where the list is a map, else by position; the notes leave that open.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.ratcheting import MapListKeys, deep_equal
+from auditor.schema.defaulting.reference import copy_json
+from auditor.schema.structural import ListType, StructuralSchema
+
+if TYPE_CHECKING:
+    from auditor.gates.resolve import ResolvedGates
+    from auditor.model import JsonObject
+
+__all__ = ["Written", "simulate_write"]
+
+_ABSENT: Final = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of a write.
+
+    Attributes:
+        stored: The object as it is stored.
+        dropped: (place, value sent) of fields that are not stored.
+        kept: (place, value sent or None, value stored) of fields that keep the old value although another was sent, or
+            none.
+        generation_changes: Whether ``metadata.generation`` goes up; None on a create, which sets it to 1.
+    """
+
+    stored: JsonObject
+    dropped: tuple[tuple[str, Any], ...] = ()
+    kept: tuple[tuple[str, Any, Any], ...] = ()
+    generation_changes: bool | None = None
+
+
+@dataclass(slots=True)
+class _Write:
+    dropped: list[tuple[str, Any]] = field(default_factory=list)
+    kept: list[tuple[str, Any, Any]] = field(default_factory=list)
+
+    def field(self, new: Any, old: Any, steps: tuple[str, ...], where: str, schema: StructuralSchema | None) -> None:
+        """Apply one path that is off to a value and its old counterpart, in place."""
+        if type(new) is list:
+            self.items(new, old, steps, where, schema)
+            return
+        if type(new) is not dict:
+            return
+        before = old if type(old) is dict else {}
+        name = steps[0]
+        below = f"{where}.{name}" if where else name
+        if len(steps) == 1:
+            self.last(new, before, name, below)
+            return
+        inner = _below(schema, name)
+        if new.get(name) is None:
+            revived = _revived(before.get(name), steps[1:])
+            if revived is _ABSENT:
+                return
+            new[name] = {}
+        self.field(new[name], before.get(name), steps[1:], below, inner)
+
+    def last(self, new: JsonObject, old: JsonObject, name: str, where: str) -> None:
+        sent = new.get(name, _ABSENT)
+        if name in old:
+            if sent is _ABSENT or not deep_equal(sent, old[name]):
+                self.kept.append((where, None if sent is _ABSENT else sent, old[name]))
+            new[name] = copy_json(old[name])
+        elif sent is not _ABSENT:
+            self.dropped.append((where, sent))
+            del new[name]
+
+    def items(
+        self, new: list[Any], old: Any, steps: tuple[str, ...], where: str, schema: StructuralSchema | None
+    ) -> None:
+        before = old if type(old) is list else []
+        items = None if schema is None else schema.items
+        keys = None
+        if schema is not None and schema.list_type is ListType.MAP and before:
+            keys = MapListKeys(schema, before)
+        for index, item in enumerate(new):
+            twin = keys.find(item) if keys is not None else before[index] if index < len(before) else None
+            self.field(item, twin, steps, f"{where}[{index}]", items)
+
+
+def _below(schema: StructuralSchema | None, name: str) -> StructuralSchema | None:
+    if schema is None:
+        return None
+    extra = schema.additional_properties
+    return schema.properties.get(name) or (extra if isinstance(extra, StructuralSchema) else None)
+
+
+def _revived(old: Any, steps: tuple[str, ...]) -> Any:
+    """Return the old value of a field whose parents are not sent any more; lists cannot come back."""
+    for step in steps:
+        if type(old) is not dict or step not in old:
+            return _ABSENT
+        old = old[step]
+    return old
+
+
+def simulate_write(
+    gates: ResolvedGates,
+    new: JsonObject,
+    old: JsonObject | None = None,
+    schema: StructuralSchema | None = None,
+    *,
+    has_status: bool = False,
+) -> Written:
+    """Say what a write would store.
+
+    Args:
+        gates: Which fields are on.
+        new: The object as it is sent, at the storage version; it is not changed.
+        old: The persisted object, None on a create.
+        schema: Of the storage version; tells which lists are maps.
+        has_status: Whether the kind has the status subresource, so that status does not count for the generation.
+    """
+    stored = copy_json(new)
+    write = _Write()
+    for one in gates.off:
+        write.field(stored, old, one.path.steps, "", schema)
+    changes = None
+    if old is not None:
+        ignored = {"metadata", "status"} if has_status else {"metadata"}
+        changes = not deep_equal(
+            {key: value for key, value in stored.items() if key not in ignored},
+            {key: value for key, value in old.items() if key not in ignored},
+        )
+    return Written(stored, tuple(write.dropped), tuple(write.kept), changes)
