@@ -85,6 +85,7 @@ class AuditProgram:
         compiled: Use generated code; without it everything goes the way of the reference.
         rules: Evaluate validation rules. Without them `AuditedObject.unevaluated_rules` is the number of rules of the
             version; with them it is the number of those that do not compile, and all where an object takes too long.
+        warm_up: Values that go the way of the reference before code is generated: for a few, writing it takes longer.
 
     Attributes:
         rule_program: The validation rules of the version; None: there are none, or `rules` was False.
@@ -95,11 +96,18 @@ class AuditProgram:
     """
 
     def __init__(
-        self, definition: CustomResourceDefinition, version: CrdVersion, *, compiled: bool = True, rules: bool = True
+        self,
+        definition: CustomResourceDefinition,
+        version: CrdVersion,
+        *,
+        compiled: bool = True,
+        rules: bool = True,
+        warm_up: int = 0,
     ) -> None:
         self.definition = definition
         self.version = version
         self.compiled = compiled
+        self.warm_up = warm_up
         self.rule_program = RuleProgram.of(version.structural) if rules else None
         self.rules: list[RuleHook] = [] if self.rule_program is None else [self.rule_program.run]
         self.total = self.proven = self.read = 0
@@ -129,10 +137,10 @@ class AuditProgram:
         """The reference validator."""
         if self._validator is None:
             self._validator = CreateValidator(self.definition, self.version)
-            if self.compiled:
-                self._provers = attach_provers(self._validator)
-                log = self._log
-                self._validator.prove_metadata = lambda _: log.metadata_proven
+        if self._provers is None and self.compiled and self.total > self.warm_up:
+            self._provers = attach_provers(self._validator)
+            log = self._log
+            self._validator.prove_metadata = lambda _: log.metadata_proven
         return self._validator
 
     def _own(self) -> VersionProgram:
@@ -154,7 +162,11 @@ class AuditProgram:
         if not self.compiled:
             return self._by_reference(data)
         log = self._log
-        program = self._program or self._own()
+        program = self._program
+        if program is None:
+            if self.total <= self.warm_up:
+                return self._by_reference(data)
+            program = self._own()
         run = program.run
         if run is None:
             return self._by_reference(data)

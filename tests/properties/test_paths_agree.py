@@ -1,7 +1,8 @@
 """The generated program and the reference say the same of any object under any structural definition.
 
-Four runs of each drawn object: by the reference, by the generated program, by the same program once more (what it
-remembers must not change what it says), and decoded beforehand as the pipeline hands it over.
+Each drawn object is judged by the reference, by the generated program, by the same program once more (what it remembers
+must not change what it says), by one that leaves its first objects to the reference, and decoded beforehand as the
+pipeline hands it over.
 """
 
 from __future__ import annotations
@@ -52,11 +53,13 @@ def differences(document, texts):
     for version in definition.versions.values():
         reference = AuditProgram(definition, version, compiled=False)
         program = AuditProgram(definition, version)
+        warming = AuditProgram(definition, version, warm_up=2)
         for text in texts:
             data = text.encode()
             expected = told(reference.audit(data))
             ways = {"generated": partial(program.audit, data)}
             ways["again"] = ways["generated"]
+            ways["warming up"] = partial(warming.audit, data)
             try:
                 decoded = orjson.loads(data)
             except ValueError:
@@ -139,3 +142,12 @@ def test_moments_that_leave_the_calendar_are_for_the_reference(field, time):
     metadata = {"name": "x", "generation": 0, field: time, "labels": {"a": 1}, "unknown": 1}
     made = {"apiVersion": f"{spec['group']}/v1", "kind": spec["names"]["kind"], "metadata": metadata}
     assert differences(document, [json.dumps(made)]) == []
+
+
+def test_code_is_generated_only_after_the_warm_up():
+    drawer = Drawer(Random(3))
+    definition = parse_definition(document := drawer.definition())
+    program = AuditProgram(definition, definition.storage_version, warm_up=3)
+    for number in range(1, 6):
+        program.audit(drawer.object_text(document).encode())
+        assert (program._program is not None) == (number > 3)
