@@ -54,24 +54,41 @@ class Judge:
         self.shape = Shapes().of(declared)
         self.adapt = Adapters().of(self.schema)
 
-    def compiled(self, text: str) -> CompiledRule:
-        return compile_node(self.schema, (Rule(text),), self.declared)[0]
+    def rule(self, text: str) -> JudgedRule:
+        """Return a rule that can be asked about many values."""
+        return JudgedRule(self, text)
 
     def ask(self, text: str, value: Any) -> Outcome:
-        rule = self.compiled(text)
+        """Return what both say of a value."""
+        return self.rule(text).on(value)
+
+
+class JudgedRule:
+    """One rule, compiled both ways."""
+
+    def __init__(self, judge: Judge, text: str) -> None:
+        self.adapt = judge.adapt
+        self.compiled = rule = compile_node(judge.schema, (Rule(text),), judge.declared)[0]
+        self.reason = ""
+        self.prove = None
         if rule.program is None:
-            return Outcome(rule)
+            return
         assert rule.environment is not None
         assert rule.checked is not None
-        found = Outcome(rule)
-        found.value, found.cost = rule.program.evaluate({"self": self.adapt(value)})
         try:
-            prove = prover(rule.environment, rule.checked, self.shape)
+            self.prove = prover(rule.environment, rule.checked, judge.shape)
         except NotEmittable as error:
-            found.reason = error.reason
+            self.reason = error.reason
+
+    def on(self, value: Any) -> Outcome:
+        """Return what both say of a value."""
+        found = Outcome(self.compiled, reason=self.reason)
+        if self.compiled.program is None:
             return found
-        bound = prove(value, len(orjson.dumps(value)))
-        found.bound = None if bound < 0 else bound
+        found.value, found.cost = self.compiled.program.evaluate({"self": self.adapt(value)})
+        if self.prove is not None:
+            bound = self.prove(value, len(orjson.dumps(value)))
+            found.bound = None if bound < 0 else bound
         return found
 
 
