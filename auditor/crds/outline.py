@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from auditor.model import JsonObject
 
-__all__ = ["VersionOutline", "outline"]
+__all__ = ["VersionOutline", "outline", "stored_versions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,30 +21,36 @@ class VersionOutline:
     name: str
     served: bool
     storage: bool
-    in_stored_versions: bool
 
 
 def outline(document: JsonObject) -> list[VersionOutline]:
-    """Return the versions of a v1 or v1beta1 document in its order; what no server could decode is left out.
+    """Return the versions of a v1 or v1beta1 document in its order; what no server could decode is left out."""
+    made: dict[str, VersionOutline] = {}
+    for version in _listed(document):
+        name = version.get("name")
+        if type(name) is str:  # of two versions of one name the server finds the first
+            one = VersionOutline(name, version.get("served") is True, version.get("storage") is True)
+            made.setdefault(name, one)
+    return list(made.values())
 
-    Source: apiextensions-apiserver pkg/apis/apiextensions/v1beta1/defaults.go (versions, storedVersions).
+
+def stored_versions(document: JsonObject) -> list[str]:
+    """Return ``status.storedVersions``, or the storage version where there is none.
+
+    Source: apiextensions-apiserver pkg/apis/apiextensions/v1beta1/defaults.go.
     """
-    spec, status = _mapping(document.get("spec")), _mapping(document.get("status"))
+    kept = _mapping(document.get("status")).get("storedVersions")
+    names = [name for name in kept if type(name) is str] if type(kept) is list else []
+    return names or [one.name for one in outline(document) if one.storage][:1]
+
+
+def _listed(document: JsonObject) -> list[JsonObject]:
+    spec = _mapping(document.get("spec"))
     given = spec.get("versions")
     listed = [_mapping(version) for version in given] if type(given) is list else []
     if not listed and type(spec.get("version")) is str and spec["version"]:
         listed = [{"name": spec["version"], "served": True, "storage": True}]
-    names = [version.get("name") for version in listed]
-    storage = [name for name, version in zip(names, listed, strict=True) if version.get("storage") is True]
-    kept = status.get("storedVersions") or storage[:1]
-    made: dict[str, VersionOutline] = {}
-    for name, version in zip(names, listed, strict=True):
-        if type(name) is str:  # of two versions of one name the server finds the first
-            is_kept = type(kept) is list and name in kept
-            made.setdefault(
-                name, VersionOutline(name, version.get("served") is True, version.get("storage") is True, is_kept)
-            )
-    return list(made.values())
+    return listed
 
 
 def _mapping(value: Any) -> JsonObject:

@@ -3,23 +3,22 @@
 import pytest
 
 from auditor.crds.definition import parse_definition
-from auditor.crds.outline import VersionOutline, outline
+from auditor.crds.outline import VersionOutline, outline, stored_versions
 from auditor.sources.crd_files import read_crd_documents
 from tests.shared import shared
 
 
 def told(definition):
-    return [
-        VersionOutline(one.name, one.served, one.storage, one.name in definition.stored_versions)
-        for one in definition.versions.values()
-    ]
+    return [VersionOutline(one.name, one.served, one.storage) for one in definition.versions.values()]
 
 
 def test_real_definitions_are_outlined_as_they_parse():
     documents = read_crd_documents([str(shared("corpus/crds"))])
     assert len(documents) > 60
     for document in documents:
-        assert outline(document) == told(parse_definition(document, stored=True))
+        definition = parse_definition(document, stored=True)
+        assert outline(document) == told(definition)
+        assert stored_versions(document) == list(definition.stored_versions)
 
 
 @pytest.mark.parametrize(
@@ -42,9 +41,12 @@ def test_every_form_is_outlined_as_it_parses(version, spec, status):
         "spec": {"group": "g", "names": {"plural": "xs", "kind": "X"}, "scope": "Cluster", **spec},
         "status": status,
     }
-    assert outline(document) == told(parse_definition(document, stored=True))
+    definition = parse_definition(document, stored=True)
+    assert outline(document) == told(definition)
+    assert stored_versions(document) == list(definition.stored_versions)
 
 
 @pytest.mark.parametrize("spec", [5, None, {"versions": {}}, {"versions": [5, {"name": 7}]}, {"version": 3}])
 def test_what_does_not_decode_has_no_versions(spec):
-    assert outline({"spec": spec, "status": {"storedVersions": "x"}}) == []
+    document = {"spec": spec, "status": {"storedVersions": "x"}}
+    assert outline(document) == stored_versions(document) == []
