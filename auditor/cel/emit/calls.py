@@ -200,7 +200,7 @@ def _or(emitter: Emitter, args: list[Value]) -> Value | None:
 def _of(_: Emitter, args: list[Value]) -> Value | None:
     if args[0].shape.form in (Form.OPTIONAL, Form.NULL):
         raise NotEmittable("optional of an optional or of null")
-    code = f"_value({args[0].code})" if args[0].constant is not UNKNOWN else args[0].code  # no ``1 is not _NO``
+    code = f"_value({args[0].code})"  # so that nothing is written as ``1 is not _NO``
     return replace(args[0], code=code, shape=optional_shape(args[0].shape), path=None, constant=UNKNOWN)
 
 

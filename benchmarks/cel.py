@@ -1,0 +1,154 @@
+"""Validation rules beside the real API server libraries: the time of that phase alone, on the same objects, in one run.
+
+    python benchmarks/cel.py                                 # needs ../shared (generator, oracle, definitions) and Go
+    python benchmarks/cel.py --corpus bench-2 --objects 20000 --repeats 5
+
+Ours: objects are read and judged without their rules; then, as an audit does, the rules of those on which a server
+would run them, by the generated provers, and by the interpreter where these say nothing. The oracle reports the time of
+its own phase. Both run in one process on one processor, in turns, and both times are per object of the whole corpus.
+Wall time on a shared machine says little, so processor time is given too: the oracle's phase by its clock, times the
+share of the clock for which the process had a processor.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import re
+import resource
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from auditor.crds.catalog import CrdCatalog
+from auditor.program.audit_program import AuditProgram
+from auditor.program.rules import RuleProver
+from auditor.sources.crd_files import read_crd_documents
+from auditor.validation.findings import has_blocking
+from auditor.validation.rules import RuleProgram
+from benchmarks.run import SHARED, SHARES, build, draw
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_CHUNK = 50
+"""Objects that are held at once."""
+
+
+class Ours:
+    """The programs of all versions that a corpus has objects of."""
+
+    def __init__(self) -> None:
+        self.catalog = CrdCatalog.from_documents(read_crd_documents([str(SHARED / "corpus" / "crds")]))
+        self.known: dict[tuple[str, str], tuple[AuditProgram, RuleProver | None]] = {}
+
+    def program(self, decoded: dict[str, Any]) -> tuple[AuditProgram, RuleProver | None]:
+        """Return the program without rules of an object's version, and the prover of its rules.
+
+        Raises:
+            ValueError: There is no such definition or version.
+        """
+        group, _, name = decoded["apiVersion"].rpartition("/")
+        key = (f"{group}/{decoded['kind']}", name)
+        if key not in self.known:
+            definition = self.catalog.by_group_kind(group, decoded["kind"])
+            if definition is None or name not in definition.versions:
+                raise ValueError(key)
+            version = definition.versions[name]
+            rules = RuleProgram.of(version.structural)
+            prover = None if rules is None else RuleProver(rules, definition, version)
+            self.known[key] = (AuditProgram(definition, version, rules=False), prover)
+        return self.known[key]
+
+    def read(self, lines: list[bytes]) -> Iterator[tuple[RuleProver, dict[str, Any], bytes, bool]]:
+        """Yield what rules run on, and whether it is proven valid but for them."""
+        for line in lines:
+            try:
+                program, prover = self.program(orjson.loads(line))
+            except ValueError:
+                continue
+            if prover is None:
+                continue
+            audited = program.audit(line)
+            if audited.unreadable is None and not has_blocking(audited.findings):
+                assert audited.object is not None
+                yield prover, audited.object, line, not audited.findings
+
+    def run(self, corpus: Path) -> tuple[float, float, Counter[str]]:
+        """Return microseconds of wall and processor time per object, and counts."""
+        wall = cpu = 0.0
+        seen: Counter[str] = Counter()
+        with corpus.open("rb") as stream:
+            while lines := list(itertools.islice(stream, _CHUNK)):
+                seen["objects"] += len(lines)
+                work = list(self.read(lines))
+                seen["with rules"] += len(work)
+                start, start_cpu = time.perf_counter(), time.process_time()
+                for prover, obj, data, is_valid in work:
+                    if is_valid or prover.is_typed(obj):
+                        found = prover.findings(obj, data)
+                        seen["proven"] += found is None
+                        seen["broken"] += bool(found)
+                    else:
+                        seen["broken"] += bool(prover.rules.run(obj))
+                cpu += time.process_time() - start_cpu
+                wall += time.perf_counter() - start
+        return wall / seen["objects"] * 1e6, cpu / seen["objects"] * 1e6, seen
+
+
+def oracle(corpus: Path, cache: Path) -> tuple[float, float]:
+    """Return microseconds of wall and processor time per object of one warm pass."""
+    command = [build("oracle", cache), "bench", "--crds", SHARED / "corpus" / "crds", "--in", corpus,
+               "--workers", 1, "--passes", 1]  # fmt: skip
+    env = {name: value for name, value in os.environ.items() if name != "GOMAXPROCS"}
+    start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True, env=env)
+    after, wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter() - start
+    share = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / wall
+    found = re.search(r"cel=([\d.]+)", done.stdout.splitlines()[-1])
+    assert found is not None, done.stdout
+    return float(found[1]), float(found[1]) * min(share, 1.0)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--objects", type=int, default=20_000)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--corpus", choices=sorted(SHARES), default="bench-30")
+    parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "auditor-bench")
+    parser.add_argument("--file", type=Path, help="objects of the corpus' definitions, in place of drawn ones")
+    options = parser.parse_args()
+    if not SHARED.exists() or not shutil.which("go"):
+        missing = "Go" if SHARED.exists() else "../shared"
+        print(f"skipped: {missing} is missing; the yardstick is built from it")
+        return
+    options.cache.mkdir(parents=True, exist_ok=True)
+    corpus = options.file or draw(options.corpus, options.objects, options.cache)
+    build("oracle", options.cache)
+    ours = Ours()
+    ours.run(corpus)  # warm, as the oracle is
+    mine, theirs = [], []
+    for _ in range(options.repeats):
+        wall, cpu, seen = ours.run(corpus)
+        mine.append((wall, cpu))
+        theirs.append(oracle(corpus, options.cache))
+    print(f"{corpus.stem}: {dict(seen)}")
+    for index, name in enumerate(("wall", "processor")):
+        ratios = [b[index] / a[index] for a, b in zip(mine, theirs, strict=True)]
+        print(
+            f"rules, {name} time: {statistics.median(each[index] for each in mine):.1f} us/object, "
+            f"oracle {statistics.median(each[index] for each in theirs):.1f}, "
+            f"ratio {statistics.median(ratios):.1f} ({min(ratios):.1f} to {max(ratios):.1f})"
+        )
+
+
+if __name__ == "__main__":
+    main()
