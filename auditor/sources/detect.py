@@ -12,39 +12,38 @@ import numpy as np
 
 from auditor.sources.bolt.meta import MAGIC, PAGE_SIZES
 from auditor.sources.compression import HEAD_SIZE
+from auditor.sources.kine import SQLITE_MAGIC
+from auditor.sources.kine_text import looks_like_kine_text
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["ACCEPTED", "database_of", "form_of", "intact_pages", "refused_file", "refused_folder"]
+__all__ = ["ACCEPTED", "database_of", "form_of", "intact_pages", "refused_file", "refused_folder", "state_of"]
 
 ACCEPTED: Final = (
-    "an etcd snapshot, database or data directory, `etcdctl get -w json`, Kubernetes objects as JSON, NDJSON or YAML, "
+    "an etcd snapshot, database or data directory, kine's database or table, `etcdctl get -w json`, Kubernetes objects "
+    "as JSON, NDJSON or YAML, "
     "a folder of these; plain or compressed (.gz .zst .xz .bz2)"
 )
 
 _MAGIC: Final = MAGIC.to_bytes(4, "little")
 _LATER: Final = "is not read yet"
 _UNPACK: Final = "unpack it"
+_SAVE_TABLE: Final = "export the table kine as CSV with a header, values in hex"
 _SAVE_AS_JSON: Final = 'repeat "etcdctl get /registry --prefix -w json"'
 
 _MAGICS: Final = (
-    (
-        b"SQLite format 3\0",
-        f"a SQLite database (of kine?), which {_LATER}",
-        "save it through etcdctl",
-    ),
     (b"\x37\x7f\x06\x82", "the write-ahead log of a SQLite database", "the database beside it"),
     (b"\x37\x7f\x06\x83", "the write-ahead log of a SQLite database", "the database beside it"),
     (b"PK\x03\x04", f"a zip archive, which {_LATER}", _UNPACK),
     (b"PK\x05\x06", "an empty zip archive", ""),
     (b"\x04\x22\x4d\x18", f"lz4 compression, which {_LATER}", "lz4 -d"),
-    (b"PGDMP", f"a PostgreSQL dump in its own format, which {_LATER}", "save it through etcdctl"),
-    (b"-- PostgreSQL", f"a PostgreSQL dump, which {_LATER}", "save it through etcdctl"),
-    (b"--\n-- PostgreSQL", f"a PostgreSQL dump, which {_LATER}", "save it through etcdctl"),
-    (b"-- MySQL dump", f"a MySQL dump, which {_LATER}", "save it through etcdctl"),
-    (b"-- MariaDB dump", f"a MySQL dump, which {_LATER}", "save it through etcdctl"),
-    (b"PRAGMA foreign_keys", f"a SQLite dump as text, which {_LATER}", "save it through etcdctl"),
+    (b"PGDMP", "a PostgreSQL dump in its own format", "pg_restore -f kine.sql"),
+    (b"-- PostgreSQL", "a PostgreSQL dump without a COPY of the table kine in its beginning", _SAVE_TABLE),
+    (b"--\n-- PostgreSQL", "a PostgreSQL dump without a COPY of the table kine in its beginning", _SAVE_TABLE),
+    (b"-- MySQL dump", "a MySQL dump as statements", _SAVE_TABLE),
+    (b"-- MariaDB dump", "a MySQL dump as statements", _SAVE_TABLE),
+    (b"PRAGMA foreign_keys", "a SQLite dump as statements", "the database itself"),
     (b"k8s:enc:", "one encrypted value, no dump", "the snapshot that it is from"),
     (b"k8s\0", "one protobuf value, no dump", "the snapshot that it is from"),
     (b"version https://git-lfs", "a Git LFS pointer, not the file itself", "git lfs pull"),
@@ -55,12 +54,11 @@ _MAGICS: Final = (
 _DELTA: Final = re.compile(rb'\[\s*\{\s*"etcdEvent"')
 _FIELDS: Final = re.compile(rb'"(?:ClusterID|MemberID|Revision)" :')
 _SIMPLE: Final = re.compile(rb"/[^\n]*\n(?:\{|k8s\0)")
-_CSV: Final = re.compile(rb'(?=[\w,"]*\bdeleted\b)(?=[\w,"]*\bvalue\b)[\w,"]*\bname\b[\w,"]*\r?\n')
 
 
 def database_of(folder: Path) -> Path | None:
-    """Return the database of an etcd data directory: the folder above `member`, `member`, or `snap`."""
-    for part in ("member/snap/db", "snap/db"):
+    """Return the database of an etcd data directory: the folder above `member`, `member`, `snap`, or that of k3s."""
+    for part in ("member/snap/db", "snap/db", "db/etcd/member/snap/db", "server/db/etcd/member/snap/db"):
         if (folder / part).is_file():
             return folder / part
     here = folder / "db"
@@ -68,6 +66,14 @@ def database_of(folder: Path) -> Path | None:
         with here.open("rb") as stream:
             if form_of(here, stream.read(HEAD_SIZE)) == "bolt":
                 return here
+    return None
+
+
+def state_of(folder: Path) -> Path | None:
+    """Return the SQLite database of a k3s directory: the one above `server`, `server`, or `db`."""
+    for part in ("server/db/state.db", "db/state.db", "state.db"):
+        if (folder / part).is_file():
+            return folder / part
     return None
 
 
@@ -98,7 +104,9 @@ def _has_second_meta(path: Path | None, head: bytes) -> bool:
 
 
 def form_of(path: Path | None, head: bytes) -> str:
-    """Name the form of an uncompressed file that a reader exists for: bolt, etcdctl or manifests; empty: none.
+    """Name the form of an uncompressed file that a reader exists for; empty: none.
+
+    The forms are bolt, sqlite, kine-text, etcdctl and manifests.
 
     Args:
         path: The file; None: only its head can be had.
@@ -106,6 +114,10 @@ def form_of(path: Path | None, head: bytes) -> str:
     """
     if head[16:20] == _MAGIC or _has_second_meta(path, head):
         return "bolt"
+    if head.startswith(SQLITE_MAGIC):
+        return "sqlite"
+    if looks_like_kine_text(head):
+        return "kine-text"
     if refused_file(head) is not None:
         return ""
     # a database, the usual thing, is told without the readers of texts
@@ -151,8 +163,6 @@ def refused_file(head: bytes) -> tuple[str, str] | None:
         return "output of etcdctl -w protobuf", _SAVE_AS_JSON
     if head.lstrip()[:1] == b"<":
         return "HTML or XML, perhaps an error page", "download it again"
-    if _CSV.match(head):
-        return f"a table of kine as CSV, which {_LATER}", "save it through etcdctl"
     return None
 
 

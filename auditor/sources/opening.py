@@ -20,18 +20,21 @@ import pyarrow.compute
 from auditor.errors import DamagedDump, SourceError, UnknownDump
 from auditor.sources.bolt import read_metas
 from auditor.sources.compression import HEAD_SIZE, Limits, compression_of, materialize, unpacked_head
-from auditor.sources.detect import ACCEPTED, database_of, form_of, intact_pages, refused_file, refused_folder
+from auditor.sources.detect import ACCEPTED, database_of, form_of, intact_pages, refused_file, refused_folder, state_of
 from auditor.sources.etcd.live import write_live_table
 from auditor.sources.etcd.salvage import Salvage
 from auditor.sources.etcd.snapshot import Digest, EtcdFile, MetaValues
 from auditor.sources.etcd.wal import read_wal
 from auditor.sources.file_view import FileView, map_file
+from auditor.sources.kine import open_kine, wal_of
+from auditor.sources.kine_text import open_kine_text
 from auditor.sources.plan import DamageLog, SourcePlan
 from auditor.sources.registry_key import printable_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from auditor.sources.compression import Unpacked
     from auditor.sources.etcd.wal import WalLog
     from auditor.sources.plan import Progress
 
@@ -41,7 +44,12 @@ pa: Any = pyarrow
 pc: Any = pyarrow.compute
 
 _TRIES = 3
-_UNFINISHED = (".db.part", ".db-wal", ".db-shm", ".tmp")
+_DUMPS = frozenset({"bolt", "sqlite", "kine-text", "etcdctl"})
+"""Forms of which each file is a dump of its own."""
+
+_UNFINISHED = (".db.part", ".tmp")
+_BESIDE = ("-wal", "-shm")
+"""What SQLite lays beside a database; it is read with it."""
 _NAMED_KEYS = 1000
 _NAMED_UNSAFE = 20
 _NO_DIGEST = "no digest at the end: a copied database, which nothing vouches for"
@@ -114,6 +122,12 @@ class _Opening:
         form = form_of(plain.path, head)
         if form == "bolt":
             plan = self.etcd(name, plain.path, number, sha256=plain.sha256)
+        elif form == "sqlite":
+            plan = self.kine(name, path, plain, number, damage)
+        elif form == "kine-text":
+            sha256 = plain.sha256 or self.digest(plain.path)
+            plan = open_kine_text(name, plain.path, number=number, workdir=self.workdir, sha256=sha256)
+            plan.notes += self.prefix_note(plan)
         elif form == "etcdctl":
             from auditor.sources.etcdctl import open_etcdctl  # noqa: PLC0415 - readers are loaded where they are needed
 
@@ -127,6 +141,20 @@ class _Opening:
         else:
             raise _unknown(name, head, plain.path.stat().st_size)
         plan.damage = (*damage.records(), *plan.damage)
+        return plan
+
+    def kine(self, name: str, path: Path | None, plain: Unpacked, number: int, damage: DamageLog) -> SourcePlan:
+        """Open a SQLite database with the write-ahead log that lies beside it, packed or not."""
+        wal = wal_of(path) if path is not None else None
+        if wal is not None:
+            folder = self.workdir / f"wal-{number:03d}"
+            folder.mkdir()
+            wal = materialize(
+                str(wal), wal, None, workdir=folder, number=number, damage=damage, limits=self.limits
+            ).path
+        sha256 = plain.sha256 or self.digest(plain.path)
+        plan = open_kine(name, plain.path, number=number, workdir=self.workdir, sha256=sha256, wal=wal)
+        plan.notes += self.prefix_note(plan)
         return plan
 
     def digest(self, path: Path) -> str:
@@ -210,15 +238,18 @@ class _Opening:
         database = database_of(path)
         if database is not None:
             return self.data_dir(path, database, number)
+        state = state_of(path)
+        if state is not None:
+            return self.file(str(path), state, number)
         refused = refused_folder(path)
         if refused is not None:
             raise UnknownDump(str(path), refused[0], ACCEPTED, refused[1])
         forms = {
             child: _form_in_folder(child)
             for child in sorted(path.iterdir())
-            if child.is_file() and not child.name.startswith(".") and not child.name.endswith(_UNFINISHED)
+            if child.is_file() and not child.name.startswith(".") and not _is_part(child.name)
         }
-        if not {"bolt", "etcdctl"} & set(forms.values()):
+        if not _DUMPS & set(forms.values()):
             from auditor.sources.manifests import open_directory  # noqa: PLC0415
 
             plan = open_directory(path, number=number, workdir=self.workdir)
@@ -231,7 +262,12 @@ class _Opening:
         for child, form in forms.items():
             if form:
                 plans.append(self.file(str(child), child, number + len(plans)))
-        left = sorted(child.name for child in path.iterdir() if not forms.get(child))
+        beside = _BESIDE if "sqlite" in forms.values() else ()
+        left = sorted(
+            child.name
+            for child in path.iterdir()
+            if not forms.get(child) and not _unpacked_name(child).endswith(beside)
+        )
         if left:
             plans[0].notes += (f"beside the dumps in {path}, not read: {', '.join(left[:10])}",)
         return plans
@@ -291,6 +327,15 @@ def _wal_notes(log: WalLog) -> Iterator[str]:
 
 def _transactions(path: Path) -> tuple[int, ...]:
     return tuple(meta.txid for meta in read_metas(FileView(map_file(path))).valid)
+
+
+def _unpacked_name(path: Path) -> str:
+    return path.stem if path.suffix in {".gz", ".zst", ".xz", ".bz2"} else path.name
+
+
+def _is_part(name: str) -> bool:
+    """Whether a file is unfinished, or belongs to another one."""
+    return name.endswith(_UNFINISHED) or _unpacked_name(Path(name)).endswith(_BESIDE)
 
 
 def _form_in_folder(path: Path) -> str:

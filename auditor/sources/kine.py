@@ -1,0 +1,280 @@
+"""kine's table in SQLite: k3s and RKE2 without etcd keep what etcd would hold in `state.db`.
+
+Each row is a revision: `id` is its number, the newest row of a `name` counts, and `deleted` there means that the key is
+gone. The file of the user is never opened for writing: where a write-ahead log lies beside it both are copied, since
+SQLite would fold and delete the log; else it is opened as immutable, without locks.
+Source: kine pkg/drivers/generic/generic.go, pkg/drivers/sqlite.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+import pyarrow
+
+from auditor.errors import DamagedDump, UnknownDump
+from auditor.sources.live_table import KeyedRows, NewestPerKey
+from auditor.sources.plan import DamageLog, SourcePlan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from auditor.sources.plan import Damage
+
+__all__ = ["COLUMNS", "SQLITE_MAGIC", "KineRow", "KineTable", "is_internal", "open_kine", "wal_of"]
+
+pa: Any = pyarrow
+
+SQLITE_MAGIC: Final = b"SQLite format 3\0"
+COLUMNS: Final = ("id", "name", "created", "deleted", "create_revision", "prev_revision", "value")
+"""Columns of the table that are read."""
+
+_COMPACTED: Final = b"compact_rev_key"
+_INTERNAL: Final = frozenset({_COMPACTED, b"compact_rev_key_apiserver"})
+_GAP: Final = b"gap-"
+_BATCH: Final = 1 << 12
+_TRIES: Final = 3
+_PACKED: Final = (".gz", ".zst", ".xz", ".bz2")
+_MAX_INT: Final = (1 << 63) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class KineRow:
+    """One row of the table; a `value` of None is empty."""
+
+    revision: int
+    name: bytes
+    created: bool
+    deleted: bool
+    create_revision: int
+    prev_revision: int
+    value: bytes | None
+
+
+def is_internal(name: bytes) -> bool:
+    """Whether a name is kine's own and no key of the store."""
+    return name in _INTERNAL or name.startswith(_GAP)
+
+
+class KineTable:
+    """Collects rows of a table of kine; values go to a file that workers map.
+
+    Args:
+        workdir: Where the values and the live table go.
+        number: Position of the dump among the inputs.
+    """
+
+    def __init__(self, workdir: Path, number: int) -> None:
+        self.workdir = workdir
+        self.number = number
+        self.values = workdir / f"values-{number:03d}"
+        self.revision = 0
+        self.compacted = 0
+        self.seen = 0
+        self._newest = NewestPerKey(workdir, number)
+        self._spool = self.values.open("wb")
+        self._at = 0
+        self._keys: list[bytes] = []
+        self._rows: list[tuple[int, int, int, int, bool]] = []
+
+    def add(self, row: KineRow) -> None:
+        """Take one row; rows come in any order."""
+        self.seen += 1
+        self.revision = max(self.revision, row.revision)
+        if row.name == _COMPACTED:
+            self.compacted = max(self.compacted, row.prev_revision)
+        if is_internal(row.name):
+            return
+        value = b"" if row.deleted or row.value is None else row.value
+        self._keys.append(row.name)
+        create = row.revision if row.created else row.create_revision
+        self._rows.append((create, row.revision, self._at, len(value), row.deleted))
+        self._spool.write(value)
+        self._at += len(value)
+        if len(self._keys) >= _BATCH:
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self._keys:
+            return
+        create, mod, offset, length, deleted = zip(*self._rows, strict=True)
+        keys = pa.array(self._keys, pa.large_binary())
+        self._newest.add(KeyedRows.of(keys, create=create, mod=mod, offset=offset, length=length, deleted=deleted))
+        self._keys, self._rows = [], []
+
+    def plan(self, name: str, form: str, sha256: str, damage: tuple[Damage, ...], notes: list[str]) -> SourcePlan:
+        """Write the live table and return the plan."""
+        self._flush()
+        self._spool.close()
+        live = self.workdir / f"live-{self.number:03d}.arrow"
+        rows = self._newest.finish(live)
+        if not rows:
+            notes.append("no key in the table")
+        return SourcePlan(
+            name=name,
+            format=form,
+            mapped=str(self.values),
+            sha256=sha256,
+            revision=self.revision or None,
+            compacted_revision=self.compacted or None,
+            is_export=False,
+            live=str(live),
+            rows=rows,
+            damage=damage,
+            notes=tuple(notes),
+        )
+
+
+def wal_of(path: Path) -> Path | None:
+    """Return the write-ahead log that lies beside a database, packed as it is or not; None: there is none."""
+    name = path.name
+    for suffix in ("", *_PACKED):
+        if suffix and not name.endswith(suffix):
+            continue
+        stem = name.removesuffix(suffix)
+        for other in {suffix, ""}:
+            found = path.with_name(f"{stem}-wal{other}")
+            if found.is_file() and found.stat().st_size:
+                return found
+    return None
+
+
+def _number(value: Any) -> int:
+    try:
+        number = int(value or 0)
+    except (TypeError, ValueError):
+        return 0
+    return number if 0 <= number <= _MAX_INT else 0
+
+
+def _bytes(value: Any) -> bytes:
+    return value if isinstance(value, bytes) else b"" if value is None else str(value).encode()
+
+
+def _connect(path: Path, *, immutable: bool) -> sqlite3.Connection:
+    uri = f"file:{quote(str(path.resolve()))}?{'immutable=1' if immutable else 'mode=rw'}"
+    connection = sqlite3.connect(uri, uri=True, isolation_level=None)
+    connection.text_factory = bytes
+    for pragma in ("trusted_schema=OFF", "query_only=ON", "cell_size_check=ON", "mmap_size=0"):
+        connection.execute(f"PRAGMA {pragma}")
+    return connection
+
+
+def _state(path: Path, wal: Path) -> tuple[Any, ...]:
+    """Return what must not change while both are copied; the log may grow."""
+    status = path.stat()
+    with wal.open("rb") as stream:
+        return status.st_mtime_ns, status.st_size, stream.read(32)
+
+
+def _copied(name: str, path: Path, wal: Path, workdir: Path, number: int) -> Path:
+    """Copy a database and its log to where SQLite may fold them."""
+    target = workdir / f"state-{number:03d}.db"
+    for _ in range(_TRIES):
+        before = _state(path, wal)
+        shutil.copyfile(path, target)
+        shutil.copyfile(wal, target.with_name(target.name + "-wal"))
+        if _state(path, wal) == before:
+            return target
+    raise DamagedDump(name, "being written while it is read", "a file at rest", "stop the server, or copy both files")
+
+
+def _tables(connection: sqlite3.Connection) -> dict[str, str]:
+    rows = connection.execute("SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view')")
+    return {_bytes(name).decode("utf-8", "backslashreplace"): _bytes(kind).decode() for name, kind in rows}
+
+
+def _rows(connection: sqlite3.Connection, *, live_only: bool) -> Iterator[KineRow]:
+    """Yield the newest live rows and those that tell revisions, or all rows in the order of the table."""
+    columns = ", ".join(f"k.{column}" for column in COLUMNS)
+    query = f"SELECT {columns} FROM kine k"
+    if live_only:
+        query += (
+            " JOIN (SELECT MAX(id) AS id FROM kine GROUP BY CAST(name AS BLOB)) m ON m.id = k.id"
+            " WHERE k.deleted = 0 OR k.id = (SELECT MAX(id) FROM kine)"
+        )
+    for number, name, created, deleted, create, prev, value in connection.execute(query):
+        yield KineRow(
+            _number(number),
+            _bytes(name),
+            bool(_number(created)),
+            bool(_number(deleted)),
+            _number(create),
+            _number(prev),
+            None if value is None else _bytes(value),
+        )
+
+
+def _read(connection: sqlite3.Connection, make: Callable[[], KineTable], damage: DamageLog) -> KineTable:
+    """Read the live rows; where the database is damaged, what a scan of the table gives."""
+    try:
+        (told,) = next(iter(connection.execute("PRAGMA quick_check(1)")))
+        sound = _bytes(told) == b"ok"
+        if not sound:
+            damage.add("database", f"not sound: {_bytes(told).decode('utf-8', 'backslashreplace')}")
+    except sqlite3.Error as error:
+        sound = False
+        damage.add("database", f"not sound: {error}")
+    if sound:
+        table = make()
+        try:
+            for row in _rows(connection, live_only=True):
+                table.add(row)
+        except (sqlite3.Error, OverflowError) as error:
+            damage.add("table kine", f"{error}; it is read row by row instead")
+        else:
+            return table
+    table = make()
+    try:
+        for row in _rows(connection, live_only=False):
+            table.add(row)
+    except (sqlite3.Error, OverflowError) as error:
+        damage.add("table kine", f"{error}; {table.seen} rows were read before that, newer ones are missing")
+    return table
+
+
+def open_kine(name: str, path: Path, *, number: int, workdir: Path, sha256: str, wal: Path | None = None) -> SourcePlan:
+    """Write the live table of kine's table in a SQLite database.
+
+    Args:
+        name: The file as the user named it.
+        path: Its bytes, uncompressed.
+        number: The source's position among the inputs.
+        workdir: Where the live table and the values go, and copies.
+        sha256: Of the file as given.
+        wal: The write-ahead log beside it, uncompressed; None: there is none.
+
+    Raises:
+        UnknownDump: A database of something else.
+        DamagedDump: Nothing can be read, or it changes all the time.
+    """
+    notes: list[str] = []
+    damage = DamageLog()
+    with path.open("rb") as stream:
+        head = stream.read(20)
+    if wal is not None:
+        path = _copied(name, path, wal, workdir, number)
+        notes.append("the write-ahead log beside the database was read too")
+    elif head[18:20] == b"\2\2":
+        notes.append(
+            f"the database is in WAL mode, and no {Path(name).name}-wal lies beside it: newest rows may be missing"
+        )
+    try:
+        with closing(_connect(path, immutable=wal is None)) as connection:
+            found = _tables(connection)
+            if found.get("kine") != "table":
+                told = ", ".join(sorted(found)[:10]) or "none"
+                raise UnknownDump(name, f"a SQLite database, not of kine: tables found: {told}", "a table `kine`")
+            table = _read(connection, lambda: KineTable(workdir, number), damage)
+    except sqlite3.Error as error:
+        raise DamagedDump(name, f"a SQLite database that cannot be read: {error}", "", "copy it again") from None
+    records = damage.records()
+    if records and not table.seen:
+        raise DamagedDump(name, f"{records[-1].where}: {records[-1].reason}", "a database of kine", "copy it again")
+    return table.plan(name, "kine-sqlite", sha256, records, notes)

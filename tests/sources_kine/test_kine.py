@@ -1,0 +1,375 @@
+"""kine's table: in SQLite with its write-ahead log, and as text of PostgreSQL and MySQL; always the same live keys."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import gzip
+import hashlib
+import io
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from auditor.errors import DamagedDump, SourceError, UnknownDump
+from auditor.sources import open_source
+from tests.shared import SHARED, shared, shared_lines
+from tests.sources.dumps import table_rows, unpacked, values
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from auditor.sources.plan import SourcePlan
+
+Live = dict[bytes, tuple[int, int, bytes]]
+Row = tuple[int, Any, int, int, int, int, int, Any, Any]
+
+COLUMNS = ("id", "name", "created", "deleted", "create_revision", "prev_revision", "lease", "value", "old_value")
+FILES: dict[str, Any] = (
+    json.loads((SHARED / "golden/etcd-files/expected.json").read_bytes())["kine"]
+    if (SHARED / "golden/etcd-files").exists()
+    else {}
+)
+
+
+def read(path: Path | str, workdir: Path) -> tuple[SourcePlan, Live]:
+    workdir.mkdir(exist_ok=True)
+    plan = open_source(str(path), number=0, workdir=workdir)
+    if isinstance(plan, list):
+        (plan,) = plan
+    rows = table_rows(plan.live)
+    found = values(Path(plan.mapped), rows)
+    assert [row["key"] for row in rows] == sorted(row["key"] for row in rows)
+    assert {row["key_version"] for row in rows} <= {None}
+    return plan, {row["key"]: (row["create_revision"], row["mod_revision"], found[row["key"]]) for row in rows}
+
+
+def digests(live: Live) -> dict[str, list[Any]]:
+    return {
+        key.decode(): [create, mod, hashlib.sha256(value).hexdigest()[:16]]
+        for key, (create, mod, value) in live.items()
+    }
+
+
+# ---- real stores
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_a_store_that_runs_is_read_with_its_log(packed: bool, tmp_path: Path) -> None:
+    if packed:
+        path = shared("golden/etcd-files/kine/state.db.gz")
+    else:
+        path = unpacked("golden/etcd-files/kine/state.db.gz", tmp_path)
+        unpacked("golden/etcd-files/kine/state.db-wal.gz", tmp_path)
+    before = {one.name: one.read_bytes() for one in path.parent.iterdir() if one.is_file()}
+    plan, live = read(path, tmp_path / "work")
+    assert digests(live) == FILES["live"]
+    assert (plan.revision, plan.compacted_revision) == (FILES["revision"], FILES["compact_revision"])
+    assert plan.format == "kine-sqlite"
+    assert plan.notes[0] == "the write-ahead log beside the database was read too"
+    assert {one.name: one.read_bytes() for one in path.parent.iterdir() if one.is_file()} == before
+
+
+def test_without_its_log_a_store_says_what_may_be_missing(tmp_path: Path) -> None:
+    path = unpacked("golden/etcd-files/kine/state.db.gz", tmp_path)
+    plan, _ = read(path, tmp_path / "work")
+    assert plan.notes[0] == (
+        "the database is in WAL mode, and no state.db-wal lies beside it: newest rows may be missing"
+    )
+    assert [one.name for one in tmp_path.iterdir() if one.is_file()] == ["state.db"]
+
+
+@pytest.mark.parametrize("name", ["state.db.gz", "live/state.db.gz", "live"])
+def test_a_store_holds_what_its_server_listed(name: str, tmp_path: Path) -> None:
+    _, live = read(shared(f"golden/kine/{name}"), tmp_path / "work")
+    listed = json.loads(gzip.decompress(shared("golden/kine/etcdctl-get.json.gz").read_bytes()))
+    assert (
+        live.items()
+        >= {
+            base64.b64decode(row["key"]): (
+                row["create_revision"],
+                row["mod_revision"],
+                base64.b64decode(row.get("value", "")),
+            )
+            for row in listed["kvs"]
+        }.items()
+    )
+    for line in shared_lines("golden/kine/expected.ndjson.gz"):
+        assert (line["key"].encode() in live) == (not line["deleted"]), line["key"]
+
+
+def test_a_folder_of_k3s_leads_to_its_store(tmp_path: Path) -> None:
+    store = tmp_path / "k3s" / "server" / "db"
+    store.mkdir(parents=True)
+    unpacked("golden/kine/state.db.gz", store)
+    for number, folder in enumerate((tmp_path / "k3s", tmp_path / "k3s/server", store)):
+        plan, live = read(folder, tmp_path / f"work-{number}")
+        assert len(live) > 40
+        assert plan.format == "kine-sqlite"
+
+
+# ---- made stores
+
+
+ROWS: list[Row] = [
+    (1, "compact_rev_key", 1, 0, 0, 7, 0, b"", None),
+    (2, "/registry/a", 1, 0, 0, 0, 0, b'{"a":1}', None),
+    (3, "/registry/A", 1, 0, 0, 0, 0, b'{"A":"x\ny\t\\z\\"q\\""}', None),
+    (4, "/registry/gone", 1, 0, 0, 0, 0, b"{}", None),
+    (5, "gap-5", 0, 1, 0, 0, 0, b"", None),
+    (6, "/registry/a", 0, 0, 2, 2, 0, b'{"a":2}', b'{"a":1}'),
+    (7, "/registry/gone", 0, 1, 4, 4, 0, None, b"{}"),
+    (8, "/registry/back", 1, 0, 0, 0, 0, b"k8s\0\n\x00\xff,\"'", None),
+    (9, "/registry/back", 0, 1, 8, 8, 0, None, None),
+    (10, "/registry/back", 1, 0, 0, 9, 0, b"k8s\0new", None),
+    (11, "/registry/empty", 1, 0, 0, 0, 0, b"", None),
+    (12, "compact_rev_key_apiserver", 1, 0, 0, 0, 0, b"x", None),
+]
+LIVE: Live = {
+    b"/registry/A": (3, 3, b'{"A":"x\ny\t\\z\\"q\\""}'),
+    b"/registry/a": (2, 6, b'{"a":2}'),
+    b"/registry/back": (10, 10, b"k8s\0new"),
+    b"/registry/empty": (11, 11, b""),
+}
+
+
+def store(path: Path, rows: list[Row], *, table: str = "kine", name_type: str = "TEXT") -> Path:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(
+            f"CREATE TABLE {table} (id INTEGER PRIMARY KEY AUTOINCREMENT, name {name_type}, created INTEGER, deleted INTEGER,"
+            " create_revision INTEGER, prev_revision INTEGER, lease INTEGER, value BLOB, old_value BLOB)"
+        )
+        connection.executemany(f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        connection.commit()
+    return path
+
+
+@pytest.mark.parametrize("name_type", ["TEXT", "TEXT COLLATE NOCASE", "INTEGER"])
+def test_the_newest_row_of_a_name_counts(name_type: str, tmp_path: Path) -> None:
+    plan, live = read(store(tmp_path / "state.db", ROWS, name_type=name_type), tmp_path / "work")
+    assert live == LIVE
+    assert (plan.revision, plan.compacted_revision, plan.damage) == (12, 7, ())
+
+
+def test_names_that_look_like_numbers_stay_what_they_are(tmp_path: Path) -> None:
+    rows: list[Row] = [(1, "12", 1, 0, 0, 0, 0, b"{}", None)]
+    _, live = read(store(tmp_path / "state.db", rows, name_type="INTEGER"), tmp_path / "work")
+    assert live == {b"12": (1, 1, b"{}")}
+
+
+def test_a_database_of_something_else_names_its_tables(tmp_path: Path) -> None:
+    path = store(tmp_path / "state.db", [], table="grafana")
+    with pytest.raises(UnknownDump, match=r"not of kine: tables found: grafana"):
+        read(path, tmp_path / "work")
+
+
+def test_a_view_called_kine_is_not_the_table(tmp_path: Path) -> None:
+    path = store(tmp_path / "state.db", ROWS, table="other")
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE VIEW kine AS SELECT * FROM other")
+    with pytest.raises(UnknownDump):
+        read(path, tmp_path / "work")
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.95])
+def test_a_cut_database_gives_rows_or_a_clear_error(share: float, tmp_path: Path) -> None:
+    rows: list[Row] = [(n, f"/registry/x/{n}", 1, 0, 0, 0, 0, b'{"n":%d}' % n * 40, None) for n in range(1, 400)]
+    path = store(tmp_path / "state.db", rows)
+    data = path.read_bytes()
+    path.write_bytes(data[: int(len(data) * share)])
+    try:
+        plan, live = read(path, tmp_path / "work")
+    except SourceError as error:
+        assert str(error)  # noqa: PT017 - both outcomes are right
+    else:
+        assert plan.damage
+        whole = {b"/registry/x/%d" % n: (n, n, b'{"n":%d}' % n * 40) for n in range(1, 400)}
+        assert live.items() <= whole.items()
+
+
+@given(st.integers(100, 60_000), st.binary(min_size=1, max_size=40))
+@settings(max_examples=60, deadline=None)
+def test_bytes_that_changed_end_in_rows_or_an_error(tmp_path_factory: Any, at: int, noise: bytes) -> None:
+    folder = tmp_path_factory.mktemp("kine")
+    rows: list[Row] = [(n, f"/registry/x/{n}", 1, 0, 0, 0, 0, b'{"n":%d}' % n * 20, None) for n in range(1, 200)]
+    path = store(folder / "state.db", rows)
+    data = bytearray(path.read_bytes())
+    at %= len(data)
+    data[at : at + len(noise)] = noise
+    path.write_bytes(data)
+    try:
+        read(path, folder / "work")
+    except SourceError as error:
+        assert str(error)  # noqa: PT017
+
+
+# ---- text
+
+
+def as_hex(value: bytes, prefix: str) -> str:
+    return prefix + value.hex()
+
+
+def postgres_csv(rows: list[Row]) -> bytes:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in rows:
+        writer.writerow(["" if c is None else as_hex(c, "\\x") if isinstance(c, bytes) else c for c in row])
+    return out.getvalue().encode()
+
+
+def postgres_copy(rows: list[Row]) -> bytes:
+    lines = ["--", "-- PostgreSQL database dump", "--", "", "SET client_encoding = 'UTF8';",
+             "COPY public.other (id, name) FROM stdin;", "1\tx", "\\.", "",
+             f"COPY public.kine ({', '.join(COLUMNS)}) FROM stdin;"]  # fmt: skip
+    for row in rows:
+        cells = ["\\N" if c is None else as_hex(c, "\\\\x") if isinstance(c, bytes) else str(c) for c in row]
+        lines.append("\t".join(cells))
+    return "\n".join([*lines, "\\.", "", "-- end", ""]).encode()
+
+
+def mysql_hex(rows: list[Row]) -> bytes:
+    """`mysql --batch --binary-as-hex`: an empty value is 0x."""
+    lines = ["\t".join(COLUMNS)]
+    for row in rows:
+        cells = ["NULL" if c is None else as_hex(c, "0x").upper().replace("X", "x", 1) if isinstance(c, bytes) else str(c)
+                 for c in row]  # fmt: skip
+        lines.append("\t".join(cells))
+    return "\n".join([*lines, ""]).encode()
+
+
+def mysql_batch(rows: list[Row]) -> bytes:
+    def cell(value: Any) -> bytes:
+        if value is None:
+            return b"NULL"
+        data = value if isinstance(value, bytes) else str(value).encode()
+        for plain, text in ((b"\\", b"\\\\"), (b"\n", b"\\n"), (b"\t", b"\\t"), (b"\0", b"\\0")):
+            data = data.replace(plain, text)
+        return data
+
+    lines = ["\t".join(COLUMNS).encode()]
+    lines += [b"\t".join(cell(c) for c in row) for row in rows]
+    return b"\n".join([*lines, b""])
+
+
+def quoted_csv(rows: list[Row]) -> bytes:
+    """As table browsers write it: everything quoted, values in hex under HEX(value)."""
+    lines = [";".join(f'"{"HEX(value)" if name == "value" else name}"' for name in COLUMNS)]
+    for row in rows:
+        cells = ["" if c is None else c.hex().upper() if isinstance(c, bytes) else c for c in row]
+        lines.append(";".join(f'"{cell}"' for cell in cells))
+    return "\r\n".join([*lines, ""]).encode()
+
+
+def outfile_csv(rows: list[Row]) -> bytes:
+    """`SELECT ... INTO OUTFILE` with quotes and its backslash escapes."""
+
+    def cell(value: Any) -> bytes:
+        if value is None:
+            return b"\\N"
+        data = value if isinstance(value, bytes) else str(value).encode()
+        return b'"' + data.replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'
+
+    lines = [",".join(COLUMNS).encode()]
+    lines += [b",".join(cell(c) for c in row) for row in rows]
+    return b"\n".join([*lines, b""])
+
+
+WRITERS: dict[str, Callable[[list[Row]], bytes]] = {
+    "postgres-csv": postgres_csv,
+    "postgres-copy": postgres_copy,
+    "mysql-hex": mysql_hex,
+    "mysql-batch": mysql_batch,
+    "quoted-csv": quoted_csv,
+    "outfile-csv": outfile_csv,
+}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("writer", sorted(WRITERS))
+def test_the_table_as_text_gives_the_same_keys(writer: str, packed: bool, tmp_path: Path) -> None:
+    rows = ROWS
+    if writer == "outfile-csv":  # it writes no zero bytes as they are
+        rows = [row for row in ROWS if not isinstance(row[7], bytes) or b"\0" not in row[7]]
+    path = tmp_path / ("kine.csv.gz" if packed else "kine.csv")
+    text = WRITERS[writer](rows)
+    path.write_bytes(gzip.compress(text) if packed else text)
+    plan, live = read(path, tmp_path / "work")
+    expected = LIVE if rows is ROWS else {key: row for key, row in LIVE.items() if key != b"/registry/back"}
+    assert live == expected
+    assert (plan.revision, plan.compacted_revision, plan.damage) == (12, 7, ())
+    assert plan.format == ("kine-copy" if writer == "postgres-copy" else "kine-csv")
+
+
+@pytest.mark.parametrize("name", ["golden/kine/state.db.gz"])
+def test_a_real_table_as_text_is_the_store(name: str, tmp_path: Path) -> None:
+    path = unpacked(name, tmp_path)
+    _, live = read(path, tmp_path / "work")
+    with closing(sqlite3.connect(f"file:{path}?immutable=1", uri=True)) as connection:
+        rows = list(connection.execute(f"SELECT {', '.join(COLUMNS)} FROM kine"))
+    for writer in ("postgres-csv", "postgres-copy", "mysql-hex", "mysql-batch"):
+        text = tmp_path / writer
+        text.write_bytes(WRITERS[writer](rows))
+        _, again = read(text, tmp_path / f"work-{writer}")
+        assert again == live
+
+
+def test_columns_stand_in_any_order_and_only_some_are_needed(tmp_path: Path) -> None:
+    path = tmp_path / "kine.csv"
+    path.write_bytes(b'value,deleted,id,name\n\\x7b7d,0,5,/registry/a\n"{""a"":1}",f,6,/registry/b\n')
+    assert read(path, tmp_path / "work")[1] == {b"/registry/a": (0, 5, b"{}"), b"/registry/b": (0, 6, b'{"a":1}')}
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"x,/registry/a,0,\\x7b7d", "invalid literal"),
+        (b"0,/registry/a,0,\\x7b7d", "id 0"),
+        (b"9,,0,\\x7b7d", "no name"),
+        (b"9,/registry/a,0,\\x7b7", "Odd-length string"),
+        (b"9,/registry/a,0", "3 cells, not 4"),
+        (b'9,/registry/a,0,"\\x7b7d', "unexpected end of data"),
+    ],
+)
+def test_a_line_that_is_no_row_is_damage(line: bytes, reason: str, tmp_path: Path) -> None:
+    path = tmp_path / "kine.csv"
+    path.write_bytes(b"id,name,deleted,value\n1,/registry/b,0,\\x7b7d\n" + line + b"\n")
+    plan, live = read(path, tmp_path / "work")
+    assert live == {b"/registry/b": (0, 1, b"{}")}
+    (damage,) = plan.damage
+    assert reason in damage.reason
+
+
+def test_a_copy_that_breaks_off_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "kine.sql"
+    whole = postgres_copy(ROWS)
+    path.write_bytes(whole[: whole.rindex(b"\\.")])
+    plan, live = read(path, tmp_path / "work")
+    assert live == LIVE
+    assert [damage.reason for damage in plan.damage] == ["the dump ends inside the table"]
+
+
+def test_a_table_without_any_row_that_reads_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "kine.csv"
+    path.write_bytes(b"id,name,deleted,value\nbroken\n")
+    with pytest.raises(DamagedDump, match="line 1 of the table: 1 cells, not 4"):
+        read(path, tmp_path / "work")
+
+
+@given(st.binary(max_size=300))
+@settings(max_examples=200, deadline=None)
+def test_any_text_behind_the_header_ends(tmp_path_factory: Any, text: bytes) -> None:
+    folder = tmp_path_factory.mktemp("kine")
+    path = folder / "kine.csv"
+    path.write_bytes(b"id,name,deleted,value\n1,/registry/b,0,\\x7b7d\n" + text)
+    try:
+        read(path, folder / "work")
+    except SourceError as error:
+        assert str(error)  # noqa: PT017
