@@ -6,6 +6,7 @@ import datetime
 import shutil
 import tempfile
 import time
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,11 +16,13 @@ from pipelines.config import FAIL_ON
 from pipelines.report import MANIFEST
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pipelines.audit import ShardResult
     from pipelines.config import AuditOptions
     from pipelines.plan import SourceShard
 
-__all__ = ["run_audit"]
+__all__ = ["exit_code", "new_report", "run_audit", "run_shards"]
 
 _PRELOAD = ("pipelines.audit",)
 
@@ -33,12 +36,32 @@ def run_audit(options: AuditOptions) -> tuple[int, dict[str, Any]]:
         AuditorError: A dump cannot be read as a whole, or the report cannot be written where it was asked for.
     """
     from pipelines.audit import lost_shard, setup  # noqa: PLC0415 - heavy imports only when work is done
-    from pipelines.engines import run_inline, run_processes  # noqa: PLC0415
     from pipelines.plan import cut_shards, make_plan  # noqa: PLC0415
     from pipelines.report import merge, write_manifest, write_versions  # noqa: PLC0415
 
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     clock = time.monotonic()
+    with new_report(options) as (spool, parts):
+        plan = make_plan(options, spool)
+        lost = partial(lost_shard, plan=plan, parts=str(parts))
+        total = merge(run_shards(partial(setup, plan, str(parts)), cut_shards(plan), options, lost))
+        versions = write_versions(plan, total, parts)
+        code = exit_code(options, plan.sources, total)
+        seconds = time.monotonic() - clock
+        manifest = write_manifest(
+            plan, total, parts, started=started, seconds=seconds, exit_code=code, versions=versions
+        )
+        shutil.copyfile(plan.definitions, parts / "definitions.ndjson")  # what a query of the report goes by
+    return code, manifest
+
+
+@contextmanager
+def new_report(options: AuditOptions) -> Iterator[tuple[Path, Path]]:
+    """Yield (spool, parts): two new folders; what is in parts becomes the report where the block ends well.
+
+    Raises:
+        PlanError: The report cannot be written where it was asked for.
+    """
     report = Path(options.report)
     _check_target(report, force=options.force)
     report.parent.mkdir(parents=True, exist_ok=True)
@@ -48,30 +71,30 @@ def run_audit(options: AuditOptions) -> tuple[int, dict[str, Any]]:
         spool.mkdir()
         (parts / "objects").mkdir(parents=True)
         (parts / "findings").mkdir()
-        plan = make_plan(options, spool)
-        shards = cut_shards(plan)
-        ready = partial(setup, plan, str(parts))
-        lost = partial(lost_shard, plan=plan, parts=str(parts))
-        if options.jobs == 1 or len(shards) <= 1:
-            answers = run_inline(ready, shards)
-        else:
-            jobs = min(options.jobs, len(shards))
-            answers = run_processes(ready, shards, jobs=jobs, on_lost=lost, preload=_PRELOAD)
-        total = merge(_with_progress(answers, shards, show=options.progress))
-        versions = write_versions(plan, total, parts)
-        code = _exit_code(options, plan.sources, total)
-        seconds = time.monotonic() - clock
-        manifest = write_manifest(
-            plan, total, parts, started=started, seconds=seconds, exit_code=code, versions=versions
-        )
-        shutil.copyfile(plan.definitions, parts / "definitions.ndjson")  # what a query of the report goes by
+        yield spool, parts
         _put_in_place(parts, report)
-        return code, manifest
     finally:
         shutil.rmtree(workdir, ignore_errors=True)
 
 
-def _with_progress(answers: Any, shards: list[SourceShard], *, show: bool) -> list[ShardResult]:
+def run_shards(ready: Any, shards: list[SourceShard], options: AuditOptions, lost: Any) -> list[Any]:
+    """Return the answers of all shards, from this process or from workers.
+
+    Args:
+        ready: Makes the function that a worker calls with each of its shards; picklable.
+        lost: Called with a shard whose worker died twice, and the error; gives its answer.
+    """
+    from pipelines.engines import run_inline, run_processes  # noqa: PLC0415
+
+    if options.jobs == 1 or len(shards) <= 1:
+        answers = run_inline(ready, shards)
+    else:
+        jobs = min(options.jobs, len(shards))
+        answers = run_processes(ready, shards, jobs=jobs, on_lost=lost, preload=_PRELOAD)
+    return _with_progress(answers, shards, show=options.progress)
+
+
+def _with_progress(answers: Any, shards: list[SourceShard], *, show: bool) -> list[Any]:
     if not show:
         return list(answers)
     from tqdm import tqdm  # noqa: PLC0415 - only on a terminal
@@ -108,7 +131,8 @@ def _put_in_place(parts: Path, report: Path) -> None:
     parts.rename(report)
 
 
-def _exit_code(options: AuditOptions, sources: Any, total: ShardResult) -> int:
+def exit_code(options: AuditOptions, sources: Any, total: ShardResult) -> int:
+    """Return 3 where part of a container could not be read, 1 where --fail-on is reached, else 0."""
     if any(source.damage for source in sources) or total.lost:
         return 3
     statuses = {status for _, status in total.statuses}
