@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from auditor.selectors.grammar import FieldRequirement, LabelRequirement
     from pipelines.plan import DefinitionEntry, Plan
 
-__all__ = ["DumpStore", "ReadMode", "StoredRow"]
+__all__ = ["DumpStore", "ReadMode", "StoredRow", "Unreadable"]
 
 _MOST_CORRUPT = 100
 """Errors that a server gathers before it gives a list up."""
@@ -85,13 +85,13 @@ class ReadMode:
     show_secrets: bool = False
 
 
-class _Unreadable(Exception):
+class Unreadable(Exception):
     """An object that the server cannot decode; the text is its reason."""
 
     closed = False
 
 
-class _Closed(_Unreadable):
+class _Closed(Unreadable):
     """A value that it cannot even decrypt."""
 
     closed = True
@@ -196,10 +196,24 @@ class DumpStore:
         wanted = prefix.encode("utf-8", "surrogateescape")
         keys = table["key"]
         mask = pc.equal(keys, wanted) if exact else pc.starts_with(keys, wanted)
-        depth = prefix.count("/") if exact else self.key_prefix(resource).count("/") + (1 if resource.namespaced else 0)
         for row in self.taken(number, np.flatnonzero(mask.to_numpy(zero_copy_only=False))):
-            if row.key is not None and row.key.count(b"/") == depth:  # others are no keys of this kind
+            if row.key is not None and (exact or self.is_key_of(resource, row.key)):
                 yield row
+
+    def all_rows(self, number: int) -> Iterator[StoredRow]:
+        """Yield every row of a source."""
+        table, _ = self.source(number)
+        return self.taken(number, np.arange(table.num_rows))
+
+    def exact_rows(self, number: int, key: bytes) -> Iterator[StoredRow]:
+        """Yield the row of one key, if it is there."""
+        table, _ = self.source(number)
+        mask = pc.equal(table["key"], key).to_numpy(zero_copy_only=False)
+        return self.taken(number, np.flatnonzero(mask))
+
+    def is_key_of(self, resource: Resource, key: bytes) -> bool:
+        """Whether a key below the prefix of a kind has as many segments as its objects' keys have."""
+        return key.count(b"/") == self.key_prefix(resource).count("/") + (1 if resource.namespaced else 0)
 
     def taken(self, number: int, positions: Any) -> Iterator[StoredRow]:
         """Yield rows of a live table by position, a batch at a time."""
@@ -261,7 +275,7 @@ class DumpStore:
         """Return the object of a row at the version of the resource.
 
         Raises:
-            _Unreadable: The server has none.
+            Unreadable: The server has none.
         """
         data = self.plain_bytes(row, resource)
         definition = self.definition(resource)
@@ -269,12 +283,12 @@ class DumpStore:
             try:
                 obj = decode_stored(data)
             except WireError as error:
-                raise _Unreadable(str(error)) from None
+                raise Unreadable(str(error)) from None
             obj = event_at(obj, resource.group)
         else:
             result = read_object(definition, resource.version, data)
             if result.object is None:
-                raise _Unreadable(result.unreadable or "")
+                raise Unreadable(result.unreadable or "")
             obj = result.object
         metadata = obj.get("metadata")
         if row.mod_revision is not None and type(metadata) is dict:
@@ -287,15 +301,28 @@ class DumpStore:
         try:
             return decode_stored(data) if data.startswith(MAGIC) else decode_value(data)
         except (ReadError, WireError) as error:
-            raise _Unreadable(str(error)) from None
+            raise Unreadable(str(error)) from None
 
     def shown(self, resource: Resource, row: StoredRow, obj: JsonObject) -> JsonObject:
         """Return what is printed of an object that was selected."""
         if self.mode.stored:
             obj = self.as_stored(resource, row)
+        return self.concealed(resource, obj)
+
+    def concealed(self, resource: Resource, obj: JsonObject) -> JsonObject:
+        """Return an object without the values of a Secret, unless they are to be shown."""
         if resource.kind == "Secret" and not resource.group and not self.mode.show_secrets:
-            obj = _without_secrets(obj)
+            return _without_secrets(obj)
         return obj
+
+    def labels_of(self, resource: Resource) -> list[str]:
+        """Return the labels that field selectors on a kind can use and that have values."""
+        definition = self.definition(resource)
+        if definition is None:
+            rules = rules_of(resource.group, resource.kind)
+            return ["metadata.name", *(["metadata.namespace"] if rules.metadata_namespace else []), *rules.values]
+        names = ["metadata.name", "metadata.namespace"] if definition.namespaced else ["metadata.name"]
+        return names + [path.removeprefix(".") for path in definition.versions[resource.version].selectable_fields]
 
     # ---- the store
 
@@ -402,7 +429,7 @@ class DumpStore:
                     continue
                 if self.matches(resource, obj, labels, fields) and self.passes(resource, obj):
                     yield self.shown(resource, row, obj)
-            except _Unreadable as error:
+            except Unreadable as error:
                 told += 1
                 if told <= _TOLD:
                     self.warn(f"500: corrupt object {_place(row, self.plan)}: {_short(str(error))}\n")
@@ -436,7 +463,7 @@ class DumpStore:
             key = printable_key(row.key) if row.key is not None else _place(row, self.plan)
             try:
                 objects.append((row, self.read(resource, row)))
-            except _Unreadable as error:
+            except Unreadable as error:
                 if str(error) == NO_METADATA:
                     raise StatusError(
                         503, "ServiceUnavailable", f"the API server process ends when it reads {key}: {error}"
@@ -482,7 +509,7 @@ class DumpStore:
         for row in rows:
             try:
                 return self.shown(resource, row, self.read(resource, row))
-            except _Unreadable as error:
+            except Unreadable as error:
                 key = (printable_key(row.key) if row.key is not None else "").removeprefix(self.prefix)
                 message = f"Internal error occurred: {_corrupt(key, row, error)}"
                 raise StatusError(500, "InternalError", message) from None
@@ -552,7 +579,7 @@ def _place(row: StoredRow, plan: Plan) -> str:
     return f"{plan.sources[row.source].name} at byte {row.offset}"
 
 
-def _corrupt(key: str, row: StoredRow, error: _Unreadable) -> str:
+def _corrupt(key: str, row: StoredRow, error: Unreadable) -> str:
     where = f"StorageError: corrupt object, Code: 7, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
     if error.closed:
         return f"{where}data from the storage is not transformable revision=0: {error}"

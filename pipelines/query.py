@@ -13,6 +13,7 @@ from auditor.errors import PlanError
 from auditor.printing.get import GetOptions, get
 from pipelines.config import AuditOptions
 from pipelines.dump_store import DumpStore, ReadMode
+from pipelines.history import plan_as_of
 from pipelines.plan import make_plan
 from pipelines.report import MANIFEST
 from pipelines.report_store import IndexOnlyStore, ReportStore, check_dumps, find_dumps, read_manifest, report_plan
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 AnyStore = DumpStore | IndexOnlyStore
 
-__all__ = ["AnyStore", "QueryOptions", "open_store", "print_key", "run_query"]
+__all__ = ["AnyStore", "QueryOptions", "Writer", "open_store", "print_key", "run_query"]
 
 
 @dataclass(slots=True)
@@ -34,6 +35,7 @@ class QueryOptions:
         dumps: Where the dumps of a report are; empty: where they were.
         args: Kinds and names, as after `kubectl get`.
         namespace: Empty: all of them.
+        as_of: Revision whose state is asked; None: the newest.
         shown_as: ``read``, ``stored``, or a version.
     """
 
@@ -49,6 +51,7 @@ class QueryOptions:
     encryption_config: str = ""
     kms_decryptor: str = ""
     shown_as: str = "read"
+    as_of: int | None = None
     mode: ReadMode = field(default_factory=ReadMode)
     get: GetOptions = field(default_factory=GetOptions)
 
@@ -71,14 +74,26 @@ def open_store(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[A
             encryption_config=options.encryption_config,
             kms_decryptor=options.kms_decryptor,
         )
-        if (path / MANIFEST).exists():
+        if (path / MANIFEST).exists() and options.as_of is None:
             yield _report_store(path, options, asked, warn, Path(workdir))
             return
-        plan = make_plan(asked, Path(workdir))
+        plan = make_plan(_dumps_of(path, options, asked), Path(workdir))
+        if options.as_of is not None:
+            plan = plan_as_of(plan, options.as_of, Path(workdir))
         for source in plan.sources:
             for damage in source.damage:
                 warn(f"DAMAGED  {source.name}: {damage.where}: {damage.reason}\n")
         yield DumpStore(plan, options.mode, warn)
+
+
+def _dumps_of(path: Path, options: QueryOptions, asked: AuditOptions) -> AuditOptions:
+    """Ask the dumps of a report for the past, of which its index knows nothing."""
+    if not (path / MANIFEST).exists():
+        return asked
+    dumps = find_dumps(read_manifest(path), path, options.dumps)
+    if dumps is None:
+        raise PlanError(str(path), "the dump of this report is not here", "", "--dump names it")
+    return replace(asked, dumps=tuple(map(str, dumps)))
 
 
 def _report_store(
@@ -100,8 +115,8 @@ def _report_store(
 
 def run_query(options: QueryOptions) -> int:
     """Answer; return the exit code of `kubectl get`: 0, or 1 where anything asked for was refused or not found."""
-    out = _Writer(sys.stdout)
-    err = _Writer(sys.stderr)
+    out = Writer(sys.stdout)
+    err = Writer(sys.stderr)
     asked = options.get
     asked.args = options.args
     asked.namespace = options.namespace
@@ -133,13 +148,14 @@ def _at_version(store: AnyStore, args: tuple[str, ...], version: str, err: Calla
     return (f"{resource.plural}.{version}.{resource.group}{slash}{name}", *args[1:])
 
 
-class _Writer:
+class Writer:
     """Writes text to a stream, whatever it holds."""
 
     def __init__(self, stream: Any) -> None:
         self.stream = stream
 
     def __call__(self, text: str) -> None:
+        """Write some text."""
         try:
             self.stream.write(text)
         except UnicodeEncodeError:  # a lone surrogate that a stored value smuggled in
@@ -147,27 +163,7 @@ class _Writer:
 
 
 def print_key(report: str, key: str) -> None:
-    """Print the rows and findings of one key as YAML."""
-    import pyarrow.parquet as pq  # noqa: PLC0415
-    import yaml  # noqa: PLC0415
+    """Print what a report, and its dump, know of one key."""
+    from pipelines.show import run_show  # noqa: PLC0415 - it needs this module
 
-    read_manifest(Path(report))
-    namespace, _, name = key.rpartition("/")
-    found = []
-    for part in sorted((Path(report) / "objects").glob("*.parquet")):
-        table = pq.read_table(part, filters=[("key", "=", key)])
-        if not table.num_rows and not key.startswith("/"):
-            table = pq.read_table(part, filters=[("name", "=", name)])
-        found.extend(table.to_pylist())
-    if not found:
-        raise PlanError(report, f"no key {key}", "", "keys stand in the column `key` of objects/")
-    findings = []
-    for part in sorted((Path(report) / "findings").glob("*.parquet")):
-        columns = ["key", "namespace", "name", "audited_version", "check", "type", "field", "message"]
-        findings += [
-            {k: row[k] for k in ("audited_version", "check", "type", "field", "message")}
-            for row in pq.read_table(part, columns=columns).to_pylist()
-            if row["key"] == key or (row["key"] is None and (row["namespace"] or "", row["name"]) == (namespace, name))
-        ]
-    rows = [{k: v for k, v in row.items() if v not in (None, [], ())} for row in found]
-    sys.stdout.write(yaml.safe_dump({"objects": rows, "findings": findings}, sort_keys=False, allow_unicode=True))
+    run_show(QueryOptions(report), key, output="yaml")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-__all__ = ["query"]
+if TYPE_CHECKING:
+    from pipelines.query import QueryOptions
+
+__all__ = ["query", "query_options", "source_options"]
 
 
 def source_options(command: Any) -> Any:
@@ -26,6 +29,33 @@ def source_options(command: Any) -> Any:
     return command
 
 
+def query_options(target: str, flags: dict[str, Any]) -> QueryOptions:
+    """Return what several commands take, from their flags; those that a command does not have are left as they are."""
+    from pipelines.dump_store import ReadMode  # noqa: PLC0415 - help stays light
+    from pipelines.query import QueryOptions  # noqa: PLC0415
+
+    return QueryOptions(
+        target=target,
+        dumps=flags.get("dumps", ()),
+        namespace="" if flags.get("all_namespaces") else flags.get("namespace", ""),
+        labels=flags.get("labels", ""),
+        fields=flags.get("fields", ""),
+        output=flags.get("output", ""),
+        crds=flags["crds"],
+        etcd_prefix=flags["etcd_prefix"],
+        encryption_config=flags["encryption_config"],
+        kms_decryptor=flags["kms_decryptor"],
+        shown_as=flags.get("shown_as", "read"),
+        as_of=flags.get("as_of"),
+        mode=ReadMode(
+            as_server=flags.get("as_server", False),
+            watch_cache=not flags.get("no_watch_cache", False),
+            any_field=flags.get("any_field", False),
+            show_secrets=flags.get("show_secrets", False),
+        ),
+    )
+
+
 @click.command(short_help="Answer as kubectl get would have, from a dump or a report.")
 @click.argument("target", metavar="DUMP|REPORT")
 @click.argument("args", nargs=-1, metavar="KIND [NAME]...")
@@ -35,6 +65,7 @@ def source_options(command: Any) -> Any:
 @click.option("--field-selector", "fields", default="", help="Only objects with these field values.")
 @click.option("--dump", "dumps", multiple=True, metavar="DUMP", help="Where the dump of REPORT is now.")
 @click.option("--any-field", is_flag=True, help="Let --field-selector take any path, not only what a server takes.")
+@click.option("--as-of", type=click.IntRange(1), default=None, metavar="REV", help="The state after this revision.")
 @click.option("--as", "shown_as", default="read", show_default=True, metavar="read|stored|VERSION", help="How to read.")
 @click.option(
     "-o",
@@ -75,38 +106,19 @@ def query(target: str, args: tuple[str, ...], **flags: Any) -> None:
       auditor query out/ certificates -l app=web --sort-by .spec.dnsNames[0]
     """
     from auditor.printing.get import GetOptions  # noqa: PLC0415 - help stays light
-    from pipelines.dump_store import ReadMode  # noqa: PLC0415
-    from pipelines.query import QueryOptions, run_query  # noqa: PLC0415
+    from pipelines.query import run_query  # noqa: PLC0415
 
-    options = QueryOptions(
-        target=target,
-        dumps=flags["dumps"],
-        args=args,
-        namespace="" if flags["all_namespaces"] else flags["namespace"],
-        labels=flags["labels"],
-        fields=flags["fields"],
-        output=flags["output"],
-        crds=flags["crds"],
-        etcd_prefix=flags["etcd_prefix"],
-        encryption_config=flags["encryption_config"],
-        kms_decryptor=flags["kms_decryptor"],
-        shown_as=flags["shown_as"],
-        mode=ReadMode(
-            as_server=flags["as_server"],
-            watch_cache=not flags["no_watch_cache"],
-            any_field=flags["any_field"],
-            show_secrets=flags["show_secrets"],
-        ),
-        get=GetOptions(
-            label_columns=flags["label_columns"],
-            show_labels=flags["show_labels"],
-            show_kind=flags["show_kind"],
-            headers=not flags["no_headers"],
-            sort_by=flags["sort_by"],
-            ignore_not_found=flags["ignore_not_found"],
-            show_managed_fields=flags["show_managed_fields"],
-            limit=flags["limit"],
-            count=flags["count"],
-        ),
+    options = query_options(target, flags)
+    options.args = args
+    options.get = GetOptions(
+        label_columns=flags["label_columns"],
+        show_labels=flags["show_labels"],
+        show_kind=flags["show_kind"],
+        headers=not flags["no_headers"],
+        sort_by=flags["sort_by"],
+        ignore_not_found=flags["ignore_not_found"],
+        show_managed_fields=flags["show_managed_fields"],
+        limit=flags["limit"],
+        count=flags["count"],
     )
     sys.exit(run_query(options))

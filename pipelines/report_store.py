@@ -22,6 +22,9 @@ from auditor.printing.columns import AGE, age_of
 from auditor.printing.discovery import Discovery, Resource
 from auditor.printing.get import StatusError, not_found
 from auditor.printing.tables import Header
+from auditor.selectors.fields import field_text
+from auditor.selectors.filters import And
+from auditor.selectors.grammar import parse_field_selector, parse_label_selector
 from auditor.selectors.query import Scan, open_index, selector_filter
 from auditor.sources.compression import compression_of
 from auditor.sources.plan import SourcePlan
@@ -242,8 +245,6 @@ class ReportStore(DumpStore):
         columns: Sequence[str] | None,
     ) -> Iterator[pa.Table]:
         """Yield the rows of a partition that fit, as tables."""
-        from auditor.selectors.filters import And  # noqa: PLC0415 - next to its only use
-
         names = set(pq.read_schema(place.parts[0]).names)
         condition: Filter = selector_filter(fields, labels, namespace, names, namespaced=place.namespaced)
         if self.further is not None:
@@ -311,29 +312,40 @@ class IndexOnlyStore:
             raise not_found(resource, "")
         return found
 
-    def list_objects(self, resource: Resource, namespace: str, labels: str, fields: str) -> Iterator[JsonObject]:
-        """Yield what the index holds of the selected objects."""
-        from auditor.selectors.filters import And  # noqa: PLC0415 - next to its only use
-        from auditor.selectors.grammar import parse_field_selector, parse_label_selector  # noqa: PLC0415
+    def partition(self, resource: Resource) -> IndexedKind | None:
+        """Return the partition of a resource."""
+        return self.index.partition(resource.group, resource.version, resource.kind)
 
-        place = self._place(resource)
+    def schema(self, resource: Resource) -> pa.Schema:
+        """Return the columns of the partition of a resource."""
+        return pq.read_schema(self._place(resource).parts[0])
+
+    def index_rows(
+        self,
+        place: IndexedKind,
+        namespace: str,
+        labels: tuple[LabelRequirement, ...],
+        fields: Sequence[FieldRequirement],
+        columns: Sequence[str] | None,
+    ) -> Iterator[pa.Table]:
+        """Yield the rows of a partition that fit, as tables."""
         names = set(pq.read_schema(place.parts[0]).names)
-        try:
-            condition: Filter = selector_filter(
-                parse_field_selector(fields),
-                parse_label_selector(labels),
-                namespace,
-                names,
-                namespaced=place.namespaced,
-            )
-        except SelectorError as error:
-            raise StatusError(400, "BadRequest", error.found) from None
+        condition: Filter = selector_filter(fields, labels, namespace, names, namespaced=place.namespaced)
         if self.further is not None:
             condition = And((condition, self.further(place)))
-        tell_broken(self.report, resource, self.warn)
-        for table in self.index.scan(place, condition, told=self.scan):
-            for row in table.to_pylist():
-                yield _from_index(resource, row)
+        yield from self.index.scan(place, condition, columns=columns, told=self.scan)
+
+    def list_objects(self, resource: Resource, namespace: str, labels: str, fields: str) -> Iterator[JsonObject]:
+        """Yield what the index holds of the selected objects."""
+        place = self._place(resource)
+        try:
+            found = self.index_rows(place, namespace, parse_label_selector(labels), parse_field_selector(fields), None)
+            tell_broken(self.report, resource, self.warn)
+            for table in found:
+                for row in table.to_pylist():
+                    yield _from_index(resource, row)
+        except SelectorError as error:
+            raise StatusError(400, "BadRequest", error.found) from None
 
     def get_object(self, resource: Resource, namespace: str, name: str) -> JsonObject:
         """Return what the index holds of one object."""
@@ -360,8 +372,6 @@ class IndexOnlyStore:
     ) -> list[Sequence[Cell]]:
         """Return the cells of objects that `list_objects` gave."""
         del listed
-        from auditor.selectors.fields import field_text  # noqa: PLC0415 - next to its only use
-
         labels = self._fields(resource)
         return [
             [

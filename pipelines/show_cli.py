@@ -1,0 +1,34 @@
+"""`auditor show`: arguments alone."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from pipelines.query_cli import query_options, source_options
+
+__all__ = ["show"]
+
+
+@click.command(short_help="Show all that is known of one key.")
+@click.argument("target", metavar="DUMP|REPORT")
+@click.argument("key", metavar="KEY")
+@click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
+@click.option("--dump", "dumps", multiple=True, metavar="DUMP", help="Where the dump of REPORT is now.")
+@click.option("--show-secrets", is_flag=True, help="Print the values of Secrets; otherwise they are blotted out.")
+@source_options
+def show(target: str, key: str, *, output: str, **flags: Any) -> None:
+    """Print one key: its value as stored and as a server reads it, its findings, its impact, its revisions.
+
+    KEY is the etcd key, or [NAMESPACE/]NAME where the dump was an export. Of a report the rows and findings come first.
+
+    \b
+    Examples:
+      auditor show snapshot.db /registry/example.com/widgets/prod/front
+      auditor show out/ /registry/example.com/widgets/prod/front
+    """
+    from pipelines.show import run_show  # noqa: PLC0415 - help stays light
+
+    sys.exit(run_show(query_options(target, flags), key, output=output))

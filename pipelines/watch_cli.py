@@ -1,0 +1,39 @@
+"""`auditor watch`: arguments alone."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from pipelines.query_cli import query_options, source_options
+
+__all__ = ["watch"]
+
+
+@click.command(short_help="Show what a watch would have sent, from the revisions of a dump.")
+@click.argument("target", metavar="DUMP")
+@click.argument("kind", metavar="KIND")
+@click.option("-n", "--namespace", default="", help="Only objects of this namespace.")
+@click.option("-l", "--selector", "labels", default="", help="Only objects with these labels.")
+@click.option("--field-selector", "fields", default="", help="Only objects with these field values.")
+@click.option("--any-field", is_flag=True, help="Let --field-selector take any path, not only what a server takes.")
+@click.option("--from", "after", type=click.IntRange(0), default=None, metavar="REV", help="Begin after this revision.")
+@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option("--show-secrets", is_flag=True, help="Print the values of Secrets; otherwise they are blotted out.")
+@source_options
+def watch(target: str, kind: str, *, after: int | None, output: str, **flags: Any) -> None:
+    """Tell what happened to the objects of a kind, as a watch with selectors would have told it.
+
+    An object that starts to fit the selectors is ADDED, one that ceases to fit, or is deleted, DELETED. An etcd
+    database knows every revision since its last compaction.
+
+    \b
+    Examples:
+      auditor watch snapshot.db widgets --field-selector spec.color=blue
+      auditor watch snapshot.db widgets -n prod --from 123456 -o json
+    """
+    from pipelines.watch import run_watch  # noqa: PLC0415 - help stays light
+
+    sys.exit(run_watch(query_options(target, flags), kind, after=after, output=output))
