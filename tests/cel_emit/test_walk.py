@@ -1,0 +1,145 @@
+"""Rules on whole objects: the generated walk and the interpreter's find the same, at the same places."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.cel_emit.definitions import audits_of, definition_of, draw_definition, draw_text, told
+
+TEXT = {"type": "string"}
+
+
+def compare(random: Random, objects: int, *, wild: float, seen: Counter[str] | None = None) -> None:
+    fast, exact = audits_of(draw_definition(random))
+    for _ in range(objects):
+        data = draw_text(random, wild=wild).encode()
+        one, other = fast.audit(data), exact.audit(data)
+        assert told(one) == told(other), data
+        assert one.unevaluated_rules == other.unevaluated_rules, data
+        if seen is not None:
+            seen["with findings"] += bool(other.findings)
+    if seen is not None:
+        seen["proven"] += fast.proven
+        seen["read"] += fast.read
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(0, 2**64), st.sampled_from([0.0, 0.0, 0.02]))
+def test_both_find_the_same(seed: int, wild: float) -> None:
+    compare(Random(seed), 6, wild=wild)
+
+
+def test_drawn_definitions_are_worth_drawing() -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(15):
+        compare(Random(seed), 6, wild=0.01, seen=seen)
+    assert seen["with findings"] >= 40, seen
+    assert seen["read"] >= 40, seen
+
+
+def audit(spec: dict[str, Any], value: Any) -> tuple[list[str], int]:
+    """Return the messages about a value, the same both ways, and whether it was proven."""
+    fast, exact = audits_of(definition_of(spec))
+    data = orjson.dumps({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "x", "namespace": "y", "uid": "u", "creationTimestamp": "2024-01-01T00:00:00Z"}, "spec": value})  # fmt: skip
+    one, other = fast.audit(data), exact.audit(data)
+    assert told(one) == told(other)
+    assert not (fast.proven and one.findings)
+    return [finding.message for finding in one.findings], fast.proven
+
+
+def rule(text: str) -> dict[str, Any]:
+    return {"x-kubernetes-validations": [{"rule": text}]}
+
+
+def test_what_holds_is_proven() -> None:
+    spec = {"type": "object", "properties": {"a": {"type": "integer", **rule("self > 1")}}, **rule("has(self.a)")}
+    assert audit(spec, {"a": 2}) == ([], 1)
+
+
+def test_what_is_broken_is_not_proven() -> None:
+    spec = {"type": "object", "properties": {"a": {"type": "integer", **rule("self > 1")}}}
+    assert audit(spec, {"a": 1}) == (["spec.a: Invalid value: 1: failed rule: self > 1"], 0)
+
+
+def test_only_the_failing_items_are_named() -> None:
+    item = {"type": "object", "properties": {"n": {"type": "integer"}}, **rule("self.n > 0")}
+    spec = {"type": "object", "properties": {"l": {"type": "array", "items": item}}}
+    found, _ = audit(spec, {"l": [{"n": 1}, {"n": 0}, {"n": 0}, {}]})
+    assert [text.partition(":")[0] for text in found] == ["spec.l[1]", "spec.l[2]", "spec.l[3]"]
+
+
+def test_equal_scalars_have_places_of_their_own() -> None:
+    spec = {"type": "array", "items": {"type": "integer", **rule("self > 0")}}
+    found, _ = audit(spec, [0, 5, 0, 0])
+    assert [text.partition(":")[0] for text in found] == ["spec[0]", "spec[2]", "spec[3]"]
+
+
+def test_map_values_are_named_by_their_keys() -> None:
+    spec = {"type": "object", "additionalProperties": {"type": "string", **rule("self != ''")}}
+    assert audit(spec, {"k.x": "", "b": "c"})[0] == ["spec[k.x]: Invalid value: \"\": failed rule: self != ''"]
+
+
+def test_a_rule_that_fails_with_an_error_is_told_as_an_error() -> None:
+    spec = {"type": "object", "properties": {"a": {"type": "integer"}}, **rule("self.a > 0 || false")}
+    (text,), proven = audit(spec, {})
+    assert "no such key: a" in text
+    assert not proven
+
+
+def test_logic_absorbs_what_the_code_cannot() -> None:
+    spec = {"type": "object", "properties": {"a": {"type": "integer"}}, **rule("self.a > 0 || true")}
+    assert audit(spec, {}) == ([], 0)  # the interpreter had to say so
+
+
+def test_a_float_without_fraction_is_no_integer_to_a_rule() -> None:
+    spec = {"type": "object", "properties": {"a": {"type": "integer", **rule("self > 0")}}}
+    fast, exact = audits_of(definition_of(spec))
+    data = b'{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"x","namespace":"y","uid":"u","creationTimestamp":"2024-01-01T00:00:00Z"},"spec":{"a":1.0}}'
+    one = fast.audit(data)
+    assert told(one) == told(exact.audit(data))
+    assert "expected int, got float64" in one.findings[0].message
+
+
+def test_null_is_absent() -> None:
+    spec = {"type": "object", "properties": {"a": {"type": "string", "nullable": True, **rule("self != ''")}},
+            **rule("!has(self.a)")}  # fmt: skip
+    assert audit(spec, {"a": None}) == ([], 1)
+    assert len(audit(spec, {"a": "b"})[0]) == 1
+
+
+def test_transition_rules_are_left_out_and_optional_ones_run() -> None:
+    rules = [{"rule": "self == oldSelf"}, {"rule": "!oldSelf.hasValue()", "optionalOldSelf": True}]
+    spec = {"type": "object", "properties": {"a": {"type": "integer", "x-kubernetes-validations": rules}}}
+    assert audit(spec, {"a": 1})[0] == []
+
+
+def test_a_rule_that_does_not_compile_is_told_on_every_object() -> None:
+    spec = {"type": "object", "properties": {"a": {"type": "integer", **rule("self.x")}}}
+    (text,), proven = audit(spec, {"a": 1})
+    assert "compilation failed" in text
+    assert not proven
+    assert audit(spec, {}) == ([], 1)
+
+
+def test_a_rule_below_allof_is_run_beside_the_others() -> None:
+    spec = {"type": "object", "properties": {"a": {"type": "integer", **rule("self > 1"), "allOf": [rule("self > 2")]}}}
+    assert len(audit(spec, {"a": 0})[0]) == 2
+    assert audit(spec, {"a": 3}) == ([], 1)
+
+
+@pytest.mark.parametrize("depth", [3, 9, 20])
+def test_lists_of_lists_are_walked_to_the_bottom(depth: int) -> None:
+    spec: dict[str, Any] = {"type": "integer", **rule("self > 0")}
+    good: Any = 1
+    bad: Any = 0
+    for _ in range(depth):
+        spec, good, bad = {"type": "array", "items": spec}, [good], [bad, good]
+    assert audit(spec, good) == ([], 1)
+    assert audit(spec, bad)[0][0].startswith("spec" + "[0]" * depth)
