@@ -104,6 +104,24 @@ class Ours:
         return wall / seen["objects"] * 1e6, cpu / seen["objects"] * 1e6, seen
 
 
+def coverage(catalog: CrdCatalog) -> str:
+    """Return how many rules of all definitions have code, and why others have none."""
+    emitted = transitions = 0
+    reasons: Counter[str] = Counter()
+    for definition in catalog.crds.values():
+        for version in definition.versions.values():
+            rules = RuleProgram.of(version.structural)
+            if rules is None:
+                continue
+            prover = RuleProver(rules, definition, version)
+            emitted += prover.emitted
+            reasons.update(reason for _, reason in prover.reasons)
+            each = [rule for node in rules.root.walk() for rule in node.rules]
+            transitions += sum(rule.uses_old_self and not rule.rule.optional_old_self for rule in each)
+    total = emitted + transitions + reasons.total()
+    return f"{emitted} of {total} rules have code; {transitions} are about changes only; others: {dict(reasons)}"
+
+
 def oracle(corpus: Path, cache: Path) -> tuple[float, float]:
     """Return microseconds of wall and processor time per object of one warm pass."""
     command = [build("oracle", cache), "bench", "--crds", SHARED / "corpus" / "crds", "--in", corpus,
@@ -134,6 +152,7 @@ def main() -> None:
     corpus = options.file or draw(options.corpus, options.objects, options.cache)
     build("oracle", options.cache)
     ours = Ours()
+    print(coverage(ours.catalog))
     ours.run(corpus)  # warm, as the oracle is
     mine, theirs = [], []
     for _ in range(options.repeats):

@@ -96,4 +96,4 @@ def assert_sound(found: Outcome, text: str = "") -> None:
     """What is proven holds, at no higher cost than the bound."""
     if found.is_proven:
         assert found.value is True, (text, found.value.text if isinstance(found.value, CelError) else found.value)
-        assert found.cost <= found.bound, text
+        assert found.cost <= (found.bound or 0), text
