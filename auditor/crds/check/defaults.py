@@ -20,7 +20,8 @@ from auditor.schema.structural import ABSENT, StructuralSchema
 from auditor.validation.embedded import compile_embedded
 from auditor.validation.findings import finding, invalid
 from auditor.validation.node import compile_schema, validate_value
-from auditor.validation.rules import RuleProgram
+from auditor.validation.rules import RuleProgram, declare
+from auditor.validation.rules.compile import NO_TYPE
 
 if TYPE_CHECKING:
     from auditor.model import Finding, JsonObject
@@ -124,6 +125,8 @@ _HOLDER: Final = "default"
 
 def _rules(schema: StructuralSchema, value: Any, where: str) -> list[Finding]:
     """Run the rules of a node, and of those below it, on a default: as an unchanged value, then as a new one."""
+    if schema.rules and declare(schema, is_resource=schema.embedded_resource) is None:
+        return [invalid("rule", where, schema.type, f"rule compiler initialization error: {NO_TYPE}")]
     program = RuleProgram.of(StructuralSchema(type="object", properties={_HOLDER: schema}))
     if program is None:
         return []

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Final
 from auditor.cel.estimate import MAX_COST, estimate_cost, saturated_product
 from auditor.cel.kubernetes import LATEST
 from auditor.crds.check import gojson
+from auditor.crds.check.fieldpath import ServerPanic
 from auditor.model import Finding
 from auditor.schema.structural import Rule, StructuralSchema
 from auditor.validation.findings import forbidden, invalid
-from auditor.validation.rules.compile import CompiledRule, compile_node
+from auditor.validation.rules.compile import NO_TYPE, CompiledRule, compile_node
 from auditor.validation.rules.escaping import escape
 from auditor.validation.rules.types import MAX_REQUEST_SIZE, DeclaredType, declare
 
@@ -33,6 +34,10 @@ EXPRESSION_LIMIT: Final = 10_000_000
 DEFINITION_LIMIT: Final = 100_000_000
 _MOST_NAMED: Final = 4
 _RULES: Final = "x-kubernetes-validations"
+_NO_TYPE_INFORMATION: Final = (
+    "internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert "
+    "structural schema to CEL declarations"
+)
 _ADVICE: Final = (
     "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are "
     "declared)"
@@ -82,7 +87,17 @@ class RuleScope:
         budget: Of the whole schema.
     """
 
-    __slots__ = ("_declared", "_known", "_name", "_parent", "budget", "cardinality", "has_types", "schema")
+    __slots__ = (
+        "_declared",
+        "_known",
+        "_lacks_type",
+        "_name",
+        "_parent",
+        "budget",
+        "cardinality",
+        "has_types",
+        "schema",
+    )
 
     def __init__(self, schema: StructuralSchema, budget: Budget) -> None:
         self.schema = schema
@@ -92,6 +107,7 @@ class RuleScope:
         self._parent: RuleScope | None = None
         self._name: str | None = None
         self._known = False
+        self._lacks_type = False
         self._declared: DeclaredType | None = None
 
     # What is below
@@ -134,9 +150,12 @@ class RuleScope:
         parent = self._parent
         if parent is not None and parent.has_types:
             above = parent.declared()
+            if parent._lacks_type:  # noqa: SLF001 - of the same class
+                raise ServerPanic
             if above is None:
                 return None
             if self._name is None:
+                self._lacks_type = above.element is None
                 return above.element
             identifier = escape(self._name)
             found = None if identifier is None or above.fields is None else above.fields.get(identifier)
@@ -156,10 +175,7 @@ class RuleScope:
         """
         declared = self.declared()
         if declared is None:
-            text = (
-                "internal error: failed to construct type information for x-kubernetes-validations rules: unable to "
-                "convert structural schema to CEL declarations"
-            )
+            text = NO_TYPE if self._lacks_type else _NO_TYPE_INFORMATION
             where = f"{path}.{_RULES}"
             return [Finding(where, "InternalError", None, text, f"{where}: Internal error: {text}", "rule")]
         found: list[Finding] = []
