@@ -31,6 +31,7 @@ from auditor.sources.registry_key import classify, printable_key, split_key
 from auditor.validation.rules import broken_rules
 from pipelines.columns import ObjectRows, Rows, write_parquet
 from pipelines.index import IndexBuilder
+from pipelines.old_objects import Before, Changes
 from pipelines.plan import DefinitionEntry, Plan, SourceShard, open_live, open_values
 from pipelines.verdicts import NOT_ASKED, NOTHING_TOLD, Outcome, Told, UpdateVerdicts
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from auditor.crds.definition import CustomResourceDefinition
-    from auditor.model import JsonObject
+    from auditor.model import Finding, JsonObject
     from auditor.sources.encryption import SealedCount
 
 __all__ = ["ShardAuditor", "ShardResult", "lost_shard", "setup"]
@@ -66,6 +67,7 @@ class ShardResult:
     proven: Counter[tuple[str, str, bool]] = field(default_factory=Counter)
     valid: Counter[tuple[str, str]] = field(default_factory=Counter)
     interpreted: Counter[tuple[str, str]] = field(default_factory=Counter)
+    changes: Counter[str] = field(default_factory=Counter)
     out_of_scope: int = 0
     encrypted: Counter[SealedCount] = field(default_factory=Counter)
     lost: str = ""
@@ -119,8 +121,11 @@ class ShardAuditor:
         self.decoded: Any = None
         self.counted: dict[tuple[str, str], tuple[int, int]] = {}
         self.verdicts = UpdateVerdicts(ratcheting=plan.options.ratcheting)
+        self.changes: Changes | None = None
         self.since_collect = 0
         self.unsealer = make_unsealer(plan.options.encryption_config, plan.options.kms_decryptor)
+        if plan.old:
+            self.changes = Changes(plan, self.unsealer, self.program)
 
     # ---- definitions and programs
 
@@ -184,6 +189,11 @@ class ShardAuditor:
         audited = self.program(definition, version).audit(data, decoded)
         webhook = audited.unreadable is not None and audited.unreadable.reason.startswith(NEEDS_WEBHOOK)
         return audited, webhook
+
+    def saw(
+        self, row: _RowHead, definition: CustomResourceDefinition, audited: AuditedObject, outcome: Outcome
+    ) -> None:
+        """Take notice of an object that was judged: for those who do more with it than an audit."""
 
     # ---- what an exported object is
 
@@ -371,7 +381,7 @@ class _ShardWriter:
             self.result.findings[(kind, finding.check, _plain_path(finding.field), finding.type)] += 1
 
     def has_objects(self, row: _RowHead) -> bool:
-        """Whether a definition has live keys in this dump: without any, no rule of it is worth the time to compile it."""
+        """Whether a definition has live keys in this dump; without any, its rules are not worth compiling."""
         entry = self.owner.by_name.get(row.name or "")
         if row.key is None or entry is None:
             return True
@@ -382,10 +392,17 @@ class _ShardWriter:
     def custom(self, row: _RowHead, definition: CustomResourceDefinition) -> None:
         """Judge a custom resource and write all its rows."""
         owner = self.owner
-        judged = owner.judge(definition, row.data, self.at)
+        data, before = row.data, None
+        if owner.changes is not None:
+            before = owner.changes.before(definition, row.namespace, row.name, is_manifest=row.key is None)
+            if before is not None and row.key is None:
+                data, owner.decoded = owner.changes.applied(definition, before, data), None
+        judged = owner.judge(definition, data, self.at)
         if not owner.scope.has_object(judged[0][0]):
             self.result.out_of_scope += 1
             return
+        if owner.changes is not None:
+            self.result.changes["updated" if before is not None else "created"] += 1
         kind = (definition.group, definition.kind)
         for audited, webhook in judged:
             if audited.unreadable is not None:
@@ -394,7 +411,7 @@ class _ShardWriter:
             else:
                 status, reason = ("invalid" if audited.findings else "valid"), None
             impacts = impacts_of(audited, namespaced=definition.namespaced, needs_webhook=webhook)
-            outcome = self.outcome(row, audited, definition)
+            outcome = self.outcome(row, audited, definition, before)
             impacts = outcome.merge(impacts)
             impact = worst(impacts, invalid=bool(audited.findings) and not outcome.is_known)
             metadata = (audited.object or {}).get("metadata")
@@ -417,15 +434,23 @@ class _ShardWriter:
                 self.result.valid[(definition.name, audited.audited_version or "")] += 1
             if audited.unevaluated_rules:
                 self.result.unevaluated[(definition.name, audited.audited_version or "")] += 1
+            owner.saw(row, definition, audited, outcome)
         stored = judged[0][0].stored_version
         if stored is not None and not self.is_export:
             self.result.stored[(definition.name, stored)] += 1
         self.index.add(definition, row, judged)
 
-    def outcome(self, row: _RowHead, audited: AuditedObject, definition: CustomResourceDefinition) -> Outcome:
+    def outcome(
+        self, row: _RowHead, audited: AuditedObject, definition: CustomResourceDefinition, before: Before | None
+    ) -> Outcome:
         """Judge the updates of an object; where an export keeps it, its metadata are its key."""
         if audited.object is None or self.owner.plan.options.skip:  # verdicts without rules would be wrong
             return NOT_ASKED
+        if self.owner.changes is not None:
+            if before is None:
+                return NOT_ASKED
+            program = self.owner.program(definition, audited.audited_version or "")
+            return self.owner.changes.outcome(program, audited, before, is_manifest=row.key is None)
         place: tuple[Any, Any] = (row.namespace, row.name)
         if row.key is None:
             metadata = audited.object.get("metadata") or {}

@@ -43,7 +43,11 @@ class AuditOptions:
         ratcheting: Whether the server has CRDValidationRatcheting on; always on since Kubernetes 1.33.
         skip: What is left out, to save time: ``rules`` (counted and named as not evaluated) or ``updates``; with either,
             verdicts and codes of updates are null.
+        gate_sidecars: Files of field-level gates by name of the definition; they count before manifests.
+        field_gates: Gates of definitions to be on or off in this run, as ``Name=true,Other=false``.
         salvage: Of damaged databases, also take what no tree of pages reaches any more.
+        old: Dumps of the state before, with which those of `dumps` are compared; empty: none.
+        apply: How a manifest is brought onto an object of the state before: merge or replace.
         shard_bytes: Bytes of values in one shard; fixed, so that the cut does not depend on the number of workers.
     """
 
@@ -62,7 +66,11 @@ class AuditOptions:
     salvage: bool = False
     skip: tuple[str, ...] = ()
     ratcheting: bool = True
+    old: tuple[str, ...] = ()
+    apply: str = "merge"
     scope: Scope = Scope()
+    gate_sidecars: tuple[str, ...] = ()
+    field_gates: str = ""
     shard_bytes: int = 8 << 20
     shard_rows: int = 20_000
     progress: bool = False

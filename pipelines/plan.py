@@ -78,6 +78,8 @@ class Plan:
         entries: One for each of its lines, sorted by name.
         from_files: Names of the definitions that came from files; they count as established.
         crds_sha256: Hash over that file.
+        old: The state before, where there is one to compare with; nothing of it has rows.
+        identities: File of the identities of its objects (`pipelines.old_objects`).
     """
 
     sources: tuple[SourcePlan, ...]
@@ -86,6 +88,8 @@ class Plan:
     from_files: frozenset[str]
     crds_sha256: str
     options: AuditOptions
+    old: tuple[SourcePlan, ...] = ()
+    identities: str = ""
 
 
 def open_live(plan: SourcePlan) -> pa.Table:
@@ -169,15 +173,11 @@ def make_plan(options: AuditOptions, workdir: Path) -> Plan:
         SourceError: A dump cannot be read at all.
     """
     unsealer = make_unsealer(options.encryption_config, options.kms_decryptor)
-    sources: list[SourcePlan] = []
-    for dump in options.dumps:
-        opened = open_source(
-            dump, number=len(sources), workdir=workdir, etcd_prefix=options.etcd_prefix, salvage=options.salvage
-        )
-        sources.extend(opened if isinstance(opened, list) else [opened])
+    sources = _opened(options.dumps, options, workdir, 0)
+    old = _opened(options.old, options, workdir, len(sources))
     by_name: dict[str, JsonObject] = {}
     stored: dict[str, bool] = {}
-    for source in sources:
+    for source in (*old, *sources):
         for document in _definitions_of(source, options.etcd_prefix, unsealer):
             by_name[_name(document)] = document
             stored[_name(document)] = not source.is_export or "status" in document
@@ -191,6 +191,11 @@ def make_plan(options: AuditOptions, workdir: Path) -> Plan:
         entries.append(definition_entry(name, by_name[name], counts, len(lines), len(text)))
         lines += text + b"\n"
     path.write_bytes(lines)
+    identities = workdir / "identities.arrow"
+    if old:
+        from pipelines.old_objects import write_identities  # noqa: PLC0415 - it needs this module
+
+        write_identities(identities, old, entries, options.etcd_prefix)
     return Plan(
         sources=tuple(sources),
         definitions=str(path),
@@ -198,7 +203,23 @@ def make_plan(options: AuditOptions, workdir: Path) -> Plan:
         from_files=frozenset(from_files),
         crds_sha256=hashlib.sha256(lines).hexdigest(),
         options=options,
+        old=tuple(old),
+        identities=str(identities) if old else "",
     )
+
+
+def _opened(dumps: tuple[str, ...], options: AuditOptions, workdir: Path, number: int) -> list[SourcePlan]:
+    found: list[SourcePlan] = []
+    for dump in dumps:
+        opened = open_source(
+            dump,
+            number=number + len(found),
+            workdir=workdir,
+            etcd_prefix=options.etcd_prefix,
+            salvage=options.salvage,
+        )
+        found.extend(opened if isinstance(opened, list) else [opened])
+    return found
 
 
 def definition_entry(name: str, document: JsonObject, stored: bool, offset: int, length: int) -> DefinitionEntry:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 import auditor
 from auditor import tables
-from auditor.crds.definition import parse_definition
+from auditor.crds.outline import outline, stored_versions
 from auditor.model import IMPACTS
 from pipelines.audit import ShardResult, definition_document
 from pipelines.columns import write_parquet
@@ -34,7 +34,17 @@ def merge(results: Iterable[ShardResult]) -> ShardResult:
         total.rows += result.rows
         total.bytes += result.bytes
         total.out_of_scope += result.out_of_scope
-        for name in ("statuses", "impacts", "findings", "stored", "unevaluated", "proven", "valid", "encrypted"):
+        for name in (
+            "statuses",
+            "impacts",
+            "findings",
+            "stored",
+            "unevaluated",
+            "proven",
+            "valid",
+            "interpreted",
+            "encrypted",
+        ):
             getattr(total, name).update(getattr(result, name))
         for kind, first in result.breaking.items():
             known = total.breaking.get(kind)
@@ -42,6 +52,7 @@ def merge(results: Iterable[ShardResult]) -> ShardResult:
                 total.breaking[kind] = first
         for kind, stuck in result.stuck.items():
             total.stuck.setdefault(kind, stuck)
+        total.changes.update(result.changes)
         if result.lost:
             lost.append(result.lost)
     total.lost = "\n".join(lost)
@@ -51,27 +62,29 @@ def merge(results: Iterable[ShardResult]) -> ShardResult:
 def write_versions(plan: Plan, total: ShardResult, folder: Path) -> list[dict[str, Any]]:
     """Write versions.parquet; stored_objects is unknown (null) where any dump is an export."""
     known = not any(source.is_export for source in plan.sources)
+    stored: dict[str, dict[str, int]] = {}
+    for (crd, name), count in total.stored.items():
+        stored.setdefault(crd, {})[name] = count
     rows = []
     for entry in plan.entries:
-        try:
-            definition = parse_definition(definition_document(plan, entry), stored=entry.stored)
-        except auditor.AuditorError:
-            continue
-        stored = {version: count for (name, version), count in total.stored.items() if name == entry.name}
-        for name in [*definition.versions, *sorted(set(stored) - set(definition.versions))]:
-            version = definition.versions.get(name)
+        counts = stored.get(entry.name, {})
+        document = definition_document(plan, entry)
+        kept = stored_versions(document)
+        versions = {version.name: version for version in outline(document)}
+        for name in [*versions, *sorted(set(counts) - set(versions))]:
+            version = versions.get(name)
             rows.append(
                 {
                     "cluster": plan.options.cluster or None,
                     "crd": entry.name,
-                    "group": definition.group,
-                    "plural": definition.plural,
-                    "kind": definition.kind,
+                    "group": entry.group,
+                    "plural": entry.plural,
+                    "kind": entry.kind,
                     "version": name,
                     "served": version is not None and version.served,
                     "storage": version is not None and version.storage,
-                    "in_stored_versions": name in definition.stored_versions,
-                    "stored_objects": stored.get(name, 0) if known else None,
+                    "in_stored_versions": name in kept,
+                    "stored_objects": counts.get(name, 0) if known else None,
                 }
             )
     columns = {field.name: [row[field.name] for row in rows] for field in tables.VERSIONS}
@@ -115,7 +128,10 @@ def _by_kind(total: ShardResult) -> list[dict[str, Any]]:
 
 
 def _programs(plan: Plan, total: ShardResult) -> list[dict[str, Any]]:
-    """Say for each version how many objects its generated program proved valid, and how many are valid."""
+    """Say for each version how many objects its generated program saw, proved valid, and how many of those are valid.
+
+    The first objects of each worker were interpreted, before there was a program; they do not count in its share.
+    """
     entries = {entry.name: entry for entry in plan.entries}
     return [
         {
@@ -126,9 +142,10 @@ def _programs(plan: Plan, total: ShardResult) -> list[dict[str, Any]]:
             "proven": total.proven[(name, version, True)],
             "not_proven": total.proven[(name, version, False)],
             "valid": total.valid[(name, version)],
+            "interpreted": total.interpreted[(name, version)],
         }
-        for name, version in sorted({key[:2] for key in total.proven})
-        if name in entries and total.proven[(name, version, True)] + total.proven[(name, version, False)]
+        for name, version in sorted({key[:2] for key in total.proven if total.proven[key]} | set(total.interpreted))
+        if name in entries
     ]
 
 
@@ -169,6 +186,7 @@ def write_manifest(
             "cluster": options.cluster or None,
             "skip": list(options.skip),
             "ratcheting": options.ratcheting,
+            "apply": options.apply if options.old else None,
             "scope": {
                 "namespace": options.scope.namespace,
                 "labels": options.scope.labels,
@@ -200,6 +218,11 @@ def write_manifest(
         "not_evaluated": [
             {"what": "x-kubernetes-validations", "crd": name, "version": version, "objects": count}
             for (name, version), count in sorted(total.unevaluated.items())
+        ],
+        "changes": dict(sorted(total.changes.items())),
+        "old": [
+            {"name": source.name, "format": source.format, "sha256": source.sha256, "revision": source.revision}
+            for source in plan.old
         ],
         "programs": _programs(plan, total),
         "encryption": [

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from auditor.errors import PlanError
 from auditor.model import IMPACTS
 from auditor.program.field_path import locate
 from auditor.program.managed_fields import last_writer
@@ -22,7 +21,15 @@ if TYPE_CHECKING:
     from auditor.program.audit_program import AuditProgram
     from auditor.program.update_program import TriedUpdate
 
-__all__ = ["NOTHING_TOLD", "NOT_ASKED", "Codes", "Outcome", "Told", "UpdateVerdicts", "parse_feature_gates"]
+__all__ = [
+    "NOTHING_TOLD",
+    "NOT_ASKED",
+    "Codes",
+    "Outcome",
+    "Told",
+    "UpdateVerdicts",
+    "judged_change",
+]
 
 _RANK: Final = {impact: rank for rank, impact in enumerate(IMPACTS)}
 
@@ -144,6 +151,12 @@ class UpdateVerdicts:
         return Outcome((put, label, status), verdict, is_known=True)
 
 
+def judged_change(program: AuditProgram, verdict: NoopVerdict) -> Outcome:
+    """Return the outcome of a change between two dumps."""
+    broken = _broken(program)
+    return Outcome((_code(verdict.put, broken), None, _code(verdict.status, broken)), verdict, is_known=True)
+
+
 def _broken(program: AuditProgram) -> int:
     """Return how many rules do not compile; the objects that reach one have a finding that says so."""
     return 0 if program.rule_program is None else len(program.rule_program.broken)
@@ -154,20 +167,3 @@ def _code(tried: TriedUpdate | None, broken: int) -> int | None:
     if tried is None or tried.needs_webhook or (tried.unevaluated_rules > broken and not tried.is_refused):
         return None
     return tried.code
-
-
-def parse_feature_gates(text: str) -> bool:
-    """Return whether CRDValidationRatcheting is on.
-
-    Args:
-        text: ``Name=true,Name=false``: feature gates of the server, as its command line has them.
-    Raises:
-        PlanError: It is not of that form, or names a gate that changes nothing here.
-    """
-    ratcheting = True
-    for part in filter(None, text.split(",")):
-        name, _, value = part.strip().partition("=")
-        if name != "CRDValidationRatcheting" or value.lower() not in ("true", "false"):
-            raise PlanError("--feature-gates", repr(part), "CRDValidationRatcheting=true or =false", "")
-        ratcheting = value.lower() == "true"
-    return ratcheting

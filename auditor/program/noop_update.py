@@ -42,19 +42,19 @@ _OLD_SELF: Final = re.compile(r"\boldSelf\b")
 
 @dataclass(frozen=True, slots=True)
 class NoopVerdict:
-    """What came of the no-op updates of one object.
+    """What came of the no-op updates of one object, or of one change.
 
     Attributes:
-        put: Of sending it back.
-        label: Of a patch that adds a label.
-        status: Of sending it back to /status; None: there is no such subresource.
+        put: Of sending it back, or of sending what it shall become.
+        label: Of a patch that adds a label; None: it was not asked, of a change.
+        status: Of sending it back to /status; None: there is no such subresource, or it was not asked.
         end_delete: Of a patch that removes all finalizers; None: it is not being deleted, or has none.
         verdicts: (verdict, guard path or None) of each create finding, in their order.
         impacts: Those of `auditor.model.IMPACTS` that follow.
     """
 
     put: TriedUpdate
-    label: TriedUpdate
+    label: TriedUpdate | None
     status: TriedUpdate | None
     end_delete: TriedUpdate | None
     verdicts: tuple[tuple[str, str | None], ...]
@@ -63,7 +63,8 @@ class NoopVerdict:
     def requests(self) -> Iterator[tuple[str, TriedUpdate]]:
         """Yield the requests that were tried and have rows of their own, with what came of them."""
         yield "put", self.put
-        yield "label", self.label
+        if self.label is not None:
+            yield "label", self.label
         if self.status is not None:
             yield "status", self.status
 
@@ -143,8 +144,31 @@ class NoopUpdates:
         end_delete = None
         if metadata.get("deletionTimestamp") and metadata.get("finalizers"):
             end_delete = self.update.attempt("remove-finalizer", old, place, revision)
-        verdicts = tuple(self._verdicts(audited.findings, put, old)) if audited.findings else ()
+        verdicts = tuple(self._verdicts(audited.findings, put, old, old)) if audited.findings else ()
         return NoopVerdict(put, label, status, end_delete, verdicts, _impacts(put, label, status, end_delete, verdicts))
+
+    def judge_change(
+        self, audited: AuditedObject, before: JsonObject, place: Place, revision: int, *, with_status: bool
+    ) -> NoopVerdict:
+        """Try the update that makes an object what it is in another dump.
+
+        Args:
+            audited: What it shall become, readable.
+            before: What it is, as read at the same version.
+            place: Namespace and name of its key.
+            revision: The revision of what it is.
+            with_status: Its status is sent too, to /status.
+        """
+        new = audited.object
+        assert new is not None
+        metadata = {**(before.get("metadata") or {}), "resourceVersion": str(revision)}
+        old = {**before, "metadata": metadata}
+        put = self.update.attempt("put", old, place, revision, new)
+        status = None
+        if with_status and self.version.has_status:
+            status = self.update.attempt("status", old, place, revision, new)
+        verdicts = tuple(self._verdicts(audited.findings, put, old, new)) if audited.findings else ()
+        return NoopVerdict(put, None, status, None, verdicts, _impacts(put, None, status, None, verdicts))
 
     def _unchanged(
         self, request: str, old: JsonObject, place: Place, revision: int, audited: AuditedObject
@@ -168,7 +192,7 @@ class NoopUpdates:
         return put
 
     def _verdicts(
-        self, findings: tuple[Finding, ...], put: TriedUpdate, old: JsonObject
+        self, findings: tuple[Finding, ...], put: TriedUpdate, old: JsonObject, new: JsonObject
     ) -> Iterator[tuple[str, str | None]]:
         reported = {finding.message for finding in put.findings}
         guards: dict[str, str] | None = None
@@ -179,25 +203,25 @@ class NoopUpdates:
                 yield TOLERATED_GLOBALLY, None
             elif finding.check == "schema":
                 if guards is None:
-                    guards = self._guards(old)
+                    guards = self._guards(old, new)
                 yield TOLERATED, guards.get(finding.message)
             elif finding.check == "rule":
-                yield TOLERATED, self._guard_of_rule(finding, old)
+                yield TOLERATED, self._guard_of_rule(finding, old, new)
             else:
                 yield TOLERATED, None
 
-    def _guards(self, old: JsonObject) -> dict[str, str]:
+    def _guards(self, old: JsonObject, new: JsonObject) -> dict[str, str]:
         """Return the guard path of each schema finding that ratcheting drops, by its message."""
-        twin = CorrelatedObject(old, old, self.version.structural)
-        dropped = tolerated_values(self.update.validator.create.root, old, twin)
+        twin = CorrelatedObject(new, old, self.version.structural)
+        dropped = tolerated_values(self.update.validator.create.root, new, twin)
         return {finding.message: guard for guard, findings in dropped for finding in findings}
 
-    def _guard_of_rule(self, finding: Finding, old: JsonObject) -> str | None:
+    def _guard_of_rule(self, finding: Finding, old: JsonObject, new: JsonObject) -> str | None:
         """Return the nearest unchanged node at or above the one that owns a rule."""
-        twin = CorrelatedObject(old, old, self.version.structural)
+        twin = CorrelatedObject(new, old, self.version.structural)
         guard: str | None = None
         path = ""
-        for step in locate(old, finding.field)[0]:
+        for step in locate(new, finding.field)[0]:
             below = twin.key(step) if isinstance(step, str) else twin.index(step)
             if below is None or below.schema is None:
                 break
@@ -212,7 +236,7 @@ class NoopUpdates:
 
 def _impacts(
     put: TriedUpdate,
-    label: TriedUpdate,
+    label: TriedUpdate | None,
     status: TriedUpdate | None,
     end_delete: TriedUpdate | None,
     verdicts: tuple[tuple[str, str | None], ...],
@@ -222,7 +246,7 @@ def _impacts(
     if _is_refused(end_delete):
         found.append("blocks-delete")
     refused = {name for name, tried in (("put", put), ("label", label), ("status", status)) if _is_refused(tried)}
-    if refused >= {"put", "label"}:
+    if "put" in refused and (label is None or "label" in refused):
         found.append(BLOCKS)
     elif "put" in refused:
         found.append("blocks-spec")
