@@ -129,8 +129,9 @@ class AuditProgram:
 
     @property
     def source(self) -> str:
-        """The generated source of the version's own program."""
-        return self._own().module.source
+        """The generated source of the version's own program, and of its rules."""
+        rules = [self._prover().module.source] if self.rules else []
+        return "\n\n".join([self._own().module.source, *rules])
 
     @property
     def validator(self) -> CreateValidator:

@@ -6,6 +6,7 @@ is too long (findings about these replace the rules), so shapes may say so. Othe
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -73,6 +74,8 @@ class Shapes:
             key = unescape(identifier)
             assert key is not None, "it was made by escape"
             shape = self.of(child)
+            if key == "metadata":
+                shape = _unbounded(shape)
             always = key in schema.required and not shape.nullable
             fields[identifier] = Field(key, shape, always)
             if identifier.startswith("__") and identifier[2:-2] in RESERVED:
@@ -83,6 +86,12 @@ class Shapes:
         hidden = schema.preserve_unknown_fields or schema.embedded_resource or not seen.issuperset(schema.properties)
         hidden = hidden or "metadata" in seen or bool(schema.additional_properties)
         return Shape(Form.OBJECT, nullable=schema.nullable, fields=fields, least=least, open=hidden)
+
+
+def _unbounded(metadata: Shape) -> Shape:
+    """Return the shape of metadata, whose names may be longer than they should be where rules run."""
+    fields = {name: replace(known, shape=replace(known.shape, size=None)) for name, known in metadata.fields.items()}
+    return replace(metadata, fields=fields)
 
 
 def _bound(most: int | None) -> int | None:

@@ -143,3 +143,16 @@ def test_lists_of_lists_are_walked_to_the_bottom(depth: int) -> None:
         spec, good, bad = {"type": "array", "items": spec}, [good], [bad, good]
     assert audit(spec, good) == ([], 1)
     assert audit(spec, bad)[0][0].startswith("spec" + "[0]" * depth)
+
+
+def test_optional_old_self_is_empty_on_a_create() -> None:
+    rules = [{"rule": "oldSelf.hasValue() || self > 0", "optionalOldSelf": True},
+             {"rule": "oldSelf.orValue(5) == 5", "optionalOldSelf": True}]  # fmt: skip
+    spec = {"type": "object", "properties": {"a": {"type": "integer", "x-kubernetes-validations": rules}}}
+    assert audit(spec, {"a": 1}) == ([], 1)
+    assert len(audit(spec, {"a": 0})[0]) == 1
+
+
+def test_the_source_shows_the_rules() -> None:
+    fast, _ = audits_of(definition_of({"type": "object", **rule("has(self.a) || true"), "properties": {"a": TEXT}}))
+    assert "'a' in v" in fast.source

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.cel.emit.emitter import Emitter
 from auditor.cel.emit.prices import bound_cost
-from auditor.cel.emit.shapes import Form
+from auditor.cel.emit.shapes import Form, optional_shape
 from auditor.cel.emit.support import NAMES, Memo
-from auditor.cel.emit.value import NotEmittable, extent_of
+from auditor.cel.emit.value import NotEmittable, Value, extent_of
 from auditor.cel.environment import PER_CALL_LIMIT
+from auditor.cel.types import NULL
 from auditor.codegen import Module
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class RuleCode:
 def emit_rule(
     environment: Environment, checked: CheckedExpression, shape: Shape, rules: RuleModule, name: str, size: str
 ) -> RuleCode:
-    """Write the code of a rule.
+    """Write the code of a rule as it runs on a create: there is no old value.
 
     Args:
         environment: In which it was checked.
@@ -77,6 +78,8 @@ def emit_rule(
     """
     emitter = Emitter(environment, checked, rules.module.slot, rules.remember)
     emitter.define("self", emitter.read(name, shape.present, extent_of(shape), (), total=True))
+    if environment.variables.get("oldSelf", NULL).is_optional:
+        emitter.define("oldSelf", Value("_NO", optional_shape(shape.present), extent_of(shape), total=True))
     root = checked.parsed.root
     found = emitter.emit(root)
     if found.shape.form is not Form.BOOL:
