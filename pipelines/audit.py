@@ -30,6 +30,7 @@ from auditor.sources.encryption import make_unsealer, resource_of
 from auditor.sources.registry_key import classify, printable_key, split_key
 from auditor.validation.rules import broken_rules
 from pipelines.columns import ObjectRows, Rows, write_parquet
+from pipelines.gated import GatedFields
 from pipelines.index import IndexBuilder
 from pipelines.old_objects import Before, Changes
 from pipelines.plan import DefinitionEntry, Plan, SourceShard, open_live, open_values
@@ -123,6 +124,7 @@ class ShardAuditor:
         self.verdicts = UpdateVerdicts(ratcheting=plan.options.ratcheting)
         self.changes: Changes | None = None
         self.since_collect = 0
+        self.gated = GatedFields(plan.options)
         self.unsealer = make_unsealer(plan.options.encryption_config, plan.options.kms_decryptor)
         if plan.old:
             self.changes = Changes(plan, self.unsealer, self.program)
@@ -404,6 +406,7 @@ class _ShardWriter:
         if owner.changes is not None:
             self.result.changes["updated" if before is not None else "created"] += 1
         kind = (definition.group, definition.kind)
+        gated = owner.gated.of(definition, row.data)  # told once, at the first version
         for audited, webhook in judged:
             if audited.unreadable is not None:
                 status = "needs-conversion" if webhook else "unreadable"
@@ -425,8 +428,11 @@ class _ShardWriter:
             )
             for finding, told in outcome.rows(audited):
                 self.finding_row(row, audited, finding, deleting, told)
-            for finding in audited.findings:
+            for finding in gated:
+                self.finding_row(row, audited, finding, deleting)
+            for finding in (*audited.findings, *gated):
                 self.result.findings[(kind, finding.check, _plain_path(finding.field), finding.type)] += 1
+            gated = []
             program = owner.programs.get((definition.name, audited.audited_version or ""))
             if program is None or program.total <= program.warm_up:
                 self.result.interpreted[(definition.name, audited.audited_version or "")] += 1

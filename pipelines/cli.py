@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from pipelines.crds_cli import crds
+from pipelines.gates_cli import gates
 from pipelines.query_cli import query
 
 __all__ = ["main"]
@@ -101,6 +102,8 @@ def _scope_options(command: Any) -> Any:
     help="Save time: no verdicts on updates; or neither these nor validation rules (counted as not evaluated).",
 )
 @click.option("--cluster-name", "cluster", default="", help="Name for the cluster column.")
+@click.option("--field-gates", default="", metavar="NAME=BOOL,...", help="Gates of definitions to be on or off.")
+@click.option("--sidecar", multiple=True, metavar="FILE", help="Field-level gates, by name of the definition.")
 @click.option("--include", multiple=True, metavar="KIND[.GROUP]", help="Only these kinds.")
 @click.option("--exclude", multiple=True, metavar="KIND[.GROUP]", help="All but these kinds.")
 @click.option("--explain-program", metavar="KIND", help="Say how many objects of a kind the generated program proved.")
@@ -120,6 +123,8 @@ def audit(
     salvage: bool,
     skip: tuple[str, ...],
     cluster: str,
+    field_gates: str,
+    sidecar: tuple[str, ...],
     include: tuple[str, ...],
     exclude: tuple[str, ...],
     explain_program: str | None,
@@ -162,6 +167,8 @@ def audit(
         cluster=cluster,
         encryption_config=encryption_config,
         kms_decryptor=kms_decryptor,
+        field_gates=field_gates,
+        gate_sidecars=sidecar,
         salvage=salvage,
         skip=tuple(sorted(set(skip))),
         scope=Scope(namespace, labels, fields, include, exclude),
@@ -198,6 +205,7 @@ def _explain(manifest: dict[str, Any], kind: str) -> str:
 
 cli.add_command(query)
 cli.add_command(crds)
+cli.add_command(gates)
 
 
 @cli.command(short_help="Show what a report says of one key.")

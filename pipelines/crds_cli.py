@@ -127,6 +127,7 @@ def _print_checks(results: list[dict[str, Any]]) -> None:
 @click.option("--crds", "paths", multiple=True, metavar="PATH", help="Definitions; replace the dump's by name.")
 @click.option("--openapi", is_flag=True, help="Print what discovery publishes of each kind (OpenAPI v3).")
 @click.option("--sidecar", multiple=True, metavar="FILE", help="Field-level gates, by name of the definition.")
+@click.option("--field-gates", default="", metavar="NAME=BOOL,...", help="Gates to be on or off in this run.")
 @click.option("--etcd-prefix", default="/registry", show_default=True, help="What the API server's keys start with.")
 @click.option("-o", "--output", type=_OUTPUT, default="table", show_default=True)
 def list_(
@@ -134,6 +135,7 @@ def list_(
     paths: tuple[str, ...],
     sidecar: tuple[str, ...],
     *,
+    field_gates: str,
     openapi: bool,
     etcd_prefix: str,
     output: str,
@@ -153,7 +155,7 @@ def list_(
     with open_objects(dumps, paths, etcd_prefix=etcd_prefix) as objects:
         if not objects.definitions and not objects.broken:
             raise _no_definition(dumps)
-        gates = _gates(objects, sidecar)
+        gates = _gates(objects, sidecar, field_gates)
         if openapi:
             click.echo(json.dumps(_openapi(objects, gates), indent=2, ensure_ascii=False))
         else:
@@ -163,10 +165,12 @@ def list_(
         sys.exit(3 if objects.damaged else 0)
 
 
-def _gates(objects: Any, sidecar: tuple[str, ...]) -> dict[str, list[dict[str, Any]]]:
+def _gates(objects: Any, sidecar: tuple[str, ...], field_gates: str) -> dict[str, list[dict[str, Any]]]:
     """Return what is to be said of gates, by definition."""
-    del objects, sidecar
-    return {}
+    from pipelines.gates_cli import read_sidecars, resolved_gates  # noqa: PLC0415
+
+    found = resolved_gates(objects.definitions, read_sidecars(sidecar), field_gates)
+    return {name: gates.published() for name, gates in found.items()}
 
 
 def _openapi(objects: Any, gates: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:

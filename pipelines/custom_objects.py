@@ -33,11 +33,13 @@ class CustomObject:
     """One live object of a kind that a definition owns.
 
     Attributes:
+        source: The dump that it is in, as the user named it.
         key: Its etcd key; None in exports.
         data: Its JSON (or CBOR) bytes.
     """
 
     definition: CustomResourceDefinition
+    source: str
     namespace: str | None
     name: str | None
     key: str | None
@@ -82,16 +84,16 @@ class CustomObjects:
                 data = bytes(values[offset : offset + length])
                 if encoding == 1:
                     data = base64.b64decode(data)
-                made = self._exported(data) if source.is_export else self._stored(key, data)
+                made = self._exported(source.name, data) if source.is_export else self._stored(source.name, key, data)
                 if made is not None:
                     yield made
 
-    def _exported(self, data: bytes) -> CustomObject | None:
+    def _exported(self, source: str, data: bytes) -> CustomObject | None:
         status, entry, (_, _, namespace, name), _ = self._auditor.classify_export(data)
         definition = None if entry is None or status != "custom" else self.definitions.get(entry.name)
-        return None if definition is None else CustomObject(definition, namespace, name, None, data)
+        return None if definition is None else CustomObject(definition, source, namespace, name, None, data)
 
-    def _stored(self, key: bytes, data: bytes) -> CustomObject | None:
+    def _stored(self, source: str, key: bytes, data: bytes) -> CustomObject | None:
         auditor = self._auditor
         place = classify(split_key(key, self.plan.options.etcd_prefix), auditor.scopes)
         entry = auditor.entries.get((place.group or "", place.plural or "")) if place.status == "custom" else None
@@ -101,7 +103,7 @@ class CustomObjects:
         opened = auditor.unsealer.open(key, resource_of(place), data)
         if opened.data is None:
             return None
-        return CustomObject(definition, place.namespace, place.name, printable_key(key), opened.data)
+        return CustomObject(definition, source, place.namespace, place.name, printable_key(key), opened.data)
 
 
 @contextmanager

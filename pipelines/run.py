@@ -36,6 +36,7 @@ def run_audit(options: AuditOptions) -> tuple[int, dict[str, Any]]:
         AuditorError: A dump cannot be read as a whole, or the report cannot be written where it was asked for.
     """
     from pipelines.audit import lost_shard, setup  # noqa: PLC0415 - heavy imports only when work is done
+    from pipelines.gated import check_plan  # noqa: PLC0415
     from pipelines.plan import cut_shards, make_plan  # noqa: PLC0415
     from pipelines.report import merge, write_manifest, write_versions  # noqa: PLC0415
 
@@ -43,6 +44,7 @@ def run_audit(options: AuditOptions) -> tuple[int, dict[str, Any]]:
     clock = time.monotonic()
     with new_report(options) as (spool, parts):
         plan = make_plan(options, spool)
+        check_plan(plan)
         lost = partial(lost_shard, plan=plan, parts=str(parts))
         total = merge(run_shards(partial(setup, plan, str(parts)), cut_shards(plan), options, lost))
         versions = write_versions(plan, total, parts)

@@ -1,0 +1,451 @@
+"""`auditor gates`: field-level feature gates of definitions, what uses them, and what writes would store."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from auditor.gates import GateConfig, ResolvedGates, Written
+    from auditor.model import JsonObject
+    from pipelines.custom_objects import CustomObject, CustomObjects
+
+__all__ = ["gates", "read_sidecars", "resolved_gates"]
+
+_OUTPUT = click.Choice(["table", "json", "ndjson"])
+
+
+def gate_options(command: Any) -> Any:
+    """Add the options that say where gates come from and which are on."""
+    for option in (
+        click.option("--field-gates", default="", metavar="NAME=BOOL,...", help="Gates to be on or off in this run."),
+        click.option(
+            "--sidecar", multiple=True, metavar="FILE", help="Gates by name of the definition; before manifests."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@click.group(short_help="Field-level feature gates of definitions.")
+def gates() -> None:
+    """Work with field-level feature gates: a proposal, which no API server implements yet.
+
+    Gates stand in a definition's manifest (spec.customFeatureGates), which servers drop, or in a sidecar file that maps
+    names of definitions to the same. --field-gates overrides them for a run, AllAlpha= and AllBeta= included.
+    """
+
+
+def read_sidecars(paths: tuple[str, ...]) -> dict[str, Any]:
+    """Return all sidecar files as one mapping; the later counts.
+
+    Raises:
+        SourceError: A file cannot be read, or is no mapping.
+    """
+    from pathlib import Path  # noqa: PLC0415
+
+    from auditor.errors import AuditorError, SourceError  # noqa: PLC0415
+    from auditor.gates import parse_sidecar  # noqa: PLC0415
+    from auditor.sources.yaml import yaml_to_json  # noqa: PLC0415
+
+    made: dict[str, Any] = {}
+    for path in paths:
+        try:
+            made |= parse_sidecar(yaml_to_json(Path(path).read_bytes()))
+        except (OSError, ValueError) as error:
+            raise SourceError(
+                path, str(error), "a mapping of names of definitions to their customFeatureGates"
+            ) from None
+        except AuditorError as error:
+            raise SourceError(path, error.found, "YAML or JSON") from None
+    return made
+
+
+def gate_configs(definitions: Any, sidecars: dict[str, Any]) -> dict[str, GateConfig]:
+    """Return the configurations of all definitions that have gates, by name."""
+    from auditor.gates import gate_config  # noqa: PLC0415
+
+    made = {name: gate_config(definition, sidecars) for name, definition in definitions.items()}
+    return {name: config for name, config in made.items() if config.gates or config.findings}
+
+
+def resolved_gates(definitions: Any, sidecars: dict[str, Any], field_gates: str) -> dict[str, ResolvedGates]:
+    """Return which gates are on, by definition.
+
+    Raises:
+        PlanError: What was asked for fits no gate, or a configuration is wrong.
+    """
+    from auditor.errors import PlanError  # noqa: PLC0415
+    from auditor.gates import parse_overrides, resolve  # noqa: PLC0415
+    from auditor.gates.resolve import check_overrides  # noqa: PLC0415
+
+    configs = gate_configs(definitions, sidecars)
+    overrides = parse_overrides(field_gates)
+    check_overrides(configs.values(), overrides)
+    for name, config in configs.items():
+        if config.findings:
+            first = config.findings[0]
+            raise PlanError(name, f"its gates are not valid: {first.message}", advice="auditor gates check says all")
+    return {name: resolve(config, overrides) for name, config in configs.items()}
+
+
+# -- check -------------------------------------------------------------------------------------------------------------
+
+
+@gates.command(short_help="Say what is wrong with gates.")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@gate_options
+@click.option("-o", "--output", type=_OUTPUT, default="table", show_default=True)
+def check(paths: tuple[str, ...], sidecar: tuple[str, ...], field_gates: str, output: str) -> None:
+    """Check the gates of the definitions in files and folders against the rules of the proposal.
+
+    Exit code 1: a configuration is wrong. Paths that the storage version's schema does not know are warnings.
+
+    \b
+    Examples:
+      auditor gates check crds/
+      auditor gates check crds/ --sidecar gates.yaml --field-gates AllAlpha=true
+    """
+    from auditor.gates import parse_overrides  # noqa: PLC0415
+    from auditor.gates.resolve import check_overrides  # noqa: PLC0415
+
+    definitions = _definitions(paths)
+    sidecars = read_sidecars(sidecar)
+    configs = gate_configs(definitions, sidecars)
+    check_overrides(configs.values(), parse_overrides(field_gates))
+    unused = sorted(set(sidecars) - set(definitions))
+    results: list[dict[str, Any]] = [
+        {
+            "name": name,
+            "component": config.component,
+            "gates": len(config.gates),
+            "findings": [
+                {"field": one.field, "type": one.type, "detail": one.detail, "message": one.message}
+                for one in config.findings
+            ],
+            "warnings": list(config.warnings),
+        }
+        for name, config in configs.items()
+    ]
+    if output == "table":
+        for result in results:
+            wrong = len(result["findings"])
+            state = f"{wrong} {'error' if wrong == 1 else 'errors'}" if wrong else "ok"
+            click.echo(f"{result['name']}: {result['gates']} {_plural('gate', result['gates'])}, {state}")
+            for one in result["findings"]:
+                click.echo(f"  {one['message']}")
+            for warning in result["warnings"]:
+                click.echo(f"  warning: {warning}")
+        for name in unused:
+            click.echo(f"warning: the sidecar names {name}, which no definition is", err=True)
+        if not results:
+            click.echo("no definition has gates", err=True)
+    else:
+        _print_json(results, output)
+    sys.exit(1 if any(result["findings"] for result in results) else 0)
+
+
+def _definitions(paths: tuple[str, ...]) -> dict[str, Any]:
+    from auditor.crds.catalog import CrdCatalog  # noqa: PLC0415
+    from auditor.errors import PlanError  # noqa: PLC0415
+    from auditor.sources.crd_files import read_crd_documents  # noqa: PLC0415
+
+    catalog = CrdCatalog.from_documents(read_crd_documents(paths))
+    for name, reason in catalog.broken.items():
+        click.echo(f"{name}: no server could decode it: {reason}", err=True)
+    if not catalog.crds:
+        raise PlanError(", ".join(paths), "no definition found", "at least one CustomResourceDefinition")
+    return {definition.name: definition for definition in catalog.crds.values()}
+
+
+def _plural(word: str, count: int) -> str:
+    return word if count == 1 else f"{word}s"
+
+
+def _print_json(results: list[Any], output: str) -> None:
+    if output == "json":
+        click.echo(json.dumps(results, indent=2, ensure_ascii=False))
+        return
+    for result in results:
+        click.echo(json.dumps(result, ensure_ascii=False))
+
+
+# -- list --------------------------------------------------------------------------------------------------------------
+
+
+@gates.command("list", short_help="List gates, whether they are on and why, and what uses them.")
+@click.argument("dumps", nargs=-1, metavar="[DUMP]...")
+@click.option("--crds", multiple=True, metavar="PATH", help="Definitions; replace the dump's by name.")
+@gate_options
+@click.option("--etcd-prefix", default="/registry", show_default=True, help="What the API server's keys start with.")
+@click.option("-o", "--output", type=_OUTPUT, default="table", show_default=True)
+def list_(
+    dumps: tuple[str, ...],
+    crds: tuple[str, ...],
+    sidecar: tuple[str, ...],
+    field_gates: str,
+    etcd_prefix: str,
+    output: str,
+) -> None:
+    """List every gate: component, stage, default, enabled, whether it is on and why, and its paths.
+
+    With dumps, OBJECTS counts the stored objects that have the field; without, it is not known.
+
+    \b
+    Examples:
+      auditor gates list --crds crds/
+      auditor gates list snapshot.db --crds crds/ --field-gates AllBeta=false
+    """
+    from auditor.errors import PlanError  # noqa: PLC0415
+    from pipelines.custom_objects import open_objects  # noqa: PLC0415
+
+    if not dumps and not crds:
+        raise PlanError("", "nothing to list", "DUMP or --crds PATH")
+    with open_objects(dumps, crds, etcd_prefix=etcd_prefix) as objects:
+        found = resolved_gates(objects.definitions, read_sidecars(sidecar), field_gates)
+        counts = _uses(objects, found) if dumps else None
+        rows = [row for gates in found.values() for row in _rows(gates, counts)]
+        if output == "table":
+            _print_rows(rows)
+        else:
+            _print_json(rows, output)
+        sys.exit(3 if objects.damaged else 0)
+
+
+def _uses(objects: CustomObjects, found: dict[str, ResolvedGates]) -> dict[tuple[str, str], int]:
+    """Return how many objects have a guarded field, by definition and path."""
+    from auditor.gates.paths import places  # noqa: PLC0415
+
+    counts: dict[tuple[str, str], int] = {}
+    for one in objects:
+        gates_of = found.get(one.definition.name)
+        document = one.document if gates_of is not None else None
+        if gates_of is None or document is None:
+            continue
+        for guarded in gates_of.paths:
+            if next(iter(places(document, guarded.path.steps)), None) is not None:
+                key = (one.definition.name, str(guarded.path))
+                counts[key] = counts.get(key, 0) + 1
+    return counts
+
+
+def _rows(found: ResolvedGates, counts: dict[tuple[str, str], int] | None) -> list[dict[str, Any]]:
+    on = {one.path: one for one in found.paths}
+    return [
+        {
+            "definition": found.name,
+            "component": found.component,
+            "gate": state.gate.name,
+            "stage": state.gate.stage,
+            "default": state.gate.default,
+            "enabled": state.gate.enabled,
+            "on": state.on,
+            "why": state.why,
+            "deprecatedWarning": state.gate.warning,
+            "paths": [
+                {
+                    "path": str(path),
+                    "on": on[path].on,
+                    "blockedBy": None if on[path].blocked_by is None else str(on[path].blocked_by),
+                    "objects": None if counts is None else counts.get((found.name, str(path)), 0),
+                }
+                for path in state.gate.paths
+            ],
+        }
+        for state in found.states
+    ]
+
+
+def _print_rows(rows: list[dict[str, Any]]) -> None:
+    from auditor.report.terminal import format_table  # noqa: PLC0415
+
+    if not rows:
+        click.echo("no definition has gates", err=True)
+        return
+    lines = []
+    for row in rows:
+        for number, path in enumerate(row["paths"] or [{"path": None, "on": None, "blockedBy": None, "objects": None}]):
+            head = (row["definition"], row["component"] or None, row["gate"], row["stage"])
+            state = "on" if row["on"] else "off"
+            shown = (*head, _said(row["default"]), _said(row["enabled"]), state, row["why"])
+            field = path["path"] if not path["blockedBy"] else f"{path['path']} (off by {path['blockedBy']})"
+            lines.append((*(shown if not number else ("",) * len(shown)), field, path["objects"]))
+    header = ("DEFINITION", "COMPONENT", "GATE", "STAGE", "DEFAULT", "ENABLED", "STATE", "WHY", "PATH", "OBJECTS")
+    click.echo(format_table(header, lines))
+
+
+def _said(value: bool | None) -> str | None:
+    return None if value is None else str(value).lower()
+
+
+# -- simulate ----------------------------------------------------------------------------------------------------------
+
+
+@gates.command(short_help="Say what writes would store.")
+@click.argument("dumps", nargs=-1, required=True, metavar="[OLD] NEW")
+@click.option("--crds", multiple=True, metavar="PATH", help="Definitions; replace the dumps' by name.")
+@gate_options
+@click.option(
+    "--apply", "how", type=click.Choice(["merge", "replace"]), default="merge", show_default=True,
+    help="How manifests in NEW come onto objects of OLD.",
+)  # fmt: skip
+@click.option("--etcd-prefix", default="/registry", show_default=True, help="What the API server's keys start with.")
+@click.option("-o", "--output", type=_OUTPUT, default="table", show_default=True)
+def simulate(
+    dumps: tuple[str, ...],
+    crds: tuple[str, ...],
+    sidecar: tuple[str, ...],
+    field_gates: str,
+    how: str,
+    etcd_prefix: str,
+    output: str,
+) -> None:
+    """Write the objects of NEW onto those of OLD, and say what would be stored.
+
+    OLD and NEW are dumps or manifests, of one object or of many. An object that OLD does not have is a create (without
+    OLD all are); one that NEW does not have is left alone. Fields whose gate is off are dropped, or keep the value that
+    they had; items of lists are paired by their keys where the list is a map, else by position, which the proposal
+    leaves open. The table names objects where something was dropped or kept; json holds all, with what is stored.
+
+    \b
+    Examples:
+      auditor gates simulate new.yaml --crds crds/
+      auditor gates simulate snapshot.db manifests/ --crds crds/ --field-gates AllAlpha=false -o json
+    """
+    from auditor.errors import PlanError  # noqa: PLC0415
+    from pipelines.custom_objects import open_objects  # noqa: PLC0415
+
+    if len(dumps) > 2:
+        raise PlanError(" ".join(dumps), f"{len(dumps)} dumps", "NEW, or OLD and NEW")
+    sidecars = read_sidecars(sidecar)
+    old, new = (dumps[0], dumps[1]) if len(dumps) == 2 else ("", dumps[0])
+    before: dict[Any, JsonObject] = {}
+    results: list[dict[str, Any]] = []
+    with open_objects(dumps, crds, etcd_prefix=etcd_prefix) as objects:
+        definitions, damaged = objects.definitions, objects.damaged
+        found = resolved_gates(definitions, sidecars, field_gates)
+        skipped: list[str] = []
+        for one in objects if old else ():
+            if _is_of(one, old) and one.definition.name in found:
+                document = _at_storage(one, skipped)
+                if document is not None:
+                    before[_identity(one)] = document
+        for one in objects:
+            if _is_of(one, new) and one.definition.name in found:
+                document = _at_storage(one, skipped)
+                if document is not None:
+                    stored = before.get(_identity(one))
+                    results.append(_simulated(found[one.definition.name], one, document, stored, how))
+    for reason in skipped:
+        click.echo(reason, err=True)
+    if output == "table":
+        _print_simulated(results)
+    else:
+        _print_json(results, output)
+    sys.exit(3 if damaged else 0)
+
+
+def _is_of(one: CustomObject, dump: str) -> bool:
+    from pathlib import Path  # noqa: PLC0415
+
+    return one.source == dump or Path(dump) in Path(one.source).parents
+
+
+def _identity(one: CustomObject) -> tuple[str, str | None, str | None]:
+    return (one.definition.name, one.namespace, one.name)
+
+
+def _at_storage(one: CustomObject, skipped: list[str]) -> JsonObject | None:
+    """Return an object at the storage version, None (and why) where only a webhook could convert it."""
+    document, storage = one.document, one.definition.storage_version
+    kind = f"{one.definition.kind} {one.place}"
+    if document is None or storage is None:
+        skipped.append(f"{kind}: cannot be decoded")
+        return None
+    wanted = f"{one.definition.group}/{storage.name}"
+    if document.get("apiVersion") != wanted:
+        if one.definition.conversion == "Webhook":
+            skipped.append(f"{kind}: is in {document.get('apiVersion')}, and only a webhook can convert it to {wanted}")
+            return None
+        document["apiVersion"] = wanted
+    return document if type(document) is dict else None
+
+
+def _simulated(
+    found: ResolvedGates, one: CustomObject, sent: JsonObject, old: JsonObject | None, how: str
+) -> dict[str, Any]:
+    from auditor.gates import simulate_write  # noqa: PLC0415
+
+    new = sent if old is None or one.key is not None else _onto(old, sent, how)
+    storage = one.definition.storage_version
+    assert storage is not None
+    written: Written = simulate_write(found, new, old, storage.structural, has_status=storage.has_status)
+    return {
+        "definition": one.definition.name,
+        "kind": one.definition.kind,
+        "namespace": one.namespace,
+        "name": one.name,
+        "request": "create" if old is None else "update",
+        "dropped": [{"path": path, "sent": value} for path, value in written.dropped],
+        "kept": [{"path": path, "sent": value, "stored": was} for path, value, was in written.kept],
+        "generationChanges": written.generation_changes,
+        "stored": written.stored,
+    }
+
+
+def _onto(old: JsonObject, manifest: JsonObject, how: str) -> JsonObject:
+    """Return what a client sends that brings a manifest onto an object."""
+    from auditor.schema.defaulting.reference import copy_json  # noqa: PLC0415
+
+    if how == "merge":
+        made: JsonObject = copy_json(old)
+        _merge(made, manifest)
+        return made
+    made = {**copy_json(manifest), "metadata": {**old.get("metadata", {}), **manifest.get("metadata", {})}}
+    return {**({"status": old["status"]} if "status" in old else {}), **made}
+
+
+def _merge(target: JsonObject, patch: JsonObject) -> None:
+    """Merge as RFC 7396 does: maps are merged, lists replaced, a null removes."""
+    for key, value in patch.items():
+        if value is None:
+            target.pop(key, None)
+        elif type(value) is dict:
+            if type(target.get(key)) is not dict:
+                target[key] = {}
+            _merge(target[key], value)
+        else:
+            target[key] = value
+
+
+def _print_simulated(results: list[dict[str, Any]]) -> None:
+    from auditor.report.terminal import format_table  # noqa: PLC0415
+
+    lines: list[tuple[Any, ...]] = []
+    for result in results:
+        place = f"{result['namespace']}/{result['name']}" if result["namespace"] else result["name"]
+        changes = {None: None, True: "yes", False: "no"}[result["generationChanges"]]
+        head = (result["kind"], place, result["request"], changes)
+        lines += [(*head, "dropped", one["path"], _short(one["sent"]), None) for one in result["dropped"]]
+        lines += [(*head, "kept", one["path"], _short(one["sent"]), _short(one["stored"])) for one in result["kept"]]
+    if lines:
+        header = ("KIND", "OBJECT", "REQUEST", "GENERATION CHANGES", "FIELD IS", "PATH", "SENT", "STORED")
+        click.echo(format_table(header, lines))
+    dropped = sum(1 for result in results if result["dropped"])
+    kept = sum(1 for result in results if result["kept"])
+    unchanged = sum(1 for result in results if result["generationChanges"] is False)
+    click.echo(
+        f"{len(results)} {_plural('write', len(results))} of kinds with gates: {dropped} with dropped fields, {kept} "
+        f"with kept fields, {unchanged} that change no generation",
+        err=True,
+    )
+
+
+def _short(value: Any) -> str | None:
+    if value is None:
+        return None
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:57]}..."
