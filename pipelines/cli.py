@@ -14,8 +14,11 @@ from typing import Any
 import click
 
 from pipelines.crds_cli import crds
+from pipelines.fields_cli import fields
 from pipelines.gates_cli import gates
 from pipelines.query_cli import query
+from pipelines.show_cli import show
+from pipelines.watch_cli import watch
 
 __all__ = ["main"]
 
@@ -102,6 +105,17 @@ def _scope_options(command: Any) -> Any:
     help="Save time: no verdicts on updates; or neither these nor validation rules (counted as not evaluated).",
 )
 @click.option("--cluster-name", "cluster", default="", help="Name for the cluster column.")
+@click.option(
+    "--feature-gates", default="", metavar="NAME=BOOL", help="Of the server: CRDValidationRatcheting=false before 1.30."
+)
+@click.option("--old", multiple=True, metavar="OLD", help="The state before: judge DUMP as updates of it.")
+@click.option(
+    "--apply",
+    type=click.Choice(["merge", "replace"]),
+    default="merge",
+    show_default=True,
+    help="Of manifests, with --old.",
+)
 @click.option("--field-gates", default="", metavar="NAME=BOOL,...", help="Gates of definitions to be on or off.")
 @click.option("--sidecar", multiple=True, metavar="FILE", help="Field-level gates, by name of the definition.")
 @click.option("--include", multiple=True, metavar="KIND[.GROUP]", help="Only these kinds.")
@@ -123,6 +137,9 @@ def audit(
     salvage: bool,
     skip: tuple[str, ...],
     cluster: str,
+    feature_gates: str,
+    old: tuple[str, ...],
+    apply: str,
     field_gates: str,
     sidecar: tuple[str, ...],
     include: tuple[str, ...],
@@ -145,10 +162,12 @@ def audit(
       auditor audit snapshot.db --report out/
       auditor audit backup.json.gz --crds crds/ --report out/ --fail-on unreadable
       auditor audit snapshot.db --report out/ --include Certificate.cert-manager.io -n prod
+      auditor audit --old snapshot.db manifests/ --report out/ --apply merge
     """
     from auditor.report.terminal import summary  # noqa: PLC0415
     from auditor.selectors.grammar import parse_field_selector, parse_label_selector  # noqa: PLC0415
     from pipelines.config import AuditOptions, Scope  # noqa: PLC0415
+    from pipelines.feature_gates import parse_feature_gates  # noqa: PLC0415
     from pipelines.run import run_audit  # noqa: PLC0415
     from pipelines.sources_cli import encryption_hint  # noqa: PLC0415
 
@@ -170,6 +189,9 @@ def audit(
         field_gates=field_gates,
         gate_sidecars=sidecar,
         salvage=salvage,
+        ratcheting=parse_feature_gates(feature_gates),
+        old=old,
+        apply=apply,
         skip=tuple(sorted(set(skip))),
         scope=Scope(namespace, labels, fields, include, exclude),
         progress=sys.stderr.isatty(),
@@ -197,28 +219,17 @@ def _explain(manifest: dict[str, Any], kind: str) -> str:
             total = entry["proven"] + entry["not_proven"]
             share = 100 * entry["proven"] / entry["valid"] if entry["valid"] else 0.0
             lines.append(
-                f"{entry['crd']} {entry['version']}: {total} objects, {entry['valid']} valid; the generated program alone "
-                f"proved {entry['proven']} ({share:.1f} % of the valid)"
+                f"{entry['crd']} {entry['version']}: of {total} objects {entry['valid']} are valid; the generated "
+                f"program alone proved {entry['proven']} ({share:.1f} % of the valid); {entry['interpreted']} came "
+                "before there was a program"
             )
     return "\n".join(lines) or f"no object of a kind {kind} was audited"
 
 
-cli.add_command(query)
+for _command in (query, fields, show, watch):
+    cli.add_command(_command)
 cli.add_command(crds)
 cli.add_command(gates)
-
-
-@cli.command(short_help="Show what a report says of one key.")
-@click.argument("report", metavar="REPORT")
-@click.argument("key", metavar="KEY")
-def show(report: str, key: str) -> None:
-    """Print the row and the findings of one key, as YAML.
-
-    KEY is the etcd key, or NAMESPACE/NAME where the dump was an export.
-    """
-    from pipelines.query import print_key  # noqa: PLC0415
-
-    print_key(report, key)
 
 
 @cli.command(short_help="Judge manifests, for a CI job.")
