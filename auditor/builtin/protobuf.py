@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from auditor.model import JsonObject
 
-__all__ = ["MAGIC", "WireError", "decode_stored", "decode_unknown"]
+__all__ = ["MAGIC", "WireError", "decode_stored", "decode_unknown", "top_level_fields"]
 
 MAGIC: Final = b"k8s\0"
 _ZERO_SECONDS: Final = -62_135_596_800
@@ -55,6 +55,12 @@ def _message(name: str) -> dict[int, _Field]:
         number, json_name, kind, omit = text.split(":")
         fields[int(number)] = _Field(json_name, kind, omit)
     return fields
+
+
+def top_level_fields(group: str, version: str, kind: str) -> list[str]:
+    """Return the fields that objects of a built-in kind have at the top; empty: the kind is not known."""
+    name = _tables()[0].get(f"{group}/{version}/{kind}")
+    return [] if name is None else [field.name for field in _message(name).values()]
 
 
 # -- wire --------------------------------------------------------------------------------------------------------------

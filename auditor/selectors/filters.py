@@ -31,6 +31,9 @@ class Statistics(Protocol):
     def bounds(self, column: str) -> tuple[Any, Any] | None:
         """Return the least and greatest value, nulls aside, or None where they are not known."""
 
+    def has_nulls(self, column: str) -> bool | None:
+        """Return whether any value is null; None where that is not known."""
+
 
 class Filter(Protocol):
     """A condition on rows."""

@@ -12,21 +12,40 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from auditor.errors import PlanError, SelectorError
+from auditor.crds.definition import parse_definition
+from auditor.errors import AuditorError, PlanError, SelectorError
+from auditor.golang import jsontext
 from auditor.selectors.filters import And, Filter, LabelTerm, Term, mask_of
 from auditor.selectors.grammar import parse_field_selector, parse_label_selector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from auditor.crds.definition import CrdVersion
     from auditor.selectors.grammar import FieldRequirement, LabelRequirement
+    from auditor.selectors.pushdown import Predicate
 
-__all__ = ["Index", "IndexedKind", "Scan", "open_index", "selector_filter"]
+__all__ = [
+    "DEFINITIONS",
+    "UNKNOWN",
+    "Index",
+    "IndexedKind",
+    "Scan",
+    "nullable_of",
+    "open_index",
+    "selector_filter",
+]
 
 _HIDDEN = ("cluster",)
+DEFINITIONS = "definitions.ndjson"
+"""File of a report with the definitions that it was made by, one a line."""
+UNKNOWN = "auditor:unknown"
+"""Column that says of which rows an index cannot decide a predicate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +153,8 @@ class Index:
             kind: As `resolve` takes it.
             field_selector: The server's grammar; only metadata.name, metadata.namespace and the version's fields.
             label_selector: The server's grammar.
-            where: A CEL expression over what the index holds (`auditor.selectors.pushdown`).
+            where: A CEL predicate over what the index holds (`auditor.selectors.pushdown`); where that needs the
+                objects themselves, `auditor query` has them.
             namespace: Only this one; empty for all.
             columns: Only these; None for all.
         Raises:
@@ -177,11 +197,42 @@ class Index:
             names,
             namespaced=place.namespaced,
         )
-        if where:
-            from auditor.selectors.pushdown import index_filter  # noqa: PLC0415 - loads the CEL room
+        if not where:
+            yield from self.scan(place, condition, columns=columns)
+            return
+        from auditor.selectors.pushdown import push_down  # noqa: PLC0415 - loads the CEL room
+        from auditor.selectors.where import compile_where  # noqa: PLC0415
 
-            condition = And((condition, index_filter(where, pq.read_schema(place.parts[0]))))
-        yield from self.scan(place, condition, columns=columns)
+        schema = pq.read_schema(place.parts[0])
+        predicate = push_down(compile_where(where).root, schema, nullable=self.nullable_fields(place))
+        for table in self.scan(place, condition, columns=columns, where=predicate):
+            if pc.any(table[UNKNOWN]).as_py():
+                raise PlanError(
+                    "--where",
+                    "needs more than the index holds",
+                    "selectable fields and metadata",
+                    "use `auditor query`",
+                )
+            yield table.drop_columns([UNKNOWN])
+
+    def nullable_fields(self, place: IndexedKind) -> set[str] | None:
+        """Return the selectable fields of a kind that may be null; None: nobody knows."""
+        path = self.report / DEFINITIONS
+        if not path.exists():
+            return None
+        wanted = f'"{place.plural}.{place.group}"'.encode()
+        with path.open("rb") as stream:
+            for line in stream:
+                if wanted not in line:
+                    continue
+                try:
+                    definition = parse_definition(jsontext.decode(line))
+                except AuditorError:
+                    continue
+                version = definition.versions.get(place.version)
+                if (definition.group, definition.kind) == (place.group, place.kind) and version is not None:
+                    return nullable_of(version)
+        return None
 
     @staticmethod
     def _columns(place: IndexedKind, columns: Sequence[str] | None) -> list[str]:
@@ -196,6 +247,7 @@ class Index:
         *,
         columns: Sequence[str] | None = None,
         told: Scan | None = None,
+        where: Predicate | None = None,
     ) -> Iterator[pa.Table]:
         """Yield the rows of a partition that fit a condition.
 
@@ -204,46 +256,93 @@ class Index:
             condition: What they must fit.
             columns: Only these; None for all.
             told: Gets the numbers.
+            where: What else they must fit, as far as the index knows; then a column `UNKNOWN` says of which rows it
+                does not know.
         """
         told = told if told is not None else Scan()
         wanted = self._columns(place, columns)
-        compared = sorted(condition.columns())
+        compared = sorted(condition.columns() | (where.columns() if where is not None else set()))
         for path in place.parts:
             strings = [name for name in compared if _is_text(name)]
             with pq.ParquetFile(path, read_dictionary=strings) as part:
                 for number in range(part.num_row_groups):
-                    yield from _scan_group(part, number, condition, compared, wanted, told)
+                    yield from _scan_group(part, number, condition, compared, wanted, told, where)
+
+    @staticmethod
+    def rows_to_scan(place: IndexedKind, condition: Filter, where: Predicate | None = None) -> int:
+        """Return how many rows are in the row groups that statistics do not rule out."""
+        rows = 0
+        for path in place.parts:
+            with pq.ParquetFile(path) as part:
+                for number in range(part.num_row_groups):
+                    if _may_match(part, number, condition, where):
+                        rows += part.metadata.row_group(number).num_rows
+        return rows
+
+
+def _may_match(part: pq.ParquetFile, number: int, condition: Filter, where: Predicate | None) -> bool:
+    statistics = _Statistics(part, number)
+    if not condition.may_match(statistics):
+        return False
+    return where is None or not where.possible(statistics).isdisjoint("TU")
 
 
 def _scan_group(
-    part: pq.ParquetFile, number: int, condition: Filter, compared: list[str], wanted: list[str], told: Scan
+    part: pq.ParquetFile,
+    number: int,
+    condition: Filter,
+    compared: list[str],
+    wanted: list[str],
+    told: Scan,
+    where: Predicate | None,
 ) -> Iterator[pa.Table]:
     group = part.metadata.row_group(number)
     told.rows += group.num_rows
     told.row_groups += 1
-    if not condition.may_match(_Statistics(part, number)):
+    if not _may_match(part, number, condition, where):
         told.skipped += 1
         return
     told.scanned += group.num_rows
-    if not compared:
-        told.kept += group.num_rows
-        yield _plain(part.read_row_group(number, columns=wanted, use_threads=False))
-        return
-    seen = part.read_row_group(number, columns=compared, use_threads=False)
-    mask = mask_of(condition, seen)
+    seen = part.read_row_group(number, columns=compared, use_threads=False) if compared else None
+    mask = np.ones(group.num_rows, dtype=np.bool_) if seen is None else mask_of(condition, seen)
+    unknown = None
+    if where is not None:
+        known = where.known(seen if seen is not None else pa.table({"": pa.nulls(group.num_rows)}))
+        mask = mask & (known.true | known.unknown)
+        unknown = known.unknown
     kept = int(mask.sum())
     if not kept:
         return
     told.kept += kept
     rest = [name for name in wanted if name not in compared]
-    table = part.read_row_group(number, columns=rest, use_threads=False) if rest else seen.select([])
+    table = part.read_row_group(number, columns=rest, use_threads=False) if rest or seen is None else seen.select([])
     for name in wanted:
-        if name in compared:
+        if name in compared and seen is not None:
             table = table.append_column(name, seen[name])
     table = table.select(wanted)
+    if unknown is not None:
+        table = table.append_column(UNKNOWN, pa.array(unknown))
     if kept < group.num_rows:
         table = table.filter(pa.array(mask))
     yield _plain(table)
+
+
+def nullable_of(version: CrdVersion) -> set[str]:
+    """Return the selectable fields of a version whose schema allows null."""
+    out = set()
+    for path in version.selectable_fields:
+        label = path.removeprefix(".")
+        node = version.structural
+        for step in label.split("."):
+            if node is None:
+                break
+            below = node.properties.get(step)
+            if below is None and not isinstance(node.additional_properties, bool):
+                below = node.additional_properties
+            node = below
+        if node is None or node.nullable:
+            out.add(label)
+    return out
 
 
 def _plain(table: pa.Table) -> pa.Table:
@@ -268,6 +367,12 @@ class _Statistics:
         if found is None or not found.has_min_max:
             return None
         return found.min, found.max
+
+    def has_nulls(self, column: str) -> bool | None:
+        """Return whether any value is null, or None where that is not known."""
+        at = self.places.get(column)
+        found = self.group.column(at).statistics if at is not None else None
+        return None if found is None or not found.has_null_count else found.null_count > 0
 
 
 def _is_text(name: str) -> bool:

@@ -1,0 +1,147 @@
+"""``--where``: a CEL predicate over objects, parsed and checked, and run on one object at a time.
+
+``self`` is the whole object; its fields at the top (``spec``, ``status``, ``metadata``, ...) are variables of their
+own. An object is selected where the predicate is true; an error (a field that is not there, a comparison that does not
+exist) selects nothing, while as always in CEL ``error && false`` is false and ``error || true`` is true.
+
+Source: cel-go v0.29.2; k8s.io/apiserver pkg/cel/environment (the libraries).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.cel.ast import Call, Comprehension, Expr, Ident, ListLiteral, Literal, MapLiteral, Select, StructLiteral
+from auditor.cel.errors import CelError, CompileError
+from auditor.cel.kubernetes import kubernetes_environment
+from auditor.cel.types import BOOL, DYN
+from auditor.errors import SelectorError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from auditor.cel.environment import Program
+    from auditor.model import JsonObject
+
+__all__ = ["Where", "compile_where", "conjuncts", "unparse"]
+
+_COST_LIMIT: Final = 100_000_000
+_ALWAYS: Final = ("self", "apiVersion", "kind", "metadata", "spec", "status")
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A predicate that compiled. Make it with `compile_where`."""
+
+    text: str
+    program: Program
+    names: tuple[str, ...]
+
+    @property
+    def root(self) -> Expr:
+        """The tree of the predicate."""
+        return self.program.checked.parsed.root
+
+    def value(self, obj: JsonObject) -> Any:
+        """Return what the predicate is for an object: true, false, any other value, or a `CelError`."""
+        variables: dict[str, Any] = {
+            name: obj[name] if name in obj else CelError(f"no such key: {name}") for name in self.names
+        }
+        variables["self"] = obj
+        return self.program.evaluate(variables, _COST_LIMIT)[0]
+
+    def test(self, obj: JsonObject) -> bool:
+        """Whether an object is selected."""
+        return self.value(obj) is True
+
+
+def compile_where(text: str, fields: Iterable[str] = ()) -> Where:
+    """Parse and check a predicate.
+
+    Args:
+        text: CEL.
+        fields: Further fields at the top of objects that it may name.
+    Raises:
+        SelectorError: It is no valid predicate; `found` is the compiler's text.
+    """
+    names = tuple(dict.fromkeys((*_ALWAYS, *(name for name in fields if name.isidentifier()))))
+    environment = kubernetes_environment(dict.fromkeys(names, DYN))
+    try:
+        checked = environment.check(text)
+        if checked.type not in (BOOL, DYN):
+            raise SelectorError("--where", f"is of type {checked.type}", "a predicate, which is true or false")
+        return Where(text, environment.program(checked), names)
+    except CompileError as error:
+        raise SelectorError("--where", f"does not compile:\n{error}") from None
+
+
+def conjuncts(expr: Expr) -> list[Expr]:
+    """Return the parts of an expression that ``&&`` joins at the top."""
+    if isinstance(expr, Call) and expr.function == "_&&_":
+        return [part for each in expr.args for part in conjuncts(each)]
+    return [expr]
+
+
+_BINARY: Final = {
+    "_&&_": "&&", "_||_": "||", "_==_": "==", "_!=_": "!=", "_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">=",
+    "@in": "in", "_+_": "+", "_-_": "-", "_*_": "*", "_/_": "/", "_%_": "%",
+}  # fmt: skip
+
+
+def unparse(expr: Expr) -> str:
+    """Return an expression as text for people; macros show as what they iterate over."""
+    match expr:
+        case Literal():
+            return _literal(expr.value)
+        case Ident():
+            return expr.name
+        case Select():
+            inner = f"{unparse(expr.operand)}.{expr.field}"
+            return f"has({inner})" if expr.test_only else inner
+        case ListLiteral():
+            return f"[{', '.join(map(unparse, expr.elements))}]"
+        case MapLiteral():
+            return "{...}" if expr.entries else "{}"
+        case StructLiteral():
+            return f"{expr.type_name}{{...}}"
+        case Comprehension():
+            return f"{unparse(expr.range)}.(macro over {expr.variable})"
+        case Call():
+            return _call(expr)
+        case _:
+            return "..."
+
+
+def _call(expr: Call) -> str:
+    args = [unparse(arg) for arg in expr.args]
+    if expr.function in _BINARY and len(args) == 2:
+        own = expr.function
+        return " ".join((_inner(expr.args[0], own), _BINARY[own], _inner(expr.args[1], own)))
+    if expr.function == "!_":
+        return f"!{_inner(expr.args[0])}"
+    if expr.function == "-_":
+        return f"-{args[0]}"
+    if expr.function == "_[_]":
+        return f"{args[0]}[{args[1]}]"
+    if expr.function == "_?._":
+        return f"{args[0]}.?{args[1].strip(chr(34))}"
+    if expr.function == "_?_:_":
+        return f"({args[0]} ? {args[1]} : {args[2]})"
+    target = f"{unparse(expr.target)}." if expr.target is not None else ""
+    return f"{target}{expr.function}({', '.join(args)})"
+
+
+def _inner(expr: Expr, around: str = "") -> str:
+    """Return an operand, in brackets where it is logic of another kind than what stands around it."""
+    text = unparse(expr)
+    logic = isinstance(expr, Call) and expr.function in ("_&&_", "_||_") and expr.function != around
+    return f"({text})" if logic else text
+
+
+def _literal(value: Any) -> str:
+    if value is None or type(value) is bool:
+        return {None: "null", True: "true", False: "false"}[value]
+    if type(value) is str:
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return str(value)
