@@ -23,12 +23,25 @@ if TYPE_CHECKING:
 
     from auditor.sources.plan import DamageLog
 
-__all__ = ["HEAD_SIZE", "Limits", "Unpacked", "compression_of", "materialize", "unpacked_head"]
+__all__ = [
+    "HEAD_SIZE",
+    "Limits",
+    "Unpacked",
+    "UnpackedStream",
+    "compression_of",
+    "header_holds",
+    "is_tar",
+    "materialize",
+    "unpacked_head",
+]
 
 HEAD_SIZE: Final = 64 << 10
 _BLOCK: Final = 1 << 18
 _ZSTD_FEED: Final = 4 << 10
 """Input given to zstd at once: it has no limit on what one call gives, but one block of input gives 128 KiB at most."""
+
+_HEADER: Final = 512
+"""Bytes of a header of tar."""
 
 _XZ_MEMORY: Final = 128 << 20
 
@@ -41,12 +54,16 @@ class Limits:
         layers: Compressions over one another.
         expanded: Bytes that come out, over all layers.
         ratio: Bytes out for one byte in; counts once more than `ratio_from` bytes came out.
+        members: Files of one archive.
+        member: Bytes of a file of an archive that is read in memory; larger ones go through a file.
     """
 
     layers: int = 4
     expanded: int = 64 << 30
     ratio: int = 1000
     ratio_from: int = 64 << 20
+    members: int = 1_000_000
+    member: int = 64 << 20
 
 
 @dataclass(slots=True)
@@ -71,7 +88,7 @@ class _Broken(Exception):
 class _Source:
     """A stream that is counted and hashed while it is read."""
 
-    def __init__(self, stream: BinaryIO, head: bytes = b"") -> None:
+    def __init__(self, stream: BinaryIO | _Below, head: bytes = b"") -> None:
         self._stream = stream
         self._head = head
         self.count = 0
@@ -104,6 +121,20 @@ def compression_of(head: bytes) -> str:
     if head[:3] == b"BZh" and head[3:4].isdigit() and head[4:10] == b"1AY&SY":
         return "bzip2"
     return ""
+
+
+def header_holds(block: bytes) -> bool:
+    """Whether the checksum in 512 bytes is that of a header of tar."""
+    try:
+        told = int(block[148:156].strip(b"\0 ") or b"x", 8)
+    except ValueError:
+        return False
+    return told == sum(block) - sum(block[148:156]) + 8 * 0x20
+
+
+def is_tar(head: bytes) -> bool:
+    """Whether some bytes begin with a header of tar."""
+    return len(head) >= _HEADER and bool(head[:_HEADER].strip(b"\0")) and header_holds(head[:_HEADER])
 
 
 def _gunzip(source: _Source) -> Iterator[bytes]:
@@ -179,6 +210,103 @@ def _blocks(source: _Source, kind: str) -> Iterator[bytes]:
     if kind == "xz":
         return _undo(source, lambda: lzma.LZMADecompressor(memlimit=_XZ_MEMORY), kind)
     return _undo(source, bz2.BZ2Decompressor, kind)
+
+
+class UnpackedStream:
+    """The plain bytes of a stream, however many times compressed, read once from front to end.
+
+    Args:
+        name: What to call it in errors.
+        stream: The stream as given.
+        limits: How far it may expand.
+
+    Attributes:
+        layers: Names of the compressions removed, outermost first.
+        broken: Why a compressed stream broke off; empty: it did not. What came before was handed out.
+    """
+
+    def __init__(self, name: str, stream: BinaryIO, limits: Limits | None = None) -> None:
+        limits = limits or Limits()
+        self._source = _Source(stream)
+        self._budget = _Budget(name, limits, self._source)
+        self.layers: list[str] = []
+        self.broken = ""
+        self._read: Callable[[int], bytes] = self._source.read
+        self._head = self._fill(HEAD_SIZE)
+        while kind := compression_of(self._head):
+            if len(self.layers) == limits.layers:
+                raise SourceError(name, f"compressed more than {limits.layers} times over", "", "unpack it yourself")
+            self.layers.append(kind)
+            blocks = self._counted(_blocks(_Source(_Below(self._read, self._head)), kind))
+            self._read = _Blocks(blocks).read
+            self._head = self._fill(HEAD_SIZE)
+
+    def _counted(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
+        try:
+            for block in blocks:
+                self._budget.spend(len(block))
+                yield block
+        except _Broken as broken:
+            self.broken = self.broken or str(broken)
+
+    def _fill(self, size: int) -> bytes:
+        out = b""
+        while len(out) < size and (block := self._read(size - len(out))):
+            out += block
+        return out
+
+    def peek(self) -> bytes:
+        """Return the first bytes that were not read yet: 64 KiB at the beginning, later what is there."""
+        return self._head
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes: at most `size`, fewer only at the end."""
+        if not self._head:
+            return self._fill(size)
+        block, self._head = self._head[:size], self._head[size:]
+        return block if len(block) == size else block + self._fill(size - len(block))
+
+    def skip(self, size: int) -> int:
+        """Read past some bytes; return how many there were."""
+        left = size
+        while left and (block := self.read(min(left, _BLOCK))):
+            left -= len(block)
+        return size - left
+
+    def drain(self) -> str:
+        """Read to the end; return the hex digest of the stream as given."""
+        while self.read(_BLOCK):
+            pass
+        self._source.drain()
+        return self._source.hash.hexdigest()
+
+
+class _Below:
+    """A layer's bytes as the stream of the one above it, beginning with what was looked at."""
+
+    def __init__(self, read: Callable[[int], bytes], head: bytes) -> None:
+        self._read = read
+        self._head = head
+
+    def read(self, size: int) -> bytes:
+        if self._head:
+            block, self._head = self._head[:size], self._head[size:]
+            return block
+        return self._read(size)
+
+
+class _Blocks:
+    """Blocks of any size as a stream."""
+
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self._blocks = blocks
+        self._rest = b""
+
+    def read(self, size: int) -> bytes:
+        if not self._rest:
+            self._rest = next(self._blocks, b"")
+        block, self._rest = self._rest[:size], self._rest[size:]
+        return block
 
 
 def unpacked_head(path: Path) -> bytes:

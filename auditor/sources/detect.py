@@ -18,24 +18,22 @@ from auditor.sources.kine_text import looks_like_kine_text
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["ACCEPTED", "database_of", "form_of", "intact_pages", "refused_file", "refused_folder", "state_of"]
+__all__ = ["ACCEPTED", "database_of", "form_of", "intact_pages", "refused_file", "state_of"]
 
 ACCEPTED: Final = (
     "an etcd snapshot, database or data directory, kine's database or table, `etcdctl get -w json`, Kubernetes objects "
     "as JSON, NDJSON or YAML, "
-    "a folder of these; plain or compressed (.gz .zst .xz .bz2)"
+    "backups of Velero and Rancher, must-gather, a folder, tar or zip of these; plain or compressed (.gz .zst .xz .bz2)"
 )
 
 _MAGIC: Final = MAGIC.to_bytes(4, "little")
 _LATER: Final = "is not read yet"
-_UNPACK: Final = "unpack it"
 _SAVE_TABLE: Final = "export the table kine as CSV with a header, values in hex"
 _SAVE_AS_JSON: Final = 'repeat "etcdctl get /registry --prefix -w json"'
 
 _MAGICS: Final = (
     (b"\x37\x7f\x06\x82", "the write-ahead log of a SQLite database", "the database beside it"),
     (b"\x37\x7f\x06\x83", "the write-ahead log of a SQLite database", "the database beside it"),
-    (b"PK\x03\x04", f"a zip archive, which {_LATER}", _UNPACK),
     (b"PK\x05\x06", "an empty zip archive", ""),
     (b"\x04\x22\x4d\x18", f"lz4 compression, which {_LATER}", "lz4 -d"),
     (b"PGDMP", "a PostgreSQL dump in its own format", "pg_restore -f kine.sql"),
@@ -74,17 +72,6 @@ def state_of(folder: Path) -> Path | None:
     for part in ("server/db/state.db", "db/state.db", "state.db"):
         if (folder / part).is_file():
             return folder / part
-    return None
-
-
-def refused_folder(folder: Path) -> tuple[str, str] | None:
-    """Name a kind of folder that is recognised and not read: (what it is, what to do)."""
-    if (folder / "metadata/version").is_file() and (folder / "resources").is_dir():
-        return f"an unpacked Velero backup, which {_LATER}", "export the objects with kubectl"
-    if (folder / "filters").is_dir() and any("#v" in child.name for child in folder.iterdir()):
-        return f"an unpacked Rancher backup, which {_LATER}", "export the objects with kubectl"
-    if (folder / "nodes.json").is_file() and any(folder.glob("*/pods.json")):
-        return "a `kubectl cluster-info dump`: it holds no custom resources and no definitions", "take an etcd snapshot"
     return None
 
 
@@ -129,19 +116,6 @@ def form_of(path: Path | None, head: bytes) -> str:
     return "manifests" if looks_like_manifests(head) else ""
 
 
-def _is_tar(head: bytes) -> bool:
-    if head[257:262] == b"ustar":
-        return True
-    block = head[:512]
-    if len(block) < 512 or not block.strip(b"\0"):
-        return False
-    try:
-        checksum = int(block[148:156].rstrip(b"\0 ").lstrip(b" ") or b"x", 8)
-    except ValueError:
-        return False
-    return checksum == sum(block) - sum(block[148:156]) + 8 * 0x20
-
-
 def refused_file(head: bytes) -> tuple[str, str] | None:
     """Name a form that is recognised and not read: (what it is, what to do)."""
     for magic, what, advice in _MAGICS:
@@ -149,8 +123,6 @@ def refused_file(head: bytes) -> tuple[str, str] | None:
             return what, advice
     if head[16:20] == MAGIC.to_bytes(4, "big"):
         return f"an etcd database from a big-endian machine, which {_LATER}", "save it through etcdctl -w json"
-    if _is_tar(head):
-        return f"a tar archive, which {_LATER}", _UNPACK
     if head[8:12] == b"\x08\x04\x10\x00" and head[:7].endswith(b"\0\0\0\0\0\0"):
         return "a write-ahead log of etcd", "the data directory that it is from"
     if _DELTA.match(head):

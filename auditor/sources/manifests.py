@@ -25,7 +25,14 @@ from auditor.sources.manifest_rows import ManifestRows
 from auditor.sources.manifest_walk import PRINTED, ManifestWalk, NeedsSpool, Spans, Spool
 from auditor.sources.plan import DamageLog, SourcePlan
 
-__all__ = ["MANIFEST_SUFFIXES", "looks_like_manifests", "manifest_files", "open_directory", "open_manifests"]
+__all__ = [
+    "MANIFEST_SUFFIXES",
+    "looks_like_manifests",
+    "manifest_files",
+    "open_directory",
+    "open_manifests",
+    "text_bytes",
+]
 
 MANIFEST_SUFFIXES: Final = (".json", ".yaml", ".yml", ".ndjson", ".jsonl")
 PACKED_SUFFIXES: Final = (".gz", ".zst")
@@ -267,7 +274,11 @@ class _Folder:
 
 def _text_of(path: Path) -> Any:
     """Return the bytes of a manifest: mapped where they are plain, else read; UTF-16 as UTF-8."""
-    data = map_file(path) if path.suffix.lower() not in PACKED_SUFFIXES else read_packed(path)
+    return text_bytes(map_file(path) if path.suffix.lower() not in PACKED_SUFFIXES else read_packed(path))
+
+
+def text_bytes(data: Any) -> Any:
+    """Return the bytes of a text as they are, UTF-16 as UTF-8."""
     encoding = _UTF16.get(bytes(data[:2]))
     return data if encoding is None else bytes(data[2:]).decode(encoding, "replace").encode("utf-8", "replace")
 

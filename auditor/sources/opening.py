@@ -7,6 +7,7 @@ own, in the order of their names.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from dataclasses import replace
@@ -19,8 +20,8 @@ import pyarrow.compute
 
 from auditor.errors import DamagedDump, SourceError, UnknownDump
 from auditor.sources.bolt import read_metas
-from auditor.sources.compression import HEAD_SIZE, Limits, compression_of, materialize, unpacked_head
-from auditor.sources.detect import ACCEPTED, database_of, form_of, intact_pages, refused_file, refused_folder, state_of
+from auditor.sources.compression import HEAD_SIZE, Limits, UnpackedStream, is_tar, materialize, unpacked_head
+from auditor.sources.detect import ACCEPTED, database_of, form_of, intact_pages, refused_file, state_of
 from auditor.sources.etcd.live import write_live_table
 from auditor.sources.etcd.salvage import Salvage
 from auditor.sources.etcd.snapshot import Digest, EtcdFile, MetaValues
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from auditor.sources.compression import Unpacked
+    from auditor.sources.encryption import Unsealer
     from auditor.sources.etcd.wal import WalLog
     from auditor.sources.plan import Progress
 
@@ -50,6 +52,10 @@ _DUMPS = frozenset({"bolt", "sqlite", "kine-text", "etcdctl"})
 _UNFINISHED = (".db.part", ".tmp")
 _BESIDE = ("-wal", "-shm")
 """What SQLite lays beside a database; it is read with it."""
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+_NODES = re.compile(rb'\s*\{\s*"kind": "NodeList"')
+"""How `kubectl cluster-info dump` begins where it prints everything to one stream, logs between the lists."""
+
 _NAMED_KEYS = 1000
 _NAMED_UNSAFE = 20
 _NO_DIGEST = "no digest at the end: a copied database, which nothing vouches for"
@@ -64,6 +70,7 @@ def open_source(
     progress: Progress | None = None,
     limits: Limits | None = None,
     salvage: bool = False,
+    unsealer: Unsealer | None = None,
 ) -> SourcePlan | list[SourcePlan]:
     """Open one dump.
 
@@ -75,6 +82,7 @@ def open_source(
             below it gets a note.
         progress: Called now and then with bytes done and bytes in all.
         limits: How far compressed input may expand.
+        unsealer: Opens what is encrypted inside a backup (Rancher's); values of etcd are opened by whoever reads them.
         salvage: Of a damaged etcd database, also take what no tree of pages reaches any more.
 
     Returns:
@@ -85,7 +93,7 @@ def open_source(
         DamagedDump: It is recognised, and nothing in it can be read.
         SourceError: It is not there, or expands past the limits.
     """
-    opening = _Opening(workdir, etcd_prefix, progress, limits, salvage=salvage)
+    opening = _Opening(workdir, etcd_prefix, progress, limits, salvage=salvage, unsealer=unsealer)
     given = Path(path)
     if path == "-":
         return opening.file(path, None, number)
@@ -104,21 +112,34 @@ class _Opening:
     """What all files of one call share."""
 
     def __init__(
-        self, workdir: Path, prefix: str, progress: Progress | None, limits: Limits | None, *, salvage: bool = False
+        self,
+        workdir: Path,
+        prefix: str,
+        progress: Progress | None,
+        limits: Limits | None,
+        *,
+        salvage: bool = False,
+        unsealer: Unsealer | None = None,
     ) -> None:
         self.workdir = workdir
         self.prefix = prefix
         self.progress = progress
-        self.limits = limits
+        self.limits = limits or Limits()
         self.salvage = salvage
+        self.unsealer = unsealer
+        self.depth = 0
 
-    def file(self, name: str, path: Path | None, number: int, *, stream: Any = None) -> SourcePlan:
+    def file(self, name: str, path: Path | None, number: int, *, stream: Any = None) -> SourcePlan | list[SourcePlan]:
         """Open one file; no path: standard input or another stream."""
+        if path is not None and self.is_archive(name, path):
+            return self.archive(name, path, number)
         damage = DamageLog()
         source = stream if stream is not None else sys.stdin.buffer if path is None else None
         plain = materialize(name, path, source, workdir=self.workdir, number=number, damage=damage, limits=self.limits)
         with plain.path.open("rb") as opened:
             head = opened.read(HEAD_SIZE)
+        if is_tar(head) or head.startswith(_ZIP):
+            return self.archive(name, plain.path, number)
         form = form_of(plain.path, head)
         if form == "bolt":
             plan = self.etcd(name, plain.path, number, sha256=plain.sha256)
@@ -135,13 +156,48 @@ class _Opening:
             plan = open_etcdctl(name, plain.path, number=number, workdir=self.workdir, sha256=sha256)
             plan.notes += self.prefix_note(plan)
         elif form == "manifests":
+            from auditor.sources.archives.layouts import without_logs  # noqa: PLC0415
             from auditor.sources.manifests import open_manifests  # noqa: PLC0415
 
-            plan = open_manifests(name, plain.path, number=number, workdir=self.workdir, sha256=plain.sha256)
+            if not plain.sha256 and _NODES.match(head):
+                plain.sha256 = self.digest(plain.path)
+            text = without_logs(plain.path, self.workdir / f"text-{number:03d}") if _NODES.match(head) else plain.path
+            plan = open_manifests(name, text, number=number, workdir=self.workdir, sha256=plain.sha256)
         else:
             raise _unknown(name, head, plain.path.stat().st_size)
         plan.damage = (*damage.records(), *plan.damage)
         return plan
+
+    def is_archive(self, name: str, path: Path) -> bool:
+        """Whether a file is a tar, however compressed, or a zip: these are never unpacked to a file."""
+        with path.open("rb") as opened:
+            stream = UnpackedStream(name, opened, self.limits)
+            head = stream.peek()
+            return is_tar(head) or (not stream.layers and head.startswith(_ZIP))
+
+    def archive(self, name: str, path: Path, number: int) -> list[SourcePlan]:
+        """Open a tar or a zip."""
+        from auditor.sources.archives import open_archive  # noqa: PLC0415 - readers are loaded where they are needed
+
+        return open_archive(
+            name,
+            path,
+            number=number,
+            workdir=self.workdir,
+            reopen=self.inside,
+            limits=self.limits,
+            unsealer=self.unsealer,
+        )
+
+    def inside(self, name: str, path: Path, number: int) -> SourcePlan | list[SourcePlan]:
+        """Open what lies inside an archive."""
+        if self.depth >= self.limits.layers:
+            raise SourceError(name, f"archives in archives, {self.limits.layers} deep", "", "unpack it yourself")
+        self.depth += 1
+        try:
+            return self.folder(path, number) if path.is_dir() else self.file(name, path, number)
+        finally:
+            self.depth -= 1
 
     def kine(self, name: str, path: Path | None, plain: Unpacked, number: int, damage: DamageLog) -> SourcePlan:
         """Open a SQLite database with the write-ahead log that lies beside it, packed or not."""
@@ -241,27 +297,34 @@ class _Opening:
         state = state_of(path)
         if state is not None:
             return self.file(str(path), state, number)
-        refused = refused_folder(path)
-        if refused is not None:
-            raise UnknownDump(str(path), refused[0], ACCEPTED, refused[1])
+        from auditor.sources.archives import open_tree  # noqa: PLC0415
+
+        tree = open_tree(path, number=number, workdir=self.workdir, limits=self.limits, unsealer=self.unsealer)
+        if tree is not None:
+            return tree
         forms = {
             child: _form_in_folder(child)
             for child in sorted(path.iterdir())
             if child.is_file() and not child.name.startswith(".") and not _is_part(child.name)
         }
-        if not _DUMPS & set(forms.values()):
-            from auditor.sources.manifests import open_directory  # noqa: PLC0415
-
-            plan = open_directory(path, number=number, workdir=self.workdir)
-            for child, form in forms.items():
-                refused = None if form else refused_file(unpacked_head(child))
-                if refused:
-                    plan.notes += (f"{child.name} was not read: {refused[0]}",)
-            return plan
+        archives = "archive" in forms.values() and not _has_manifests(path)
+        if not archives and not _DUMPS & set(forms.values()):
+            return self.manifests(path, forms, number)
         plans: list[SourcePlan] = []
+        unread: list[str] = []
         for child, form in forms.items():
             if form:
-                plans.append(self.file(str(child), child, number + len(plans)))
+                try:
+                    opened = self.file(str(child), child, number + len(plans))
+                except UnknownDump as error:
+                    if form != "archive":
+                        raise
+                    unread.append(f"{child.name} was not read: {error.found}")
+                    continue
+                plans.extend(opened if isinstance(opened, list) else [opened])
+        if not plans:
+            raise UnknownDump(str(path), f"archives without manifests or dumps; {'; '.join(unread[:10])}", ACCEPTED)
+        plans[0].notes += tuple(unread[:10])
         beside = _BESIDE if "sqlite" in forms.values() else ()
         left = sorted(
             child.name
@@ -271,6 +334,17 @@ class _Opening:
         if left:
             plans[0].notes += (f"beside the dumps in {path}, not read: {', '.join(left[:10])}",)
         return plans
+
+    def manifests(self, path: Path, forms: dict[Path, str], number: int) -> SourcePlan:
+        """Open a folder of manifests; files of other known forms beside them are named."""
+        from auditor.sources.manifests import open_directory  # noqa: PLC0415
+
+        plan = open_directory(path, number=number, workdir=self.workdir)
+        for child, form in forms.items():
+            refused = ("an archive", "") if form == "archive" else None if form else refused_file(unpacked_head(child))
+            if refused:
+                plan.notes += (f"{child.name} was not read: {refused[0]}",)
+        return plan
 
     def data_dir(self, path: Path, database: Path, number: int) -> SourcePlan:
         """Open an etcd data directory: its database alone."""
@@ -338,11 +412,20 @@ def _is_part(name: str) -> bool:
     return name.endswith(_UNFINISHED) or _unpacked_name(Path(name)).endswith(_BESIDE)
 
 
+def _has_manifests(path: Path) -> bool:
+    from auditor.sources.manifests import manifest_files  # noqa: PLC0415
+
+    return bool(manifest_files(path)[0])
+
+
 def _form_in_folder(path: Path) -> str:
-    """Name the form of a file, looking below one layer of compression."""
-    with path.open("rb") as stream:
-        packed = compression_of(stream.read(16))
-    return form_of(None if packed else path, unpacked_head(path))
+    """Name the form of a file, looking below its compression."""
+    with path.open("rb") as opened:
+        stream = UnpackedStream(str(path), opened)
+        head = stream.peek()
+    if is_tar(head) or head.startswith(_ZIP):
+        return "archive"
+    return form_of(None if stream.layers else path, head)
 
 
 def _unknown(name: str, head: bytes, size: int) -> SourceError:

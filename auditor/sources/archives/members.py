@@ -1,0 +1,314 @@
+"""The files of a tar, a zip or a folder, one after another.
+
+The tar reader is our own, as the library's believes sizes of headers: names and extended headers are limited, and an
+archive that breaks off gives what came before. Names are cleaned: a leading ``./`` is taken off, and what could lead
+out of a folder (absolute names, ``..``, drive letters, backslashes, zero bytes) is left out and told, as are links and
+devices.
+Source: POSIX.1-2008 pax (ustar interchange format), GNU tar manual (Basic Tar Format); APPNOTE.TXT for zip.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import zipfile
+import zlib
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Final, Protocol
+
+from auditor.errors import DamagedDump, SourceError
+from auditor.sources.compression import Limits, UnpackedStream, header_holds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from auditor.sources.plan import DamageLog
+
+__all__ = ["Member", "Reader", "clean_name", "folder_members", "tar_members", "zip_members"]
+
+_BLOCK: Final = 512
+_COPY: Final = 1 << 18
+_MAX_NAME: Final = 4096
+_MAX_EXTENDED: Final = 1 << 20
+_MAX_DIRECTORY: Final = 512 << 20
+"""Bytes of the list of files of a zip."""
+
+_FILES: Final = frozenset(b"0\x007")
+_LINKS: Final = {ord("1"): "a hard link", ord("2"): "a symbolic link"}
+_DEVICES: Final = {ord("3"): "a device", ord("4"): "a device", ord("6"): "a pipe", ord("S"): "a sparse file"}
+_DRIVE: Final = re.compile(r"[A-Za-z]:")
+_PAX: Final = re.compile(rb"(\d{1,7}) ([^=]+)=")
+
+
+class Reader(Protocol):
+    """Bytes that are read once."""
+
+    def read(self, size: int, /) -> bytes:
+        """Return the next bytes, empty at the end."""
+
+
+@dataclass(slots=True)
+class Member:
+    """One file of an archive or folder; its bytes are gone when the next one is asked for.
+
+    Attributes:
+        name: Cleaned, with slashes.
+        size: Bytes as the container says; nothing relies on it.
+        open: Gives the bytes, once.
+        path: The file itself, in a folder.
+    """
+
+    name: str
+    size: int
+    open: Callable[[], Reader]
+    path: Path | None = None
+
+
+def clean_name(raw: bytes) -> tuple[str, str]:
+    """Return (name, "") or ("", what is wrong with it)."""
+    if len(raw) > _MAX_NAME:
+        return "", f"a name of {len(raw)} bytes"
+    name = raw.decode("utf-8", "backslashreplace")
+    if b"\0" in raw:
+        return "", "a name with a zero byte"
+    parts = [part for part in name.split("/") if part not in {"", "."}]
+    if name.startswith("/") or _DRIVE.match(name):
+        return "", "an absolute name"
+    if ".." in parts:
+        return "", "a name that leads out of the folder"
+    if b"\\" in raw:
+        return "", "a name with backslashes"
+    return "/".join(parts), ""
+
+
+def _shown(raw: bytes) -> str:
+    return repr(raw[:100].decode("utf-8", "backslashreplace"))
+
+
+# ---- tar
+
+
+def _number(field: bytes) -> int:
+    """Read a number of a header: octal digits, or GNU's base 256."""
+    if field[:1] == b"\x80":
+        return int.from_bytes(field[1:], "big")
+    text = field.strip(b"\0 ")
+    return int(text, 8) if text else 0
+
+
+class _Part:
+    """The bytes of one file of a stream; reads no further than that."""
+
+    def __init__(self, stream: UnpackedStream, size: int) -> None:
+        self._stream = stream
+        self.left = size
+
+    def read(self, size: int) -> bytes:
+        block = self._stream.read(min(size, self.left))
+        self.left -= len(block)
+        return block
+
+
+def _pax(data: bytes) -> dict[bytes, bytes]:
+    """Read the records of an extended header; what does not hold ends it."""
+    out: dict[bytes, bytes] = {}
+    at = 0
+    while found := _PAX.match(data, at):
+        end = at + int(found[1])
+        if end <= found.end() or end > len(data):
+            break
+        out[found[2]] = data[found.end() : end - 1]
+        at = end
+    return out
+
+
+def tar_members(stream: UnpackedStream, damage: DamageLog, limits: Limits | None = None) -> Iterator[Member]:
+    """Yield the files of a tar.
+
+    Args:
+        stream: The bytes, decompressed.
+        damage: Told of what is left out, and where the archive breaks off.
+        limits: How many files there may be.
+    """
+    limits = limits or Limits()
+    at = count = 0
+    long_name: bytes | None = None
+    pax: dict[bytes, bytes] = {}
+    while True:
+        block = stream.read(_BLOCK)
+        if not block.strip(b"\0"):
+            if len(block) < _BLOCK and count:
+                damage.add(f"byte {at}", _ending(stream, "the archive ends without its end mark"))
+            return
+        if len(block) < _BLOCK or not header_holds(block):
+            what = "the archive breaks off" if len(block) < _BLOCK else "no header of a file stands here"
+            damage.add(f"byte {at}", _ending(stream, f"{what}; {count} files were read before that"))
+            return
+        at += _BLOCK
+        try:
+            size = _number(block[124:136])
+            size = int(pax[b"size"]) if b"size" in pax else size
+        except ValueError:
+            size = -1
+        if size < 0:
+            damage.add(f"byte {at}", f"a file without a size; {count} files were read before that")
+            return
+        padding = -size % _BLOCK
+        kind = block[156]
+        if kind in b"LKxg":
+            data = stream.read(min(size, _MAX_EXTENDED))
+            if stream.skip(size - len(data) + padding) < size - len(data) + padding:
+                damage.add(f"byte {at}", _ending(stream, "the archive breaks off in a header"))
+                return
+            if kind == ord("L"):
+                long_name = data.rstrip(b"\0")
+            elif kind == ord("x"):
+                pax = _pax(data)
+            at += size + padding
+            continue
+        raw = pax.get(b"path") or long_name or _header_name(block)
+        long_name, pax = None, {}
+        count += 1
+        if count > limits.members:
+            raise SourceError("", f"an archive of more than {limits.members} files", "", "unpack it yourself")
+        part = _Part(stream, size)
+        name, fault = clean_name(raw)
+        other = _LINKS.get(kind) or _DEVICES.get(kind, "")
+        if kind in _FILES and not raw.endswith(b"/"):
+            if fault:
+                damage.add(f"member {_shown(raw)}", f"{fault}; it was not read")
+            elif name:
+                yield Member(name, size, lambda part=part: part)  # type: ignore[misc]
+        elif other:
+            damage.add(f"member {_shown(raw)}", f"{other}; it was not read")
+        left = part.left + padding
+        if stream.skip(left) < left:
+            damage.add(f"member {_shown(raw)}", _ending(stream, "the archive breaks off in this file"))
+            return
+        at += size + padding
+
+
+def _header_name(block: bytes) -> bytes:
+    name = block[:100].split(b"\0", 1)[0]
+    prefix = block[345:500].split(b"\0", 1)[0] if block[257:263] == b"ustar\0" else b""
+    return prefix + b"/" + name if prefix else name
+
+
+def _ending(stream: UnpackedStream, what: str) -> str:
+    return f"{what} ({stream.broken})" if stream.broken else what
+
+
+# ---- zip
+
+
+class _Counted:
+    """The bytes of one file of a zip, counted against what may come out of all of them."""
+
+    def __init__(self, stream: IO[bytes], spend: Callable[[int], None], broke: Callable[[str], None]) -> None:
+        self._stream = stream
+        self._spend = spend
+        self._broke = broke
+
+    def read(self, size: int) -> bytes:
+        try:
+            block = self._stream.read(min(size, _COPY))
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
+            self._broke(str(error) or type(error).__name__)
+            return b""
+        self._spend(len(block))
+        return block
+
+
+def zip_members(name: str, path: Path, damage: DamageLog, limits: Limits | None = None) -> Iterator[Member]:
+    """Yield the files of a zip, in the order of its list.
+
+    Raises:
+        DamagedDump: It has no list of files that can be read.
+        SourceError: It expands past the limits.
+    """
+    limits = limits or Limits()
+    total, given = 0, path.stat().st_size
+
+    def spend(size: int) -> None:
+        nonlocal total
+        total += size
+        if total > limits.expanded or (total > limits.ratio_from and total > limits.ratio * given):
+            found = f"expanded past {total} bytes (ratio {total // max(1, given)})"
+            expected = f"at most {limits.expanded} bytes and {limits.ratio} for one"
+            raise SourceError(name, found, expected, "unpack it yourself if you trust it")
+
+    try:
+        _check_list(name, path, limits)
+        archive = zipfile.ZipFile(path)
+    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
+        raise DamagedDump(name, f"a zip archive that cannot be read: {error}", "", "copy it again") from None
+    with archive:
+        for info in archive.infolist():
+            raw = info.orig_filename.encode("utf-8", "surrogateescape")
+            cleaned, fault = clean_name(raw)
+            if info.is_dir() or raw.endswith((b"/", b"\\")):
+                continue
+            where = f"member {_shown(raw)}"
+            if (info.external_attr >> 28) & 0xF == 0xA:
+                fault = "a symbolic link"
+            if info.flag_bits & 1:
+                fault = "an encrypted file"
+            if fault:
+                damage.add(where, f"{fault}; it was not read")
+                continue
+            try:
+                stream = archive.open(info)
+            except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, ValueError) as error:
+                damage.add(where, f"{error}; it was not read")
+                continue
+            with stream:
+                counted = _Counted(stream, spend, lambda reason, where=where: damage.add(where, reason))  # type: ignore[misc]
+                yield Member(cleaned, info.file_size, lambda counted=counted: counted)  # type: ignore[misc]
+
+
+def _check_list(name: str, path: Path, limits: Limits) -> None:
+    """Look at the size of the list of files before the library reads it as a whole."""
+    size = path.stat().st_size
+    with path.open("rb") as stream:
+        stream.seek(max(0, size - (1 << 16) - 22))
+        tail = stream.read()
+    at = tail.rfind(b"PK\5\6")
+    if at < 0 or len(tail) < at + 22:
+        raise ValueError("no list of files at its end")
+    count = int.from_bytes(tail[at + 10 : at + 12], "little")
+    listed = int.from_bytes(tail[at + 12 : at + 16], "little")
+    wide = tail.rfind(b"PK\6\6", 0, at)
+    if count == 0xFFFF or listed == 0xFFFFFFFF:  # the wide form has them
+        count = int.from_bytes(tail[wide + 32 : wide + 40], "little") if wide >= 0 else limits.members + 1
+        listed = int.from_bytes(tail[wide + 40 : wide + 48], "little") if wide >= 0 else 0
+    if count > limits.members or listed > _MAX_DIRECTORY:
+        raise SourceError(name, f"a zip archive of more than {limits.members} files", "", "unpack it yourself")
+
+
+# ---- folder
+
+
+def folder_members(root: Path, damage: DamageLog, limits: Limits | None = None) -> Iterator[Member]:
+    """Yield the files below a folder, sorted by path; links that lead out of it are not followed."""
+    limits = limits or Limits()
+    home = root.resolve()
+    count = 0
+    for directory, folders, names in os.walk(root):
+        folders.sort()
+        for one in sorted(names):
+            path = root.__class__(directory, one)
+            name = path.relative_to(root).as_posix()
+            if path.is_symlink() and not path.resolve().is_relative_to(home):
+                damage.add(f"member {name!r}", "a symbolic link out of the folder; it was not read")
+                continue
+            if not path.is_file():
+                continue
+            count += 1
+            if count > limits.members:
+                raise SourceError(str(root), f"a folder of more than {limits.members} files", "", "give a part of it")
+            try:
+                with path.open("rb") as stream:
+                    yield Member(name, path.stat().st_size, lambda stream=stream: stream, path)  # type: ignore[misc]
+            except OSError as error:
+                damage.add(f"member {name!r}", error.strerror or str(error))

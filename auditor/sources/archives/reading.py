@@ -1,0 +1,387 @@
+"""An archive or tree of files -> plans: one of all objects in it, and one of each database."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import re
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.errors import SourceError, UnknownDump
+from auditor.sources.archives.layouts import LAYOUTS, MANIFESTS, Layout, layout_of, rancher_place
+from auditor.sources.archives.members import Member, folder_members, tar_members, zip_members
+from auditor.sources.compression import HEAD_SIZE, Limits, UnpackedStream, compression_of, is_tar
+from auditor.sources.detect import form_of
+from auditor.sources.file_view import map_file
+from auditor.sources.manifest_rows import ManifestRows
+from auditor.sources.manifest_walk import ManifestWalk, Spool
+from auditor.sources.manifests import text_bytes
+from auditor.sources.plan import DamageLog, SourcePlan
+from auditor.sources.storage_value import ENCRYPTED_PREFIX
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import BinaryIO, TypeAlias
+
+    from auditor.sources.archives.members import Reader
+    from auditor.sources.encryption import Unsealer
+    from auditor.sources.manifest_rows import Header
+
+    Reopen: TypeAlias = Callable[[str, Path, int], SourcePlan | list[SourcePlan]]
+
+__all__ = ["open_archive", "open_tree"]
+
+_COPY: Final = 1 << 18
+_NAMED: Final = 10
+_PACKED: Final = (".gz", ".zst", ".xz", ".bz2")
+_LOG: Final = re.compile(r"[0-9a-f]{16}-[0-9a-f]{16}\.wal")
+_SQLITE_LOG: Final = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
+_DUMPS: Final = frozenset({"bolt", "sqlite", "kine-text", "etcdctl"})
+
+
+class _UniqueSpool(Spool):
+    """A spool that takes each object once: tools write the same one to several places."""
+
+    def __init__(self, rows: ManifestRows, file: BinaryIO, *, unique: bool) -> None:
+        super().__init__(rows, file)
+        self.again = 0
+        self._seen: set[int] | None = set() if unique else None
+
+    def _write(self, text: bytes, header: Header | None) -> None:
+        if self._seen is not None and header is not None and header.name:
+            names = f"{header.group}\0{header.kind}\0{header.namespace}\0{header.name}"
+            digest = hashlib.blake2b(names.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+            known = int.from_bytes(digest, "little")
+            if known in self._seen:
+                self.again += 1
+                return
+            self._seen.add(known)
+        super()._write(text, header)
+
+
+class _Reading:
+    """Reads the files of one archive."""
+
+    def __init__(
+        self, name: str, layout: Layout, number: int, workdir: Path, limits: Limits, unsealer: Unsealer | None
+    ) -> None:
+        self.name = name
+        self.layout = layout
+        self.number = number
+        self.limits = limits
+        self.unsealer = unsealer
+        self.folder = Path(tempfile.mkdtemp(prefix=f"members-{number:03d}-", dir=workdir))
+        self.live = workdir / f"live-{number:03d}.arrow"
+        self.mapped = self.folder / "objects.ndjson"
+        self.file = self.mapped.open("wb")
+        self.rows = ManifestRows(number)
+        self.spool = _UniqueSpool(self.rows, self.file, unique=layout.name not in {"archive", "etcd-data-dir"})
+        self.damage = DamageLog()
+        self.digest = hashlib.sha256()
+        self.read = self.sealed = self.skipped = 0
+        self.skipped_names: list[str] = []
+        self.inner: list[tuple[str, Path]] = []
+        self.logs: dict[str, Path] = {}
+        self.database = False
+
+    def take(self, member: Member) -> None:
+        """Read one file, or leave it."""
+        use = self.layout.use(member.name)
+        if use == "objects":
+            self._objects(member, member.open(), b"")
+        elif use == "etcd":
+            self._etcd(member)
+        elif use == "unknown":
+            self._unknown(member)
+        else:
+            self._skip(member)
+
+    def _skip(self, member: Member) -> None:
+        self.skipped += 1
+        if len(self.skipped_names) < _NAMED:
+            self.skipped_names.append(member.name)
+
+    # ---- objects
+
+    def _objects(self, member: Member, reader: Reader, head: bytes) -> None:
+        whole = _Joined(head, reader)
+        stream: Reader = whole
+        if member.name.endswith(_PACKED):
+            stream = UnpackedStream(f"{self.name}!{member.name}", stream, self.limits)  # type: ignore[arg-type]
+        data, digest = self._bytes(stream)
+        if isinstance(stream, UnpackedStream) and stream.broken:
+            self.damage.add(member.name, stream.broken)
+        self.read += 1
+        if whole.count < member.size:
+            return  # the container breaks off in it, and says so
+        self.digest.update(f"{member.name}\0{digest}\n".encode("utf-8", "surrogateescape"))
+        if self.layout.name == "rancher" and data[:1] == b'"':
+            data = self._unsealed(member.name, bytes(data))
+        walk = ManifestWalk(self.spool)
+        walk.walk(text_bytes(data))
+        for damage in walk.damage.records():
+            self.damage.add(f"{member.name}: {damage.where}", damage.reason)
+
+    def _bytes(self, stream: Reader) -> tuple[Any, str]:
+        """Read a file whole: in memory, or through a file where it is large; also return its digest."""
+        digest = hashlib.sha256()
+        parts: list[bytes] = []
+        size = 0
+        while size <= self.limits.member and (block := stream.read(_COPY)):
+            parts.append(block)
+            digest.update(block)
+            size += len(block)
+        if size <= self.limits.member:
+            return b"".join(parts), digest.hexdigest()
+        path = self.folder / f"large-{self.read}"
+        with path.open("wb") as out:
+            out.writelines(parts)
+            parts.clear()
+            while block := stream.read(_COPY):
+                out.write(block)
+                digest.update(block)
+        data = map_file(path)
+        path.unlink()
+        return data, digest.hexdigest()
+
+    def _unsealed(self, name: str, data: bytes) -> bytes:
+        """Return the plain text of a file that Rancher's operator encrypted, or the file as it is."""
+        place = rancher_place(name)
+        try:
+            sealed = base64.b64decode(json.loads(data), validate=True)
+        except (ValueError, TypeError, binascii.Error):
+            return data
+        if place is None or not sealed.startswith(ENCRYPTED_PREFIX):
+            return data
+        self.sealed += 1
+        if self.unsealer is None:
+            return data
+        group, resource, authenticated = place
+        opened = self.unsealer.open(authenticated, (group, resource), sealed)
+        if opened.data is None:
+            _, _, plain_name = authenticated.rpartition(b"#")  # older releases bound the name alone
+            opened = self.unsealer.open(plain_name, (group, resource), sealed)
+        if opened.data is None:
+            self.damage.add(name, opened.reason)
+            return data
+        self.sealed -= 1
+        return opened.data
+
+    # ---- databases
+
+    def _etcd(self, member: Member) -> None:
+        """Lay a file of a data directory where it belongs, under a name of ours."""
+        file = member.name.rpartition("/")[2]
+        if file == "db":
+            target = self.folder / "member" / "snap" / "db"
+            if target.exists():
+                self.damage.add(member.name, "a second data directory in the archive; it was not read")
+                return
+            self.database = True
+        elif _LOG.fullmatch(file):
+            target = self.folder / "member" / "wal" / file
+        else:
+            self._skip(member)
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        self._copy(member.open(), b"", target)
+
+    def _copy(self, reader: Reader, head: bytes, target: Path) -> None:
+        with target.open("wb") as out:
+            out.write(head)
+            while block := reader.read(_COPY):
+                out.write(block)
+
+    def _unknown(self, member: Member) -> None:
+        """Tell a file by its content, where its name does not say that it is a manifest."""
+        reader = member.open()
+        head = _fill(reader)
+        form = form_of(None, head)
+        packed = bool(compression_of(head)) or is_tar(head) or head.startswith(b"PK\3\4")
+        name = member.name.lower()
+        stem = next((name.removesuffix(suffix) for suffix in _PACKED if name.endswith(suffix)), name)
+        if form in _DUMPS or (packed and not stem.endswith(MANIFESTS)):
+            self.inner.append((member.name, self._inner(reader, head)))
+        elif head[:4] in _SQLITE_LOG:
+            self.logs[member.name] = self._inner(reader, head)
+        elif stem.endswith(MANIFESTS):
+            self._objects(member, reader, head)
+        else:
+            self._skip(member)
+
+    def _inner(self, reader: Reader, head: bytes) -> Path:
+        target = self.folder / f"member-{len(self.inner) + len(self.logs):05d}"
+        self._copy(reader, head, target)
+        return target
+
+    # ---- the end
+
+    def plans(self, sha256: str, reopen: Reopen | None) -> list[SourcePlan]:
+        """Return the plans of everything that was read."""
+        self.file.close()
+        plans: list[SourcePlan] = []
+        if self.database:
+            (self.folder / "member" / "wal").mkdir(exist_ok=True)
+            assert reopen is not None
+            opened = reopen(self.name, self.folder, self.number)
+            plans.extend(opened if isinstance(opened, list) else [opened])
+        elif self.read or not self.inner:
+            plans.append(self._objects_plan(sha256))
+        for name, path in self.inner:
+            assert reopen is not None
+            log = self.logs.get(name + "-wal")
+            if log is not None:
+                log.rename(path.with_name(path.name + "-wal"))
+            alone = len(self.inner) == 1 and not plans
+            shown = self.name if alone else f"{self.name}!{name}"
+            try:
+                opened = reopen(shown, path, self.number + len(plans))
+            except UnknownDump as error:
+                if alone:
+                    raise
+                self.damage.add(name, error.found)
+                continue
+            plans.extend(opened if isinstance(opened, list) else [opened])
+        plans[0].damage = (*self.damage.records(), *plans[0].damage)
+        plans[0].notes = (*self._notes(), *plans[0].notes)
+        return plans
+
+    def _objects_plan(self, sha256: str) -> SourcePlan:
+        if not self.read:
+            seen = ", ".join(self.skipped_names) or "no file"
+            raise UnknownDump(
+                self.name, f"{self.layout.title}: nothing to read in it; seen: {seen}", "manifests or dumps"
+            )
+        return SourcePlan(
+            name=self.name,
+            format=self.layout.name,
+            mapped=str(self.mapped),
+            sha256=sha256 or self.digest.hexdigest(),
+            revision=None,
+            compacted_revision=None,
+            is_export=True,
+            live=str(self.live),
+            rows=self.rows.write(self.live),
+        )
+
+    def _notes(self) -> Iterator[str]:
+        yield from self.layout.notes
+        if self.spool.again:
+            yield f"{self.spool.again} objects stand in several files; the first one was read"
+        if self.sealed:
+            yield f"{self.sealed} files are encrypted and were not opened; give --encryption-config"
+        if self.skipped and self.layout.name != "etcd-data-dir":
+            names = ", ".join(self.skipped_names)
+            more = f" and {self.skipped - len(self.skipped_names)} more" if self.skipped > _NAMED else ""
+            yield f"{self.skipped} files were not read, being no objects by their names: {names}{more}"
+
+
+class _Joined:
+    """Bytes that were looked at already, and the rest behind them."""
+
+    def __init__(self, head: bytes, reader: Reader) -> None:
+        self._head = head
+        self._reader = reader
+        self.count = 0
+
+    def read(self, size: int) -> bytes:
+        if self._head:
+            block, self._head = self._head[:size], self._head[size:]
+        else:
+            block = self._reader.read(size)
+        self.count += len(block)
+        return block
+
+
+def _fill(reader: Reader) -> bytes:
+    out = b""
+    while len(out) < HEAD_SIZE and (block := reader.read(HEAD_SIZE - len(out))):
+        out += block
+    return out
+
+
+def _members(name: str, path: Path, damage: DamageLog, limits: Limits, stream: UnpackedStream) -> Iterator[Member]:
+    if stream.peek().startswith(b"PK") and not stream.layers:
+        return zip_members(name, path, damage, limits)
+    return tar_members(stream, damage, limits)
+
+
+def open_archive(
+    name: str,
+    path: Path,
+    *,
+    number: int,
+    workdir: Path,
+    reopen: Reopen,
+    limits: Limits | None = None,
+    unsealer: Unsealer | None = None,
+    layout: str = "",
+) -> list[SourcePlan]:
+    """Read a tar in any compression, or a zip.
+
+    Args:
+        name: The file as the user named it.
+        path: The file.
+        number: The source's position among the inputs.
+        workdir: Where the spool goes, and databases in the archive.
+        reopen: Opens a file that lies in the archive: (name, path, number) to its plans.
+        limits: How far it may expand.
+        unsealer: Opens what Rancher's operator encrypted.
+        layout: Name of the layout; empty: it is told by the paths.
+
+    Raises:
+        UnknownDump: Nothing in it can be read.
+        DamagedDump: It is broken from the beginning.
+        SourceError: It expands past the limits.
+    """
+    limits = limits or Limits()
+    try:
+        found = LAYOUTS[layout] if layout else _layout(name, path, limits)
+        with path.open("rb") as opened:
+            stream = UnpackedStream(name, opened, limits)
+            reading = _Reading(name, found, number, workdir, limits, unsealer)
+            for member in _members(name, path, reading.damage, limits, stream):
+                reading.take(member)
+            sha256 = stream.drain()
+    except SourceError as error:
+        if error.where:
+            raise
+        raise type(error)(name, *error.args[1:]) from None
+    return reading.plans(sha256, reopen)
+
+
+def _layout(name: str, path: Path, limits: Limits) -> Layout:
+    with path.open("rb") as opened:
+        stream = UnpackedStream(name, opened, limits)
+        return layout_of(member.name for member in _members(name, path, DamageLog(), limits, stream))
+
+
+def open_tree(
+    path: Path,
+    *,
+    number: int,
+    workdir: Path,
+    limits: Limits | None = None,
+    unsealer: Unsealer | None = None,
+    layout: str = "",
+) -> SourcePlan | None:
+    """Read a folder that a backup was unpacked to; None: no known tool wrote it.
+
+    Args:
+        layout: Name of the layout; empty: it is told by the paths.
+    """
+    limits = limits or Limits()
+    if not layout:
+        names = (member.name for member in folder_members(path, DamageLog(), limits))
+        layout = layout_of(names).name
+    if layout in {"archive", "etcd-data-dir"}:
+        return None
+    reading = _Reading(str(path), LAYOUTS[layout], number, workdir, limits, unsealer)
+    for member in folder_members(path, reading.damage, limits):
+        reading.take(member)
+    (plan,) = reading.plans("", None)
+    return plan
