@@ -456,8 +456,9 @@ class _ShardWriter:
             if before is None:
                 return NOT_ASKED
             program = self.owner.program(definition, audited.audited_version or "")
-            return self.owner.changes.outcome(program, audited, before, is_manifest=row.key is None)
-        place: tuple[Any, Any] = (row.namespace, row.name)
+            place = None if row.key is None else (row.namespace, row.name)
+            return self.owner.changes.outcome(program, audited, before, place)
+        place = (row.namespace, row.name)
         if row.key is None:
             metadata = audited.object.get("metadata") or {}
             place = (metadata.get("namespace"), metadata.get("name"))

@@ -231,8 +231,21 @@ class Changes:
             return data
         return jsontext.encode((replaced if self._replace else merged)(live, manifest)).encode("utf-8", "surrogatepass")
 
-    def outcome(self, program: AuditProgram, audited: AuditedObject, before: Before, *, is_manifest: bool) -> Outcome:
-        """Judge the change from what an object was to what it was audited as."""
+    def outcome(
+        self,
+        program: AuditProgram,
+        audited: AuditedObject,
+        before: Before,
+        key: tuple[str | None, str | None] | None,
+    ) -> Outcome:
+        """Judge the change from what an object was to what it was audited as.
+
+        Args:
+            program: What audited it.
+            audited: What it becomes.
+            before: What it was.
+            key: Namespace and name of its key; None: it is a manifest, which says nothing of the status.
+        """
         if audited.object is None:
             return NOT_ASKED
         if before.data is None:
@@ -246,7 +259,6 @@ class Changes:
         noop = self._noops.get(id(program))
         if noop is None:
             noop = self._noops[id(program)] = NoopUpdates(program, ratcheting=self._ratcheting)
-        place = Place(known.get("namespace", ""), known.get("name", ""))
-        revision = before.revision or 1
-        verdict = noop.judge_change(audited, old, place, revision, with_status=not is_manifest)
+        place = Place(*(name or "" for name in key or (known.get("namespace"), known.get("name"))))
+        verdict = noop.judge_change(audited, old, place, before.revision or 1, with_status=key is not None)
         return judged_change(program, verdict)

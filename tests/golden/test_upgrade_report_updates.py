@@ -113,3 +113,19 @@ def test_the_last_writer_of_a_field_is_named_where_managed_fields_tell(report):
     named = [row for row in report[2] if row["last_manager"]]
     assert named
     assert all(row["last_write"] is None or row["last_write"].year >= 2020 for row in named)
+
+
+def test_a_snapshot_as_update_of_itself_is_the_unchanged_put(tmp_path):
+    dump = str(shared(f"{FOLDER}/snapshot.db.gz"))
+    other = str(shared(f"{FOLDER}/etcdctl-get.json.gz"))
+    _, manifest = run_audit(AuditOptions(dumps=(dump,), old=(other,), report=str(tmp_path / "report")))
+    rows = [row for part in (tmp_path / "report/objects").glob("*.parquet") for row in pq.read_table(part).to_pylist()]
+    expected, compared = answers(), 0
+    for row in rows:
+        answer = (expected.get(row["key"], {}).get("put") or {}).get(row["audited_version"])
+        if answer is None or row["put_code"] is None:
+            continue
+        assert row["put_code"] == answer["code"], row["key"]
+        compared += 1
+    assert compared > 550
+    assert manifest["changes"].keys() == {"updated"}
