@@ -480,18 +480,12 @@ class _ShardWriter:
     ) -> None:
         result = self.result
         result.rows += 1
-        kind = (row.group or "", row.kind or row.plural or "")
-        result.statuses[(kind, status)] += 1
-        if impact is not None:
-            result.impacts[(kind, impact)] += 1
         if impacts:
-            for each in impacts:
-                if each != impact:
-                    result.impacts[(kind, each)] += 1
+            kind = (row.group or "", row.kind or row.plural or "")
             if impacts[0] in {"crashes-server", "breaks-list"} and kind not in result.breaking:
                 result.breaking[kind] = (row.text_key or f"{row.namespace or ''}/{row.name}", reason or "", impacts[0])
-        if "blocks-delete" in impacts:
-            result.stuck.setdefault(kind, (row.text_key or f"{row.namespace or ''}/{row.name}", outcome.why_stuck))
+            if "blocks-delete" in impacts:
+                result.stuck.setdefault(kind, (row.text_key or f"{row.namespace or ''}/{row.name}", outcome.why_stuck))
         stored = None if self.is_export else audited.stored_version
         is_storage = None
         if definition is not None and stored is not None:
@@ -582,6 +576,11 @@ class _ShardWriter:
             self.result.proven[(name, version, True)] += now[0] - before[0]
             self.result.proven[(name, version, False)] += (now[1] - now[0]) - (before[1] - before[0])
             self.owner.counted[(name, version)] = now
+        for shared, count in self.objects.counts():
+            kind = (shared["group"] or "", shared["kind"] or shared["plural"] or "")
+            self.result.statuses[(kind, shared["status"])] += count
+            for impact in {*shared["impacts"], shared["impact"]} - {None}:
+                self.result.impacts[(kind, impact)] += count
         name = f"part-{self.result.number:05d}.parquet"
         write_parquet(self.objects.table(), self.owner.parts / "objects" / name)
         if len(self.found):

@@ -74,6 +74,14 @@ class ObjectRows:
         """
         self._rows.append((at, self._classes.setdefault(shared, len(self._classes)), *own))
 
+    def counts(self) -> list[tuple[dict[str, Any], int]]:
+        """Return each class, its columns by name, with its number of rows."""
+        many = np.bincount([row[1] for row in self._rows], minlength=len(self._classes))
+        return [
+            (dict(zip(self.CLASS, shared, strict=True)), int(count))
+            for shared, count in zip(self._classes, many, strict=True)
+        ]
+
     def table(self) -> pa.Table:
         """Return the rows as an Arrow table."""
         columns: dict[str, Any] = {}

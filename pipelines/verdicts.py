@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from auditor.model import IMPACTS
 from auditor.program.field_path import locate
-from auditor.program.managed_fields import last_writer
+from auditor.program.managed_fields import last_writer, owned_roots
 from auditor.program.noop_update import BLOCKS, NoopUpdates, NoopVerdict
 from auditor.program.update_program import Place
 
@@ -75,9 +75,15 @@ class Outcome:
 
     def rows(self, audited: AuditedObject) -> Iterator[tuple[Finding, Told]]:
         """Yield every finding that has a row: those of the create with their verdicts, then those of the requests."""
-        obj, verdict = audited.object or {}, self.verdict
+        verdict = self.verdict
+        if not audited.findings and verdict is None:
+            return
+        obj = audited.object or {}
+        owned = owned_roots(obj)
 
         def writer(finding: Finding) -> tuple[str | None, str | None]:
+            if not any(map(finding.field.startswith, owned)):
+                return None, None
             found = last_writer(obj, locate(obj, finding.field)[0])
             return (None, None) if found is None else found
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Checks"]
 
+
 class Checks:
     """The string checks of one module; the same pattern or format is one check and one memo."""
 

@@ -86,6 +86,8 @@ class Emitter:
         module.namespace.update(
             Refused=support.Refused,
             _scalar=support.scalar,
+            _no_scalar=support.no_scalar,
+            _no_list=support.no_list,
             _in_range=support.in_range,
             _unless=support.unless,
             _exact=support.exact_json,
@@ -262,7 +264,9 @@ class Emitter:
     def _other(self, schema: StructuralSchema, x: str, scope: Scope) -> str:
         """Return the statement for a value whose type is not one of the schema's."""
         if scope.fused:
-            return f"ok = _scalar({x})"
+            if not scope.frozen and not scope.keep and _is_scalar(schema):
+                return f"ok = _no_scalar({x}, log, {self.site(scope)})"
+            return f"ok = _scalar({x})" if schema.items is None or schema.type == "array" else f"ok = _no_list({x})"
         if scope.mode is Mode.EXACT:
             if "integer" in schema_types(schema):  # a float without fraction is an integer to the server
                 return f"return _unless({x}, float)"
@@ -390,4 +394,17 @@ def has_structure(schema: StructuralSchema) -> bool:
         or schema.required
         or schema.list_type not in (None, ListType.ATOMIC)
         or schema.embedded_resource
+    )
+
+
+def _is_scalar(schema: StructuralSchema) -> bool:
+    """Say whether a schema expects a scalar and knows nothing of what a map or list would hold."""
+    return (
+        bool(schema_types(schema))
+        and not {"object", "array"} & set(schema_types(schema))
+        and not schema.properties
+        and schema.additional_properties is None
+        and schema.items is None
+        and not schema.preserve_unknown_fields
+        and not schema.embedded_resource
     )

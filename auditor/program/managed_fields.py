@@ -17,7 +17,15 @@ if TYPE_CHECKING:
 
     from auditor.model import JsonObject
 
-__all__ = ["last_writer"]
+__all__ = ["last_writer", "owned_roots"]
+
+
+def owned_roots(obj: JsonObject) -> set[str]:
+    """Return the names of the root's fields of which some manager is known to own a part."""
+    metadata = obj.get("metadata")
+    entries = metadata.get("managedFields") if type(metadata) is dict else None
+    owned = [entry.get("fieldsV1") for entry in entries if type(entry) is dict] if type(entries) is list else []
+    return {name[2:] for fields in owned if type(fields) is dict for name in fields if name.startswith("f:")}
 
 
 def last_writer(obj: JsonObject, steps: Sequence[str | int]) -> tuple[str, str | None] | None:

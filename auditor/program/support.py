@@ -26,6 +26,8 @@ __all__ = [
     "exact_json",
     "exact_rest",
     "in_range",
+    "no_list",
+    "no_scalar",
     "prune_unknown",
     "remembering",
     "render_site",
@@ -111,16 +113,45 @@ def render_site(site: tuple[Any, ...] | None) -> str:
 def scalar(value: Any) -> bool:
     """Say no to a value of the wrong type; refuse if reading it would change it.
 
-    A scalar that the schema does not expect is read as it is. A list or map would be pruned by a schema that says
-    nothing about it, and an integer beyond 64 bits is a float to the server.
+    A scalar that the schema does not expect is read as it is. A map would be pruned by a schema that says nothing about
+    it, alone or in a list, and an integer beyond 64 bits is a float to the server.
 
     Raises:
-        Refused: The value is a list, a map, or an integer beyond 64 bits.
+        Refused: The value is or holds a map with keys, or an integer beyond 64 bits.
     """
     kind = type(value)
-    if kind is dict or kind is list or (kind is int and value > INT64_MAX):
+    if kind is list:
+        bare(value)
+    elif (kind is dict and value) or (kind is int and value > INT64_MAX):
         raise Refused
     return False
+
+
+def no_list(value: Any) -> bool:
+    """Do as `scalar` where the schema would also say something about the items of a list.
+
+    Raises:
+        Refused: The value is a list, or `scalar` refuses it.
+    """
+    if type(value) is list:
+        raise Refused
+    return scalar(value)
+
+
+def no_scalar(value: Any, log: Log, site: tuple[Any, ...] | None) -> bool:
+    """Say no to a value of the wrong type where the schema wants a scalar, and prune it as the read does.
+
+    A schema that has neither properties nor items knows no key of a map.
+
+    Raises:
+        Refused: The value is a list that holds maps with keys, or an integer beyond 64 bits.
+    """
+    if type(value) is dict:
+        for key in value:
+            log.pruned.append((site, key))
+        value.clear()
+        return False
+    return scalar(value)
 
 
 def unless(value: Any, kind: type) -> bool:
