@@ -40,8 +40,9 @@ def _documents(paths: tuple[str, ...]) -> list[Any]:
 @crds.command(short_help="Say what the server answers to definitions.")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--old", multiple=True, metavar="PATH", help="Definitions that are stored: judge updates of them.")
+@click.option("--costs", is_flag=True, help="Print the estimated cost of every validation rule.")
 @click.option("-o", "--output", type=_OUTPUT, default="table", show_default=True)
-def check(paths: tuple[str, ...], old: tuple[str, ...], output: str) -> None:
+def check(paths: tuple[str, ...], old: tuple[str, ...], *, costs: bool, output: str) -> None:
     """Run the API server's checks of a create on every definition in files and folders (`-`: standard input).
 
     Estimated costs of validation rules included. With --old, definitions of the same name are judged as updates, which
@@ -64,7 +65,7 @@ def check(paths: tuple[str, ...], old: tuple[str, ...], output: str) -> None:
         for result in results:
             click.echo(json.dumps(result, ensure_ascii=False))
     else:
-        _print_checks(results)
+        _print_checks(results, costs=costs)
     sys.exit(0 if all(result["accepted"] for result in results) else 1)
 
 
@@ -92,13 +93,15 @@ def _checked(document: Any, old: Any) -> dict[str, Any]:
         ],
         "warnings": [*(f'unknown field "{path}"' for path in got.unknown_fields), *got.warnings],
         "storedVersions": list(got.stored_versions),
+        "costs": [{"path": path, "cost": cost} for path, cost in got.costs],
     }
 
 
 _LONGEST = 600
+_RULE_LIMIT = 10_000_000
 
 
-def _print_checks(results: list[dict[str, Any]]) -> None:
+def _print_checks(results: list[dict[str, Any]], *, costs: bool) -> None:
     for result in results:
         wrong = result["findings"]
         if result["unreadable"] is not None:
@@ -115,6 +118,8 @@ def _print_checks(results: list[dict[str, Any]]) -> None:
             click.echo("  " + shown.replace("\n", "\n  "))
         for warning in result["warnings"]:
             click.echo(f"  warning: {warning}")
+        for one in sorted(result["costs"], key=lambda one: -one["cost"]) if costs else ():
+            click.echo(f"  {one['cost']:>12,} ({100 * one['cost'] / _RULE_LIMIT:.2f} % of the limit)  {one['path']}")
     refused = sum(1 for result in results if not result["accepted"])
     click.echo(f"{len(results)} definitions, {refused} refused", err=True)
 

@@ -227,3 +227,12 @@ def test_findings_come_sorted_and_soon() -> None:
     assert time.perf_counter() - begin < 5
     assert len(found) == 2000
     assert list(found) == sorted(found, key=lambda one: one.sort_key())
+
+
+def test_every_rule_tells_its_cost() -> None:
+    text = {**TEXT, "maxLength": 10, "x-kubernetes-validations": [{"rule": "self == 'a'", "messageExpression": "self"}]}
+    got = auditor.check_crd(definition(properties(a=text)))
+    path = f"{S}.properties[a].x-kubernetes-validations[0]"
+    assert got.costs == ((f"{path}.rule", 2), (f"{path}.messageExpression", 1))
+    broken = {**TEXT, "x-kubernetes-validations": [{"rule": "self ="}]}
+    assert auditor.check_crd(definition(properties(a=broken))).costs == (((f"{path}.rule", 0)),)

@@ -193,8 +193,9 @@ def _hoist(form: Internal) -> None:
         return
     for key, attribute, struct in _HOISTED:
         first = form.versions[0].get(key)
-        wanted = canonical(struct(first))
-        if all(canonical(struct(version.get(key))) == wanted for version in form.versions[1:]):
+        rest = [version.get(key) for version in form.versions[1:]]
+        wanted = canonical(struct(first)) if rest else None
+        if all(canonical(struct(given)) == wanted for given in rest):
             setattr(form, attribute, first)
             for version in form.versions:
                 version.pop(key, None)

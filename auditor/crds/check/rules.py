@@ -52,6 +52,7 @@ class Budget:
         old_rules, old_messages: Expressions of the old definition.
         ignore_single: Whether no single expression is too expensive: the schema is the old one.
         total: The sum.
+        costs: Path and cost of every expression, in the order of the walk.
         expensive: Paths of the most expensive expressions, dearest first.
     """
 
@@ -59,11 +60,13 @@ class Budget:
     old_messages: frozenset[str] = frozenset()
     ignore_single: bool = False
     total: int = 0
+    costs: list[tuple[str, int]] = field(default_factory=list)
     expensive: list[tuple[int, str]] = field(default_factory=list)
 
     def observe(self, cost: int, path: str) -> None:
         """Add the cost of one expression."""
         self.total = min(self.total + cost, MAX_COST)
+        self.costs.append((path, cost))
         if cost >= DEFINITION_LIMIT // 100:
             self.expensive.append((cost, path))
             self.expensive.sort(key=lambda one: -one[0])

@@ -39,12 +39,14 @@ __all__ = ["check_spec"]
 _CHECK: Final = "schema"
 
 
-def check_spec(form: Internal, demands: Demands) -> list[Finding]:
+def check_spec(form: Internal, demands: Demands) -> tuple[list[Finding], list[tuple[str, int]]]:
     """Check the spec of a definition.
 
     Args:
         form: The definition.
         demands: What is demanded of it.
+    Returns:
+        The findings; path and estimated cost of every expression of its rules that was compiled.
     """
     found = _group(form.group) + enumerated(_CHECK, "spec.scope", form.scope, ("Cluster", "Namespaced"))
     found += _missing_schemas(form, demands)
@@ -69,7 +71,8 @@ def check_spec(form: Internal, demands: Demands) -> list[Finding]:
             found.append(invalid(_CHECK, "spec.selectableFields", "", detail))
         else:
             found += checker.selectable(form.selectable, form.validation, "spec", "")
-    return found + check_conversion(form, "spec.conversion", needs_known_review=demands.known_review)
+    found += check_conversion(form, "spec.conversion", needs_known_review=demands.known_review)
+    return found, checker.costs
 
 
 def _group(group: str) -> list[Finding]:
@@ -196,6 +199,7 @@ class _SchemaChecker:
     def __init__(self, demands: Demands, *, structural: bool) -> None:
         self.demands = demands
         self.structural = structural
+        self.costs: list[tuple[str, int]] = []
 
     def check(self, holder: JsonObject | None, path: str, version: str, *, status: bool) -> list[Finding]:
         """Check one schema.
@@ -227,6 +231,7 @@ class _SchemaChecker:
                 found += wrong
         walked = check_openapi(props, path, Place(is_root=True), demands.walk, scope)
         found += walked.schema + walked.rules
+        self.costs += budget.costs
         if reason and not found:
             found.append(invalid(_CHECK, path, "", reason))
         return found + budget.check(path)

@@ -6,7 +6,7 @@ pkg/apis/apiextensions/validation/validation.go.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.crds.check.fieldpath import ServerPanic
@@ -47,6 +47,8 @@ class CheckedDefinition:
         stored_versions: ``status.storedVersions`` afterwards.
         api_version: In which the document is written: v1, or v1beta1, which no server serves any more.
         create: Of an update: what it says to the new definition as a create.
+        costs: Path and estimated cost of every expression of validation rules that was compiled; one that costs more
+            than 10,000,000 is refused, and so is a schema whose expressions cost more than 100,000,000.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -55,7 +57,8 @@ class CheckedDefinition:
     unknown_fields: tuple[str, ...] = ()
     stored_versions: tuple[str, ...] = ()
     api_version: str = "v1"
-    create: tuple[Finding, ...] = field(default=())
+    create: tuple[Finding, ...] = ()
+    costs: tuple[tuple[str, int], ...] = ()
 
     @property
     def is_served(self) -> bool:
@@ -73,12 +76,14 @@ def check_crd(document: Any) -> CheckedDefinition:
     """
     try:
         form = internal_form(document)
+        found, costs = _create(form)
         return CheckedDefinition(
-            findings=_sorted(_create(form)),
+            findings=_sorted(found),
             warnings=create_warnings(form),
             unknown_fields=form.unknown,
             stored_versions=tuple(form.stored_versions),
             api_version=form.api_version,
+            costs=tuple(costs),
         )
     except SchemaError as error:
         return CheckedDefinition(unreadable=Unreadable(error.found))
@@ -105,19 +110,20 @@ def check_crd_update(old: Any, new: Any) -> CheckedDefinition:
             return CheckedDefinition(unreadable=Unreadable(f"{name}: {_TOO_DEEP}"))
     before, after = forms
     try:
-        create = _sorted(_create(internal_form(new)))
-        findings = _sorted(_update(after, before))
+        create, _ = _create(internal_form(new))
+        found, costs = _update(after, before)
     except ServerPanic as panic:
         return CheckedDefinition(unreadable=Unreadable(str(panic)))
     except RecursionError:
         return CheckedDefinition(unreadable=Unreadable(f"new: {_TOO_DEEP}"))
     return CheckedDefinition(
-        findings=findings,
+        findings=_sorted(found),
         warnings=update_warnings(after, before),
         unknown_fields=after.unknown,
         stored_versions=tuple(after.stored_versions),
         api_version=after.api_version,
-        create=create,
+        create=_sorted(create),
+        costs=tuple(costs),
     )
 
 
@@ -125,7 +131,7 @@ def _sorted(found: list[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(found, key=lambda one: one.sort_key()))
 
 
-def _create(form: Internal) -> list[Finding]:
+def _create(form: Internal) -> tuple[list[Finding], list[tuple[str, int]]]:
     form.status = {}
     form.stored_versions = []
     form.metadata["generation"] = 1
@@ -137,10 +143,11 @@ def _create(form: Internal) -> list[Finding]:
         return texts if name == wanted else (*texts, 'must be spec.names.plural+"."+spec.group')
 
     found = unique(check_metadata(form.metadata, namespaced=False, name_rule=named))
-    return found + _rest(form, None, Demands())
+    rest, costs = _rest(form, None, Demands())
+    return found + rest, costs
 
 
-def _update(form: Internal, old: Internal) -> list[Finding]:
+def _update(form: Internal, old: Internal) -> tuple[list[Finding], list[tuple[str, int]]]:
     form.status = old.status
     form.stored_versions = list(old.stored_versions) or _storage_of(old)
     old.stored_versions = list(form.stored_versions)
@@ -149,7 +156,8 @@ def _update(form: Internal, old: Internal) -> list[Finding]:
     _store(form)
     found = unique(check_metadata_update(form.metadata, old.metadata))
     found += _immutable(form, old)
-    return found + _rest(form, old, demands_of_update(form, old))
+    rest, costs = _rest(form, old, demands_of_update(form, old))
+    return found + rest, costs
 
 
 def _storage_of(form: Internal) -> list[str]:
@@ -171,8 +179,8 @@ def _immutable(form: Internal, old: Internal) -> list[Finding]:
     return [invalid("schema", where, new, _IMMUTABLE, encode(new)) for where, new, was in pairs if new != was]
 
 
-def _rest(form: Internal, old: Internal | None, demands: Demands) -> list[Finding]:
-    found = check_spec(form, demands)
+def _rest(form: Internal, old: Internal | None, demands: Demands) -> tuple[list[Finding], list[tuple[str, int]]]:
+    found, costs = check_spec(form, demands)
     found += check_names(form.status.get("acceptedNames", {}), "status.acceptedNames")
     found += _stored_versions(form)
     found += _approval(form, old)
@@ -181,7 +189,7 @@ def _rest(form: Internal, old: Internal | None, demands: Demands) -> list[Findin
             "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
         )
         found.append(invalid("schema", "spec.preserveUnknownFields", value=True, detail=detail))
-    return found
+    return found, costs
 
 
 def _stored_versions(form: Internal) -> list[Finding]:
