@@ -378,8 +378,11 @@ def _simulated(
     found: ResolvedGates, one: CustomObject, sent: JsonObject, old: JsonObject | None, how: str
 ) -> dict[str, Any]:
     from auditor.gates import simulate_write  # noqa: PLC0415
+    from auditor.program.apply import merged, replaced  # noqa: PLC0415
 
-    new = sent if old is None or one.key is not None else _onto(old, sent, how)
+    new = sent
+    if old is not None and one.key is None:
+        new = merged(old, sent) if how == "merge" else replaced(old, sent)
     storage = one.definition.storage_version
     assert storage is not None
     written: Written = simulate_write(found, new, old, storage.structural, has_status=storage.has_status)
@@ -394,31 +397,6 @@ def _simulated(
         "generationChanges": written.generation_changes,
         "stored": written.stored,
     }
-
-
-def _onto(old: JsonObject, manifest: JsonObject, how: str) -> JsonObject:
-    """Return what a client sends that brings a manifest onto an object."""
-    from auditor.schema.defaulting.reference import copy_json  # noqa: PLC0415
-
-    if how == "merge":
-        made: JsonObject = copy_json(old)
-        _merge(made, manifest)
-        return made
-    made = {**copy_json(manifest), "metadata": {**old.get("metadata", {}), **manifest.get("metadata", {})}}
-    return {**({"status": old["status"]} if "status" in old else {}), **made}
-
-
-def _merge(target: JsonObject, patch: JsonObject) -> None:
-    """Merge as RFC 7396 does: maps are merged, lists replaced, a null removes."""
-    for key, value in patch.items():
-        if value is None:
-            target.pop(key, None)
-        elif type(value) is dict:
-            if type(target.get(key)) is not dict:
-                target[key] = {}
-            _merge(target[key], value)
-        else:
-            target[key] = value
 
 
 def _print_simulated(results: list[dict[str, Any]]) -> None:
