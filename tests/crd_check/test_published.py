@@ -87,3 +87,13 @@ def test_gates_are_published_where_they_are_given() -> None:
     made = published_schemas(definition({"type": "object"}), "v1", gates)
     assert made["com.example.bakery.v1.Loaf"]["x-kubernetes-feature-gates"] == gates
     assert "x-kubernetes-feature-gates" not in made["com.example.bakery.v1.LoafList"]
+
+
+def test_a_snapshot_publishes_the_same(discovery: dict[str, Any]) -> None:
+    """Definitions are stored in the form of v1beta1, with the schema that all versions share at the top."""
+    from pipelines.custom_objects import open_objects
+
+    with open_objects((str(shared("golden/upgrade/snapshot.db.gz")),)) as objects:
+        stored = CrdCatalog(objects.definitions.values())
+    assert len(stored.crds) == 11
+    assert ours(stored) == discovery
