@@ -18,6 +18,7 @@ from pipelines.fields_cli import fields
 from pipelines.gates_cli import gates
 from pipelines.query_cli import query
 from pipelines.show_cli import show
+from pipelines.sources_cli import encryption_hint, sources
 from pipelines.watch_cli import watch
 
 __all__ = ["main"]
@@ -97,6 +98,7 @@ def _scope_options(command: Any) -> Any:
 @click.option(
     "--kms-decryptor", default="", metavar="CMD", help="Unwraps KMS data keys: wrapped on stdin, plain on stdout."
 )
+@click.option("--source", default="", metavar="FORMAT", help="Read the dumps as this; see `auditor sources`.")
 @click.option("--salvage", is_flag=True, help="Of a damaged database, also take pages that nothing refers to.")
 @click.option(
     "--skip",
@@ -134,6 +136,7 @@ def audit(
     etcd_prefix: str,
     encryption_config: str,
     kms_decryptor: str,
+    source: str,
     salvage: bool,
     skip: tuple[str, ...],
     cluster: str,
@@ -169,7 +172,6 @@ def audit(
     from pipelines.config import AuditOptions, Scope  # noqa: PLC0415
     from pipelines.feature_gates import parse_feature_gates  # noqa: PLC0415
     from pipelines.run import run_audit  # noqa: PLC0415
-    from pipelines.sources_cli import encryption_hint  # noqa: PLC0415
 
     parse_label_selector(labels)
     parse_field_selector(fields)
@@ -188,6 +190,7 @@ def audit(
         kms_decryptor=kms_decryptor,
         field_gates=field_gates,
         gate_sidecars=sidecar,
+        source=source,
         salvage=salvage,
         ratcheting=parse_feature_gates(feature_gates),
         old=old,
@@ -230,6 +233,7 @@ for _command in (query, fields, show, watch):
     cli.add_command(_command)
 cli.add_command(crds)
 cli.add_command(gates)
+cli.add_command(sources)
 
 
 @cli.command(short_help="Judge manifests, for a CI job.")

@@ -45,6 +45,7 @@ class AuditOptions:
             verdicts and codes of updates are null.
         gate_sidecars: Files of field-level gates by name of the definition; they count before manifests.
         field_gates: Gates of definitions to be on or off in this run, as ``Name=true,Other=false``.
+        source: Format of the dumps, where it is not to be told from their content.
         salvage: Of damaged databases, also take what no tree of pages reaches any more.
         old: Dumps of the state before, with which those of `dumps` are compared; empty: none.
         apply: How a manifest is brought onto an object of the state before: merge or replace.
@@ -63,6 +64,7 @@ class AuditOptions:
     cluster: str = ""
     encryption_config: str = ""
     kms_decryptor: str = ""
+    source: str = ""
     salvage: bool = False
     skip: tuple[str, ...] = ()
     ratcheting: bool = True

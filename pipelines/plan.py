@@ -173,8 +173,8 @@ def make_plan(options: AuditOptions, workdir: Path) -> Plan:
         SourceError: A dump cannot be read at all.
     """
     unsealer = make_unsealer(options.encryption_config, options.kms_decryptor)
-    sources = _opened(options.dumps, options, workdir, 0)
-    old = _opened(options.old, options, workdir, len(sources))
+    sources = _opened(options.dumps, options, workdir, 0, unsealer)
+    old = _opened(options.old, options, workdir, len(sources), unsealer)
     by_name: dict[str, JsonObject] = {}
     stored: dict[str, bool] = {}
     for source in (*old, *sources):
@@ -208,7 +208,9 @@ def make_plan(options: AuditOptions, workdir: Path) -> Plan:
     )
 
 
-def _opened(dumps: tuple[str, ...], options: AuditOptions, workdir: Path, number: int) -> list[SourcePlan]:
+def _opened(
+    dumps: tuple[str, ...], options: AuditOptions, workdir: Path, number: int, unsealer: Unsealer
+) -> list[SourcePlan]:
     found: list[SourcePlan] = []
     for dump in dumps:
         opened = open_source(
@@ -217,6 +219,8 @@ def _opened(dumps: tuple[str, ...], options: AuditOptions, workdir: Path, number
             workdir=workdir,
             etcd_prefix=options.etcd_prefix,
             salvage=options.salvage,
+            source=options.source,
+            unsealer=unsealer,
         )
         found.extend(opened if isinstance(opened, list) else [opened])
     return found

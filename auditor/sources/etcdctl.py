@@ -285,6 +285,8 @@ def open_etcdctl(path: str, data_file: Path, *, number: int, workdir: Path, sha2
     if not rows and damage.records():
         first = damage.records()[0]
         raise DamagedDump(path, f"{first.where}: {first.reason}", "output of etcdctl -w json")
+    if not rows and not reader.revisions:
+        raise DamagedDump(path, "neither a header nor keys", "output of etcdctl -w json")
     if reader.incomplete:
         damage.add("end of dump", f"limited dump: {reader.incomplete}")
     if len(set(reader.revisions)) > 1:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow
 import pyarrow.compute
 
-from auditor.errors import DamagedDump, SourceError, UnknownDump
+from auditor.errors import DamagedDump, PlanError, SourceError, UnknownDump
 from auditor.sources.bolt import read_metas
 from auditor.sources.compression import HEAD_SIZE, Limits, UnpackedStream, is_tar, materialize, unpacked_head
 from auditor.sources.detect import ACCEPTED, database_of, form_of, intact_pages, refused_file, state_of
@@ -27,6 +27,7 @@ from auditor.sources.etcd.salvage import Salvage
 from auditor.sources.etcd.snapshot import Digest, EtcdFile, MetaValues
 from auditor.sources.etcd.wal import read_wal
 from auditor.sources.file_view import FileView, map_file
+from auditor.sources.formats import FORMATS
 from auditor.sources.kine import open_kine, wal_of
 from auditor.sources.kine_text import open_kine_text
 from auditor.sources.plan import DamageLog, SourcePlan
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from auditor.sources.compression import Unpacked
     from auditor.sources.encryption import Unsealer
     from auditor.sources.etcd.wal import WalLog
+    from auditor.sources.formats import SourceFormat
     from auditor.sources.plan import Progress
 
 __all__ = ["open_source"]
@@ -71,6 +73,7 @@ def open_source(
     limits: Limits | None = None,
     salvage: bool = False,
     unsealer: Unsealer | None = None,
+    source: str = "",
 ) -> SourcePlan | list[SourcePlan]:
     """Open one dump.
 
@@ -84,6 +87,7 @@ def open_source(
         limits: How far compressed input may expand.
         unsealer: Opens what is encrypted inside a backup (Rancher's); values of etcd are opened by whoever reads them.
         salvage: Of a damaged etcd database, also take what no tree of pages reaches any more.
+        source: Name of the format (`auditor.sources.formats`), where it is not to be told from the content.
 
     Returns:
         One plan, or those of a folder of dumps.
@@ -94,6 +98,8 @@ def open_source(
         SourceError: It is not there, or expands past the limits.
     """
     opening = _Opening(workdir, etcd_prefix, progress, limits, salvage=salvage, unsealer=unsealer)
+    if source:
+        return opening.forced(path, number, source)
     given = Path(path)
     if path == "-":
         return opening.file(path, None, number)
@@ -129,18 +135,20 @@ class _Opening:
         self.unsealer = unsealer
         self.depth = 0
 
-    def file(self, name: str, path: Path | None, number: int, *, stream: Any = None) -> SourcePlan | list[SourcePlan]:
+    def file(
+        self, name: str, path: Path | None, number: int, *, stream: Any = None, form: str = ""
+    ) -> SourcePlan | list[SourcePlan]:
         """Open one file; no path: standard input or another stream."""
-        if path is not None and self.is_archive(name, path):
+        if not form and path is not None and self.is_archive(name, path):
             return self.archive(name, path, number)
         damage = DamageLog()
         source = stream if stream is not None else sys.stdin.buffer if path is None else None
         plain = materialize(name, path, source, workdir=self.workdir, number=number, damage=damage, limits=self.limits)
         with plain.path.open("rb") as opened:
             head = opened.read(HEAD_SIZE)
-        if is_tar(head) or head.startswith(_ZIP):
+        if not form and (is_tar(head) or head.startswith(_ZIP)):
             return self.archive(name, plain.path, number)
-        form = form_of(plain.path, head)
+        form = form or form_of(plain.path, head)
         if form == "bolt":
             plan = self.etcd(name, plain.path, number, sha256=plain.sha256)
         elif form == "sqlite":
@@ -168,6 +176,51 @@ class _Opening:
         plan.damage = (*damage.records(), *plan.damage)
         return plan
 
+    def forced(self, path: str, number: int, source: str) -> SourcePlan | list[SourcePlan]:
+        """Open a dump as a format that was asked for."""
+        wanted = FORMATS.get(source)
+        if wanted is None:
+            raise PlanError("--source", f"no format {source}", f"one of {', '.join(FORMATS)}", "see `auditor sources`")
+        given = Path(path) if path != "-" else None
+        if given is not None and not given.exists():
+            raise SourceError(path, "no such file or folder")
+        if given is not None and given.is_dir():
+            return self.forced_folder(given, number, wanted)
+        if wanted.form:
+            return self.file(path, given, number, form=wanted.form)
+        if wanted.name == "etcd-data-dir" and (given is None or not self.is_archive(path, given)):
+            raise UnknownDump(path, "a file", "a folder, tar or zip of an etcd data directory")
+        if given is None:
+            raise UnknownDump(path, "standard input", f"a file or folder, for {source}")
+        return self.archive(path, given, number, layout=wanted.name)
+
+    def forced_folder(self, path: Path, number: int, wanted: SourceFormat) -> SourcePlan | list[SourcePlan]:
+        """Open a folder as a format that was asked for."""
+        from auditor.sources.archives import open_tree  # noqa: PLC0415 - readers are loaded where they are needed
+
+        if wanted.form == "manifests":
+            return self.manifests(path, {}, number)
+        database = database_of(path)
+        if wanted.name in {"etcd-data-dir", "etcd-snapshot"} and database is not None:
+            return self.data_dir(path, database, number)
+        state = state_of(path)
+        if wanted.form == "sqlite" and state is not None:
+            return self.file(str(path), state, number, form=wanted.form)
+        if not wanted.form and wanted.name != "etcd-data-dir":
+            tree = open_tree(
+                path,
+                number=number,
+                workdir=self.workdir,
+                limits=self.limits,
+                unsealer=self.unsealer,
+                layout=wanted.name,
+            )
+            if tree is not None:
+                return tree
+        raise UnknownDump(
+            str(path), "a folder without what the format is made of", wanted.title, "see `auditor sources`"
+        )
+
     def is_archive(self, name: str, path: Path) -> bool:
         """Whether a file is a tar, however compressed, or a zip: these are never unpacked to a file."""
         with path.open("rb") as opened:
@@ -175,7 +228,7 @@ class _Opening:
             head = stream.peek()
             return is_tar(head) or (not stream.layers and head.startswith(_ZIP))
 
-    def archive(self, name: str, path: Path, number: int) -> list[SourcePlan]:
+    def archive(self, name: str, path: Path, number: int, *, layout: str = "") -> list[SourcePlan]:
         """Open a tar or a zip."""
         from auditor.sources.archives import open_archive  # noqa: PLC0415 - readers are loaded where they are needed
 
@@ -187,6 +240,7 @@ class _Opening:
             reopen=self.inside,
             limits=self.limits,
             unsealer=self.unsealer,
+            layout=layout,
         )
 
     def inside(self, name: str, path: Path, number: int) -> SourcePlan | list[SourcePlan]:
@@ -441,4 +495,7 @@ def _unknown(name: str, head: bytes, size: int) -> SourceError:
     if pages is not None:
         found = f"an etcd database with both meta pages damaged; pages of {pages[0]} bytes look intact"
         return DamagedDump(name, found, "a meta page that holds", "save it again")
-    return UnknownDump(name, f"unknown format: first bytes {head[:8].hex(' ')}, size {size}", ACCEPTED)
+    shown = head[:24].decode("ascii", "replace")
+    text = f' ("{shown}")' if shown.isprintable() else ""
+    found = f"unknown format: first bytes {head[:16].hex(' ')}{text}, size {size}"
+    return UnknownDump(name, found, ACCEPTED, "see `auditor sources`; --source FORMAT overrides")
