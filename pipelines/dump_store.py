@@ -20,10 +20,10 @@ import pyarrow.compute as pc
 from auditor.builtin.columns import builtin_cells, builtin_headers
 from auditor.builtin.events import event_at
 from auditor.builtin.kinds import BUILTIN_KINDS, builtin_kind, group_rank
-from auditor.builtin.protobuf import MAGIC, WireError, decode_stored
+from auditor.builtin.protobuf import MAGIC, WireError, decode_stored, top_level_fields
 from auditor.builtin.selectable import builtin_selectable, rules_of
 from auditor.crds.definition import parse_definition
-from auditor.errors import AuditorError, SelectorError
+from auditor.errors import AuditorError, PlanError, SelectorError
 from auditor.golang import jsontext
 from auditor.printing.columns import custom_resource_columns, custom_resource_row
 from auditor.printing.discovery import Discovery, Resource
@@ -32,6 +32,7 @@ from auditor.printing.tables import Header
 from auditor.program.read import NO_METADATA, ReadError, decode_value, read_object
 from auditor.selectors.fields import field_text, selectable
 from auditor.selectors.grammar import parse_field_selector, parse_label_selector
+from auditor.selectors.where import check_names, compile_where, conjuncts, unparse
 from auditor.sources.encryption import make_unsealer
 from auditor.sources.manifest_rows import read_header
 from auditor.sources.registry_key import printable_key
@@ -40,13 +41,15 @@ from pipelines.plan import open_live, open_values
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from auditor.cel.ast import Expr
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.model import JsonObject
     from auditor.printing.columns import Cell
     from auditor.selectors.grammar import FieldRequirement, LabelRequirement
+    from auditor.selectors.where import Where
     from pipelines.plan import DefinitionEntry, Plan
 
-__all__ = ["DumpStore", "ReadMode", "StoredRow", "Unreadable"]
+__all__ = ["DumpStore", "ReadMode", "Steps", "StoredRow", "Unreadable", "name_of"]
 
 _MOST_CORRUPT = 100
 """Errors that a server gathers before it gives a list up."""
@@ -85,6 +88,25 @@ class ReadMode:
     show_secrets: bool = False
 
 
+@dataclass(slots=True)
+class Steps:
+    """How many objects of a kind each step kept.
+
+    Attributes:
+        rows: Of the kind, in the dump or in the partition of the index.
+        scanned: Rows of the index that were looked at; None: there is no index.
+        read: Objects that were read.
+        fitted: Those that fit namespace, labels and fields.
+        kept: Those that fit the predicate too.
+    """
+
+    rows: int = 0
+    scanned: int | None = None
+    read: int = 0
+    fitted: int = 0
+    kept: int = 0
+
+
 class Unreadable(Exception):
     """An object that the server cannot decode; the text is its reason."""
 
@@ -113,6 +135,10 @@ class DumpStore:
         self.discovery = Discovery.sorted_by_priority(self._resources(), group_rank)
         self._columns: dict[tuple[str, str, str], Any] = {}
         self._sources: dict[int, tuple[Any, Any]] = {}
+        self.where = ""
+        self.max_scan: int | None = None
+        self.steps: dict[str, Steps] = {}
+        self._wheres: dict[Resource, Where] = {}
         self._by_kind: dict[int, dict[tuple[str, str], list[tuple[str, int]]]] = {}
 
     # ---- kinds
@@ -403,17 +429,6 @@ class DumpStore:
             return self._as_server(resource, namespace, wanted_labels, wanted_fields)
         return self._selected(resource, namespace, wanted_labels, wanted_fields)
 
-    def candidates(
-        self,
-        resource: Resource,
-        namespace: str,
-        labels: tuple[LabelRequirement, ...],
-        fields: Sequence[FieldRequirement],
-    ) -> Iterator[StoredRow]:
-        """Yield the rows that may be selected; here all of the kind. An index knows better."""
-        del namespace, labels, fields  # a namespace is that of the object, which its key need not say
-        return self.rows(resource)
-
     def _selected(
         self,
         resource: Resource,
@@ -422,13 +437,21 @@ class DumpStore:
         fields: Sequence[FieldRequirement],
     ) -> Iterator[JsonObject]:
         told = 0
-        for row in self.candidates(resource, namespace, labels, fields):
+        steps = self.steps[name_of(resource)] = Steps()
+        if self.max_scan is not None:
+            self.refuse_scan(resource, sum(1 for _ in self.rows(resource)))
+        for row in self.rows(resource):
+            steps.rows += 1
+            steps.read += 1
             try:
                 obj = self.read(resource, row)
                 if namespace and _namespace(obj) != namespace:
                     continue
-                if self.matches(resource, obj, labels, fields) and self.passes(resource, obj):
-                    yield self.shown(resource, row, obj)
+                if self.matches(resource, obj, labels, fields):
+                    steps.fitted += 1
+                    if self.passes(resource, obj):
+                        steps.kept += 1
+                        yield self.shown(resource, row, obj)
             except Unreadable as error:
                 told += 1
                 if told <= _TOLD:
@@ -439,9 +462,60 @@ class DumpStore:
             self.warn(f"a live server answers no LIST of {resource.group_resource}; --as-server shows what it says\n")
 
     def passes(self, resource: Resource, obj: JsonObject) -> bool:
-        """Whether an object fits what else was asked for."""
-        del resource, obj
-        return True
+        """Whether an object fits the predicate that was asked for."""
+        return not self.where or self.where_of(resource).test(obj)
+
+    def where_of(self, resource: Resource) -> Where:
+        """Return the predicate for a kind.
+
+        Raises:
+            SelectorError: It is none, or names a field that the kind does not have.
+        """
+        found = self._wheres.get(resource)
+        if found is None:
+            definition = self.definition(resource)
+            schema = None if definition is None else definition.versions[resource.version].structural
+            if schema is not None:
+                names: Iterable[str] = schema.properties
+            else:
+                names = top_level_fields(resource.group, resource.version, resource.kind)
+            found = self._wheres[resource] = compile_where(self.where, names)
+            check_names(found, schema)
+        return found
+
+    def refuse_scan(self, resource: Resource, rows: int) -> None:
+        """Refuse to look at more rows than --max-scan allows.
+
+        Raises:
+            PlanError: There are more; it says what was to be done with them.
+        """
+        if self.max_scan is not None and rows > self.max_scan:
+            raise PlanError(
+                "",
+                f"{rows} rows of {resource.group_resource} would be scanned, --max-scan allows {self.max_scan}\n"
+                f"{self.plan_of(resource)}",
+                "",
+                "select by indexed fields (see `auditor fields`), or give a report instead of its dump",
+            )
+
+    def plan_of(self, resource: Resource) -> str:
+        """Return what is done with the rows of a kind, as text."""
+        lines = [f"{resource.group_resource} {resource.version}: every object is read, then namespace, labels, fields"]
+        lines += [f"  object: {unparse(part)}" for part in self.parts_of(resource)]
+        return "\n".join(lines) + "\n"
+
+    def parts_of(self, resource: Resource) -> list[Expr]:
+        """Return the parts of the predicate that && joins."""
+        return conjuncts(self.where_of(resource).root) if self.where else []
+
+    def explain(self) -> str:
+        """Return what was done for each kind that was listed, and how many rows each step kept."""
+        out = []
+        for resource in self.discovery.resources:
+            steps = self.steps.get(name_of(resource))
+            if steps is not None:
+                out.append(self.plan_of(resource) + _told(steps))
+        return "".join(out)
 
     def _as_server(
         self,
@@ -558,6 +632,16 @@ class DumpStore:
             return builtin_cells(resource.group, resource.kind, objects, now, listed=listed)
         columns = self.columns(resource)
         return [[_name(one), *custom_resource_row(columns, one, now)] for one in objects]
+
+
+def name_of(resource: Resource) -> str:
+    """Return plural.version.group."""
+    return f"{resource.plural}.{resource.version}.{resource.group}"
+
+
+def _told(steps: Steps) -> str:
+    scanned = "" if steps.scanned is None else f", {steps.scanned} scanned in the index"
+    return f"  {steps.rows} rows{scanned}, {steps.read} objects read, {steps.fitted} fit, {steps.kept} kept\n"
 
 
 def _metadata(obj: JsonObject) -> JsonObject:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from pipelines.config import AuditOptions
 from pipelines.dump_store import DumpStore, ReadMode
 from pipelines.history import plan_as_of
 from pipelines.plan import make_plan
+from pipelines.query_output import extra_formats
 from pipelines.report import MANIFEST
 from pipelines.report_store import IndexOnlyStore, ReportStore, check_dumps, find_dumps, read_manifest, report_plan
 
@@ -35,6 +37,10 @@ class QueryOptions:
         dumps: Where the dumps of a report are; empty: where they were.
         args: Kinds and names, as after `kubectl get`.
         namespace: Empty: all of them.
+        where: CEL predicate.
+        explain: Say on standard error what was done.
+        max_scan: Refuse to look at more rows of a kind.
+        save_index: Folder for a report of the dump, by whose index the answer is then found.
         as_of: Revision whose state is asked; None: the newest.
         shown_as: ``read``, ``stored``, or a version.
     """
@@ -52,6 +58,10 @@ class QueryOptions:
     kms_decryptor: str = ""
     shown_as: str = "read"
     as_of: int | None = None
+    where: str = ""
+    explain: bool = False
+    max_scan: int | None = None
+    save_index: str = ""
     mode: ReadMode = field(default_factory=ReadMode)
     get: GetOptions = field(default_factory=GetOptions)
 
@@ -129,14 +139,51 @@ def run_query(options: QueryOptions) -> int:
     asked.usage_code = 2
     if options.shown_as == "stored":
         options.mode.stored = True
+    if options.save_index:
+        _save_index(options, err)
+    if sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
+        asked.paint = _bold
     with open_store(options, err) as store:
         if options.shown_as not in ("read", "stored"):
             asked.args = _at_version(store, options.args, options.shown_as, err)
         if isinstance(store, (ReportStore, IndexOnlyStore)):
             store.names_only = (asked.output == "name" or asked.count) and not asked.sort_by
+        store.where, store.max_scan = options.where, options.max_scan
+        asked.extra_formats = extra_formats(store, options, out)
         code = get(store, asked, out, err)
+        if options.explain:
+            err(store.explain())
         damaged = isinstance(store, DumpStore) and any(source.damage for source in store.plan.sources)
+    sys.stdout.flush()
     return 3 if code == 0 and damaged else code
+
+
+def _bold(line: str) -> str:
+    return f"\x1b[1m{line}\x1b[0m"
+
+
+def _save_index(options: QueryOptions, err: Callable[[str], None]) -> None:
+    """Audit the dump, and go on with the report of it."""
+    from pipelines.run import run_audit  # noqa: PLC0415 - only where it is asked for
+
+    _, manifest = run_audit(
+        AuditOptions(
+            dumps=(options.target,),
+            crds=options.crds,
+            report=options.save_index,
+            etcd_prefix=options.etcd_prefix,
+            encryption_config=options.encryption_config,
+            kms_decryptor=options.kms_decryptor,
+            jobs=os.cpu_count() or 1,
+            fail_on="never",
+        )
+    )
+    files = list((Path(options.save_index) / "index").rglob("*.parquet"))
+    size = sum(path.stat().st_size for path in files)
+    rows = manifest["counts"]["rows"]
+    err(f"index of {rows} rows in {options.save_index}: {size / max(rows, 1):.1f} bytes an object\n")
+    options.dumps = options.dumps or (options.target,)
+    options.target = options.save_index
 
 
 def _at_version(store: AnyStore, args: tuple[str, ...], version: str, err: Callable[[str], None]) -> tuple[str, ...]:

@@ -47,6 +47,10 @@ def query_options(target: str, flags: dict[str, Any]) -> QueryOptions:
         kms_decryptor=flags["kms_decryptor"],
         shown_as=flags.get("shown_as", "read"),
         as_of=flags.get("as_of"),
+        where=flags.get("where", ""),
+        explain=flags.get("explain", False),
+        max_scan=flags.get("max_scan"),
+        save_index=flags.get("save_index", ""),
         mode=ReadMode(
             as_server=flags.get("as_server", False),
             watch_cache=not flags.get("no_watch_cache", False),
@@ -63,6 +67,12 @@ def query_options(target: str, flags: dict[str, Any]) -> QueryOptions:
 @click.option("-A", "--all-namespaces", is_flag=True, help="All namespaces; the default, for kubectl's habit.")
 @click.option("-l", "--selector", "labels", default="", help="Only objects with these labels.")
 @click.option("--field-selector", "fields", default="", help="Only objects with these field values.")
+@click.option("--where", default="", metavar="CEL", help="Only objects of which this predicate is true.")
+@click.option("--explain", is_flag=True, help="Say which part was done where, and how many rows each step kept.")
+@click.option(
+    "--max-scan", type=click.IntRange(0), default=None, metavar="ROWS", help="Refuse to look at more rows of a kind."
+)
+@click.option("--save-index", default="", metavar="DIR", help="Audit DUMP into DIR first, and answer by its index.")
 @click.option("--dump", "dumps", multiple=True, metavar="DUMP", help="Where the dump of REPORT is now.")
 @click.option("--any-field", is_flag=True, help="Let --field-selector take any path, not only what a server takes.")
 @click.option("--as-of", type=click.IntRange(1), default=None, metavar="REV", help="The state after this revision.")
@@ -72,7 +82,7 @@ def query_options(target: str, flags: dict[str, Any]) -> QueryOptions:
     "--output",
     default="",
     metavar="FORMAT",
-    help="table (default), wide, json, yaml, name, jsonpath=..., jsonpath-as-json=..., custom-columns=...",
+    help="table (default), wide, json, yaml, name, ndjson, csv, parquet[=FILE], jsonpath=..., custom-columns=...",
 )
 @click.option("--sort-by", default="", metavar="PATH", help="Sort by a path, e.g. .spec.size, as kubectl compares.")
 @click.option("-L", "--label-columns", multiple=True, metavar="KEYS", help="Labels to show as columns.")
@@ -94,6 +104,9 @@ def query(target: str, args: tuple[str, ...], **flags: Any) -> None:
     category, alone or followed by .GROUP or .VERSION.GROUP; several are joined by commas. Objects print as a server
     would read them, defaults applied. Without -n all namespaces are asked.
 
+    --where is CEL over the object: metadata, spec, status, self. What touches names, labels and selectable fields is
+    found in the index of a REPORT, the rest is tried on each object that is left; an error selects nothing.
+
     What a live server could not read is left out and told on standard error.
 
     \b
@@ -104,6 +117,7 @@ def query(target: str, args: tuple[str, ...], **flags: Any) -> None:
       auditor query snapshot.db pods -n kube-system -o wide
       auditor query snapshot.db widgets.v2.example.com --field-selector spec.color=blue -o name
       auditor query out/ certificates -l app=web --sort-by .spec.dnsNames[0]
+      auditor query out/ widgets --where 'spec.size > 3 && metadata.labels["app"] == "web"' --explain
     """
     from auditor.printing.get import GetOptions  # noqa: PLC0415 - help stays light
     from pipelines.query import run_query  # noqa: PLC0415

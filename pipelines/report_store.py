@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from auditor.builtin.kinds import builtin_kind
@@ -23,29 +24,31 @@ from auditor.printing.discovery import Discovery, Resource
 from auditor.printing.get import StatusError, not_found
 from auditor.printing.tables import Header
 from auditor.selectors.fields import field_text
-from auditor.selectors.filters import And
 from auditor.selectors.grammar import parse_field_selector, parse_label_selector
-from auditor.selectors.query import Scan, open_index, selector_filter
+from auditor.selectors.pushdown import push_down
+from auditor.selectors.query import DEFINITIONS, UNKNOWN, Scan, nullable_of, open_index, selector_filter
+from auditor.selectors.where import compile_where, unparse
 from auditor.sources.compression import compression_of
 from auditor.sources.plan import SourcePlan
-from pipelines.dump_store import DumpStore, StoredRow
+from pipelines.dump_store import DumpStore, Steps, StoredRow, name_of
 from pipelines.plan import DefinitionEntry, Plan, definition_entry, make_plan
 from pipelines.report import MANIFEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from auditor.cel.ast import Expr
     from auditor.model import JsonObject
     from auditor.printing.columns import Cell
     from auditor.selectors.filters import Filter
     from auditor.selectors.grammar import FieldRequirement, LabelRequirement
+    from auditor.selectors.pushdown import Predicate
     from auditor.selectors.query import Index, IndexedKind
     from pipelines.config import AuditOptions
     from pipelines.dump_store import ReadMode
 
-__all__ = ["DEFINITIONS", "IndexOnlyStore", "ReportStore", "check_dumps", "find_dumps", "read_manifest", "report_plan"]
+__all__ = ["IndexOnlyStore", "ReportStore", "check_dumps", "find_dumps", "read_manifest", "report_plan"]
 
-DEFINITIONS = "definitions.ndjson"
 _POSITION = ("source", "offset", "length", "mod_revision")
 _TOLD = 10
 
@@ -178,7 +181,6 @@ class ReportStore(DumpStore):
         self.manifest = manifest
         self.names_only = False
         self.scan = Scan()
-        self.further: Callable[[IndexedKind], Filter] | None = None
         super().__init__(plan, mode, warn)
 
     def source(self, number: int) -> tuple[Any, Any]:
@@ -212,30 +214,6 @@ class ReportStore(DumpStore):
             return None
         return self.index.partition(resource.group, resource.version, resource.kind)
 
-    def candidates(
-        self,
-        resource: Resource,
-        namespace: str,
-        labels: tuple[LabelRequirement, ...],
-        fields: Sequence[FieldRequirement],
-    ) -> Iterator[StoredRow]:
-        """Yield the rows that the index selects."""
-        place = self.partition(resource)
-        if place is None:
-            yield from super().candidates(resource, namespace, labels, fields)
-            return
-        self._tell_broken(resource)
-        encodings = [int(source["format"] == "etcdctl-json") for source in self.manifest["inputs"]]
-        names = [source["name"] for source in self.manifest["inputs"]]
-        for table in self.index_rows(place, namespace, labels, fields, (*_POSITION, "namespace", "name")):
-            for row in table.to_pylist():
-                at = names.index(row["source"])
-                key = None
-                if not self.manifest["inputs"][at]["is_export"]:
-                    middle = f"{row['namespace']}/" if resource.namespaced and row["namespace"] else ""
-                    key = f"{self.key_prefix(resource)}{middle}{row['name']}".encode("utf-8", "surrogatepass")
-                yield StoredRow(at, key, None, row["mod_revision"], None, row["offset"], row["length"], encodings[at])
-
     def index_rows(
         self,
         place: IndexedKind,
@@ -243,13 +221,17 @@ class ReportStore(DumpStore):
         labels: tuple[LabelRequirement, ...],
         fields: Sequence[FieldRequirement],
         columns: Sequence[str] | None,
+        where: Predicate | None = None,
     ) -> Iterator[pa.Table]:
         """Yield the rows of a partition that fit, as tables."""
-        names = set(pq.read_schema(place.parts[0]).names)
-        condition: Filter = selector_filter(fields, labels, namespace, names, namespaced=place.namespaced)
-        if self.further is not None:
-            condition = And((condition, self.further(place)))
-        yield from self.index.scan(place, condition, columns=columns, told=self.scan)
+        condition = _condition(place, namespace, labels, fields)
+        yield from self.index.scan(place, condition, columns=columns, told=self.scan, where=where)
+
+    def predicate(self, resource: Resource, place: IndexedKind, expr: Expr) -> Predicate:
+        """Return what the index can say of a predicate."""
+        definition = self.definition(resource)
+        nullable = None if definition is None else nullable_of(definition.versions[resource.version])
+        return push_down(expr, pq.read_schema(place.parts[0]), nullable=nullable)
 
     def _selected(
         self,
@@ -259,13 +241,61 @@ class ReportStore(DumpStore):
         fields: Sequence[FieldRequirement],
     ) -> Iterator[JsonObject]:
         place = self.partition(resource)
-        if place is None or not self.names_only:
+        if place is None:
             yield from super()._selected(resource, namespace, labels, fields)
             return
+        where = self.where_of(resource) if self.where else None
+        predicate = None if where is None else self.predicate(resource, place, where.root)
+        self.refuse_scan(
+            resource, self.index.rows_to_scan(place, _condition(place, namespace, labels, fields), predicate)
+        )
         self._tell_broken(resource)
-        for table in self.index_rows(place, namespace, labels, fields, ("namespace", "name")):
+        steps = self.steps[name_of(resource)] = Steps()
+        self.scan = Scan()
+        columns = ("namespace", "name") if self.names_only and predicate is None else (*_POSITION, "namespace", "name")
+        for table in self.index_rows(place, namespace, labels, fields, columns, predicate):
+            steps.fitted += table.num_rows
             for row in table.to_pylist():
-                yield {"metadata": {key: value for key, value in row.items() if value is not None}}
+                unknown = row.pop(UNKNOWN, False)
+                light = {"metadata": {key: row[key] for key in ("namespace", "name") if row[key] is not None}}
+                if self.names_only and not unknown:
+                    steps.kept += 1
+                    yield light
+                    continue
+                stored = self._stored_row(resource, row)
+                steps.read += 1
+                obj = self.read(resource, stored)
+                if not unknown or where is None or where.test(obj):
+                    steps.kept += 1
+                    yield light if self.names_only else self.shown(resource, stored, obj)
+        steps.rows, steps.scanned = self.scan.rows, self.scan.scanned
+
+    def _stored_row(self, resource: Resource, row: dict[str, Any]) -> StoredRow:
+        """Return where the object of an index row is stored."""
+        inputs = self.manifest["inputs"]
+        at = [source["name"] for source in inputs].index(row["source"])
+        key = None
+        if not inputs[at]["is_export"]:
+            middle = f"{row['namespace']}/" if resource.namespaced and row["namespace"] else ""
+            key = f"{self.key_prefix(resource)}{middle}{row['name']}".encode("utf-8", "surrogatepass")
+        encoding = int(inputs[at]["format"] == "etcdctl-json")
+        return StoredRow(at, key, None, row["mod_revision"], None, row["offset"], row["length"], encoding)
+
+    def plan_of(self, resource: Resource) -> str:
+        """Return what is done with the rows of a kind, as text."""
+        place = self.partition(resource)
+        if place is None:
+            return super().plan_of(resource)
+        size = sum(path.stat().st_size for path in place.parts)
+        rows = sum(pq.read_metadata(path).num_rows for path in place.parts)
+        passed = f"{self.scan.skipped} of {self.scan.row_groups} row groups passed over by their statistics"
+        size_each = f"{size / max(rows, 1):.1f} bytes an object"
+        lines = [f"{resource.group_resource} {resource.version}: from the index ({rows} rows, {size_each}, {passed})"]
+        for part in self.parts_of(resource):
+            predicate = self.predicate(resource, place, part)
+            how = "index" if predicate.is_decided() else "index, then object" if predicate.columns() else "object"
+            lines.append(f"  {how}: {unparse(part)}")
+        return "\n".join(lines) + "\n"
 
     def _tell_broken(self, resource: Resource) -> None:
         """Say which keys of a kind the audit could not read."""
@@ -288,6 +318,13 @@ def tell_broken(report: Path, resource: Resource, warn: Callable[[str], None]) -
         warn(f"a live server answers no LIST of {resource.group_resource}; --as-server shows what it says\n")
 
 
+def _condition(
+    place: IndexedKind, namespace: str, labels: Sequence[LabelRequirement], fields: Sequence[FieldRequirement]
+) -> Filter:
+    names = set(pq.read_schema(place.parts[0]).names)
+    return selector_filter(fields, labels, namespace, names, namespaced=place.namespaced)
+
+
 class IndexOnlyStore:
     """What an index alone can answer, where the dump is not there: names, labels, times, selectable fields."""
 
@@ -299,7 +336,8 @@ class IndexOnlyStore:
         self.index: Index = open_index(report)
         self.names_only = False
         self.scan = Scan()
-        self.further: Callable[[IndexedKind], Filter] | None = None
+        self.where = ""
+        self.max_scan: int | None = None
         self.discovery = Discovery.sorted_by_priority(
             Resource(kind.group, kind.version, kind.kind, kind.plural, kind.kind.lower(), namespaced=kind.namespaced)
             for kind in self.index.kinds
@@ -329,11 +367,17 @@ class IndexOnlyStore:
         columns: Sequence[str] | None,
     ) -> Iterator[pa.Table]:
         """Yield the rows of a partition that fit, as tables."""
-        names = set(pq.read_schema(place.parts[0]).names)
-        condition: Filter = selector_filter(fields, labels, namespace, names, namespaced=place.namespaced)
-        if self.further is not None:
-            condition = And((condition, self.further(place)))
-        yield from self.index.scan(place, condition, columns=columns, told=self.scan)
+        condition = _condition(place, namespace, labels, fields)
+        if not self.where:
+            yield from self.index.scan(place, condition, columns=columns, told=self.scan)
+            return
+        predicate = push_down(
+            compile_where(self.where).root, pq.read_schema(place.parts[0]), nullable=self.index.nullable_fields(place)
+        )
+        for table in self.index.scan(place, condition, columns=columns, told=self.scan, where=predicate):
+            if pc.any(table[UNKNOWN]).as_py():
+                raise PlanError("--where", "needs the objects, which stand in the dump", "", "--dump names it")
+            yield table.drop_columns([UNKNOWN])
 
     def list_objects(self, resource: Resource, namespace: str, labels: str, fields: str) -> Iterator[JsonObject]:
         """Yield what the index holds of the selected objects."""
@@ -346,6 +390,14 @@ class IndexOnlyStore:
                     yield _from_index(resource, row)
         except SelectorError as error:
             raise StatusError(400, "BadRequest", error.found) from None
+
+    def fields_of(self, resource: Resource, obj: JsonObject) -> dict[str, str]:
+        """Return what field selectors see of an object that `list_objects` gave."""
+        return {label: field_text(label, obj) for label in self._fields(resource)}
+
+    def explain(self) -> str:
+        """Return what was done."""
+        return f"  {self.scan.rows} rows, {self.scan.scanned} scanned in the index, {self.scan.kept} kept\n"
 
     def get_object(self, resource: Resource, namespace: str, name: str) -> JsonObject:
         """Return what the index holds of one object."""

@@ -1,9 +1,9 @@
 """A CEL predicate over the columns of the index: what they can say of a row, and what only the object can.
 
-Every part of a predicate is, for every row, true, false, an error, or not known from the index. Logic joins them as CEL
-does, in which errors give way (``error && false`` is false) and the unknown stays unknown where it could matter. Rows
-that are true are selected without a look at the object, those that are unknown are read, the others left out. So the
-answer is exactly that of the interpreter on every object.
+Every part of a predicate can be, for every row, true, false or an error, or more than one of these as far as the
+index tells. Logic joins what can be as CEL joins what is: errors give way (``error && false`` is false). Rows that can only be
+true are selected without a look at the object, those that can be true are read, the others left out. So the answer is
+exactly that of the interpreter on every object.
 
 What is known: metadata.name, namespace, uid, labels, whether there is a deletionTimestamp, and the selectable fields
 with their types. A field that is absent is an error wherever its value is used; it is told from null (which is a value)
@@ -44,11 +44,24 @@ _COLUMNS: Final = {"metadata.name": "name", "metadata.namespace": "namespace", "
 
 @dataclass(slots=True)
 class Known:
-    """What is known of each row: true, false, unknown; where none of these, an error."""
+    """What each row can be: true, false, an error; at least one of them."""
 
     true: NDArray[np.bool_]
     false: NDArray[np.bool_]
-    unknown: NDArray[np.bool_]
+    error: NDArray[np.bool_]
+
+    @property
+    def unknown(self) -> NDArray[np.bool_]:
+        """Rows that can be true and something else."""
+        return self.true & (self.false | self.error)
+
+
+def _decided(true: NDArray[np.bool_], false: NDArray[np.bool_], unknown: NDArray[np.bool_] | None = None) -> Known:
+    """Return what rows are that are true, false, of which nothing is known, or, the others, an error."""
+    error = ~(true | false)
+    if unknown is None:
+        return Known(true, false, error)
+    return Known(true | unknown, false | unknown, error | unknown)
 
 
 class Predicate(Protocol):
@@ -61,13 +74,13 @@ class Predicate(Protocol):
         """Return what the index says of each row."""
 
     def possible(self, statistics: Statistics) -> frozenset[str]:
-        """Return which of T, F, U (unknown) and E (error) a row of a row group can be."""
+        """Return which of T, F and E (error) a row of a row group can be."""
 
     def is_decided(self) -> bool:
         """Whether every row is decided by the index whatever its values are."""
 
 
-_ALL: Final = frozenset("TFUE")
+_ALL: Final = frozenset("TFE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +93,13 @@ class Unknown:
 
     def known(self, table: pa.Table) -> Known:
         """Return what the index says of each row."""
-        none = np.zeros(table.num_rows, dtype=np.bool_)
-        return Known(none, none, np.ones(table.num_rows, dtype=np.bool_))
+        every = np.ones(table.num_rows, dtype=np.bool_)
+        return Known(every, every, every)
 
     def possible(self, statistics: Statistics) -> frozenset[str]:
         """Return what a row of a row group can be."""
         del statistics
-        return frozenset("U")
+        return _ALL
 
     def is_decided(self) -> bool:
         """Whether every row is decided."""
@@ -102,7 +115,7 @@ class _Constant:
 
     def known(self, table: pa.Table) -> Known:
         every = np.full(table.num_rows, self.value)
-        return Known(every, ~every, np.zeros(table.num_rows, dtype=np.bool_))
+        return _decided(every, ~every)
 
     def possible(self, statistics: Statistics) -> frozenset[str]:
         del statistics
@@ -121,7 +134,7 @@ class _Not:
 
     def known(self, table: pa.Table) -> Known:
         found = self.part.known(table)
-        return Known(found.false, found.true, found.unknown)
+        return Known(found.false, found.true, found.error)
 
     def possible(self, statistics: Statistics) -> frozenset[str]:
         return frozenset({"T": "F", "F": "T"}.get(one, one) for one in self.part.possible(statistics))
@@ -144,10 +157,10 @@ class _Both:
     def known(self, table: pa.Table) -> Known:
         left, right = self.left.known(table), self.right.known(table)
         if self.either:
-            true = left.true | right.true
-            return Known(true, left.false & right.false, (left.unknown | right.unknown) & ~true)
-        false = left.false | right.false
-        return Known(left.true & right.true, false, (left.unknown | right.unknown) & ~false)
+            error = (left.error & (right.false | right.error)) | (right.error & (left.false | left.error))
+            return Known(left.true | right.true, left.false & right.false, error)
+        error = (left.error & (right.true | right.error)) | (right.error & (left.true | left.error))
+        return Known(left.true & right.true, left.false | right.false, error)
 
     def possible(self, statistics: Statistics) -> frozenset[str]:
         decisive, neutral = ("T", "F") if self.either else ("F", "T")
@@ -157,8 +170,6 @@ class _Both:
                 pair = {left, right}
                 if decisive in pair:
                     out.add(decisive)
-                elif "U" in pair:
-                    out.add("U")
                 else:
                     out.add("E" if "E" in pair else neutral)
         return frozenset(out)
@@ -230,7 +241,7 @@ class _Test:
         missing, unknown = self.value.absent(table)
         term = Term(self.value.column, self.operator, self.constant)
         true = term.mask(table) & ~missing
-        return Known(true, ~true & ~missing, unknown)
+        return _decided(true, ~true & ~missing, unknown)
 
     def _of_label(self, table: pa.Table, label: _Label) -> Known:
         trues, falses = [], []
@@ -242,19 +253,18 @@ class _Test:
             false[rows[~found]] = True
             trues.append(true)
             falses.append(false)
-        none = np.zeros(table.num_rows, dtype=np.bool_)
-        if not trues:
-            return Known(none, none, none)
-        return Known(np.concatenate(trues), np.concatenate(falses), none)
+        none = np.zeros(0, dtype=np.bool_)
+        return _decided(np.concatenate([none, *trues]), np.concatenate([none, *falses]))
 
     def possible(self, statistics: Statistics) -> frozenset[str]:
         if isinstance(self.value, _Label):
             return frozenset("TFE")
-        found = frozenset("TFE") | (frozenset("U") if self.value.text else frozenset())
-        if not Term(self.value.column, self.operator, self.constant).may_match(statistics):
-            found -= {"T"}
-        if statistics.has_nulls(self.value.column) is False:
-            found -= {"U", "E"}
+        full = statistics.has_nulls(self.value.column) is False
+        found = _ALL - {"E"} if full else _ALL
+        if full or not self.value.text:  # else what the column does not hold can be of another type, or null
+            return (
+                found if Term(self.value.column, self.operator, self.constant).may_match(statistics) else found - {"T"}
+            )
         return found
 
     def is_decided(self) -> bool:
@@ -272,9 +282,8 @@ class _Different:
         return {"labels"} if isinstance(self.value, _Label) else self.value.columns()
 
     def known(self, table: pa.Table) -> Known:
-        there = _Test(self.value, "present").known(table)
-        none = np.zeros(table.num_rows, dtype=np.bool_)
-        return Known(there.true, none, there.unknown) if self.result else Known(none, there.true, there.unknown)
+        there = _Test(self.value, "present").known(table)  # true, an error, or unknown
+        return there if self.result else Known(there.false, there.true, there.error)
 
     def possible(self, statistics: Statistics) -> frozenset[str]:
         del statistics
@@ -296,10 +305,9 @@ class _Has:
     def known(self, table: pa.Table) -> Known:
         if isinstance(self.value, _Label):
             there = _Test(self.value, "present").known(table)
-            absent = ~there.true & _has_labels(table)  # without labels the map itself is missing: an error
-            return Known(there.true, absent, there.unknown)
+            return _decided(there.true, ~there.true & _has_labels(table))  # without labels there is no map: an error
         missing, unknown = self.value.absent(table)
-        return Known(~missing, np.zeros(len(missing), dtype=np.bool_), unknown | missing)
+        return Known(~missing | unknown, missing, missing)  # absent, or what it should be in is absent
 
     def possible(self, statistics: Statistics) -> frozenset[str]:
         del statistics
@@ -328,7 +336,7 @@ class _Flag:
             true = _has_labels(table)
         else:
             true = np.asarray(pc.fill_null(table[self.column], False).to_numpy(), dtype=np.bool_)
-        return Known(true, ~true, np.zeros(len(true), dtype=np.bool_))
+        return _decided(true, ~true)
 
     def possible(self, statistics: Statistics) -> frozenset[str]:
         del statistics
@@ -423,8 +431,12 @@ class _Pusher:
     def membership(self, item: Expr, container: Expr) -> Predicate:
         if isinstance(item, Literal) and type(item.value) is str and _path(container) == "metadata.labels":
             return _Has(_Label(item.value)) if "labels" in self.names else Unknown()
+        if not isinstance(container, ListLiteral) or container.optional:
+            return Unknown()
+        if not container.elements:
+            return _Constant(False)  # the server does not even look at the item
         value = self.value(item)
-        if value is None or not isinstance(container, ListLiteral) or container.optional:
+        if value is None:
             return Unknown()
         constants = [one.value for one in container.elements if isinstance(one, Literal)]
         if len(constants) != len(container.elements) or any(_kind(one) == "" for one in constants):
@@ -433,7 +445,7 @@ class _Pusher:
 
     def intersection(self, left: Expr, right: Expr) -> Predicate:
         for one, other in ((left, right), (right, left)):
-            if isinstance(one, ListLiteral) and len(one.elements) == 1 and not one.optional:
+            if isinstance(one, ListLiteral) and len(one.elements) == 1 and not one.optional and _has_items(other):
                 found = self.membership(one.elements[0], other)
                 if not isinstance(found, Unknown):
                     return found
@@ -478,6 +490,10 @@ class _Pusher:
             nullable = self.nullable is None or path in self.nullable
             return _Field(f"value:{path}", self.kinds[path], f"field:{path}", nullable)
         return None
+
+
+def _has_items(expr: Expr) -> bool:
+    return isinstance(expr, ListLiteral) and bool(expr.elements)
 
 
 def _kind(constant: Any) -> str:

@@ -284,7 +284,7 @@ def _may_match(part: pq.ParquetFile, number: int, condition: Filter, where: Pred
     statistics = _Statistics(part, number)
     if not condition.may_match(statistics):
         return False
-    return where is None or not where.possible(statistics).isdisjoint("TU")
+    return where is None or "T" in where.possible(statistics)
 
 
 def _scan_group(
@@ -308,7 +308,7 @@ def _scan_group(
     unknown = None
     if where is not None:
         known = where.known(seen if seen is not None else pa.table({"": pa.nulls(group.num_rows)}))
-        mask = mask & (known.true | known.unknown)
+        mask = mask & known.true
         unknown = known.unknown
     kept = int(mask.sum())
     if not kept:

@@ -10,9 +10,21 @@ Source: cel-go v0.29.2; k8s.io/apiserver pkg/cel/environment (the libraries).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.cel.ast import Call, Comprehension, Expr, Ident, ListLiteral, Literal, MapLiteral, Select, StructLiteral
+from auditor.cel.ast import (
+    Call,
+    Comprehension,
+    Expr,
+    Ident,
+    ListLiteral,
+    Literal,
+    MapLiteral,
+    Select,
+    StructLiteral,
+    descendants,
+)
 from auditor.cel.errors import CelError, CompileError
 from auditor.cel.kubernetes import kubernetes_environment
 from auditor.cel.types import BOOL, DYN
@@ -23,8 +35,9 @@ if TYPE_CHECKING:
 
     from auditor.cel.environment import Program
     from auditor.model import JsonObject
+    from auditor.schema.structural import StructuralSchema
 
-__all__ = ["Where", "compile_where", "conjuncts", "unparse"]
+__all__ = ["Where", "check_names", "compile_where", "conjuncts", "unparse"]
 
 _COST_LIMIT: Final = 100_000_000
 _ALWAYS: Final = ("self", "apiVersion", "kind", "metadata", "spec", "status")
@@ -145,3 +158,47 @@ def _literal(value: Any) -> str:
     if type(value) is str:
         return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
     return str(value)
+
+
+def check_names(where: Where, schema: StructuralSchema | None) -> None:
+    """Refuse a predicate that names a field which no object of a schema can have.
+
+    Args:
+        schema: Of the version that objects are read at; None: nothing is known.
+    Raises:
+        SelectorError: There is no such field; it says what comes nearest.
+    """
+    if schema is None:
+        return
+    for expr in descendants(where.root):
+        steps = _chain(expr)
+        if steps:
+            _check_chain(steps, schema)
+
+
+def _chain(expr: Expr) -> list[str]:
+    """Return the steps of a chain of fields from the top of the object; empty: it is none."""
+    if isinstance(expr, Ident):
+        return ["self"] if expr.name == "self" else ["self", expr.name]
+    if isinstance(expr, Select):
+        before = _chain(expr.operand)
+        return [*before, expr.field] if before else []
+    return []
+
+
+def _check_chain(steps: list[str], schema: StructuralSchema) -> None:
+    node: StructuralSchema | None = schema
+    for at, step in enumerate(steps[1:], start=1):
+        if node is None or (at == 1 and step in ("apiVersion", "kind", "metadata")):
+            return
+        if node.preserve_unknown_fields or node.embedded_resource or node.int_or_string or not node.properties:
+            return  # anything may stand here, or maps and lists, which have macros of their own
+        below = node.properties.get(step)
+        if below is None:
+            if node.additional_properties:
+                return
+            near = get_close_matches(step, node.properties, 3, 0.6)
+            path = ".".join(steps[1 : at + 1])
+            advice = f"did you mean {' or '.join('.'.join([*steps[1:at], one]) for one in near)}?" if near else ""
+            raise SelectorError("--where", f"there is no field {path}", "", advice)
+        node = below

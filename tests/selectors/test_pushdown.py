@@ -200,6 +200,17 @@ def test_what_needs_the_object_is_not(text: str) -> None:
     assert not _decided(text)
 
 
+def test_nothing_is_in_an_empty_list_and_nobody_looks(tmp_path: Path) -> None:
+    objects = [{"metadata": {"name": "n"}}]
+    table = index_table(objects)
+    pq.write_table(table, tmp_path / "part-00000.parquet")
+    where = compile_where("!(spec.color in [])")
+    predicate = push_down(where.root, table.schema, nullable=set())
+    (found,) = Index.__new__(Index).scan(place_of(tmp_path), And(()), columns=["name"], where=predicate)
+    assert where.test(objects[0])
+    assert found.to_pylist() == [{"name": "n", UNKNOWN: False}]
+
+
 def test_a_field_that_may_be_null_is_not_decided() -> None:
     assert not _decided('spec.maybe == "x"', nullable={"spec.maybe"})
     assert not _decided('spec.color == "x"', nullable=None)
