@@ -6,6 +6,7 @@ is too long (findings about these replace the rules), so shapes may say so. Othe
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,7 +20,7 @@ from auditor.validation.rules.base64url import decode_base64url
 from auditor.validation.rules.escaping import RESERVED, unescape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from auditor.golang.times import GoTime
     from auditor.validation.rules.types import DeclaredType
@@ -68,24 +69,58 @@ class Shapes:
     def _object(self, declared: DeclaredType) -> Shape:
         schema = declared.schema
         assert declared.fields is not None
-        fields: dict[str, Field] = {}
+        fields = _Fields(self, declared)
         least = 2
         for identifier, child in declared.fields.items():
-            key = unescape(identifier)
-            assert key is not None, "it was made by escape"
-            shape = self.of(child)
-            if key == "metadata":
-                shape = _unbounded(shape)
-            always = key in schema.required and not shape.nullable
-            fields[identifier] = Field(key, shape, always)
-            if identifier.startswith("__") and identifier[2:-2] in RESERVED:
-                fields[identifier[2:-2]] = fields[identifier]
-            if always and (child.schema.default is ABSENT or child.schema.default is None):
-                least += len(key) + 4 + shape.least
-        seen = {field.key for field in fields.values()}
+            key = fields.keys_by_identifier[identifier]
+            has_default = child.schema.default is not ABSENT and child.schema.default is not None
+            if key in schema.required and not child.schema.nullable and not has_default:
+                least += len(key) + 4 + self.of(child).least
+        seen = frozenset(fields.keys_by_identifier.values())
         hidden = schema.preserve_unknown_fields or schema.embedded_resource or not seen.issuperset(schema.properties)
         hidden = hidden or "metadata" in seen or bool(schema.additional_properties)
         return Shape(Form.OBJECT, nullable=schema.nullable, fields=fields, least=least, open=hidden)
+
+
+class _Fields(Mapping[str, Field]):
+    """The fields of an object, each made when it is first asked for: most never are."""
+
+    __slots__ = ("_declared", "_known", "_shapes", "keys_by_identifier")
+
+    def __init__(self, shapes: Shapes, declared: DeclaredType) -> None:
+        assert declared.fields is not None
+        self._shapes = shapes
+        self._declared = declared
+        self._known: dict[str, Field] = {}
+        self.keys_by_identifier: dict[str, str] = {}
+        for identifier in declared.fields:
+            key = unescape(identifier)
+            assert key is not None, "it was made by escape"
+            self.keys_by_identifier[identifier] = key
+            if identifier.startswith("__") and identifier[2:-2] in RESERVED:
+                self.keys_by_identifier[identifier[2:-2]] = key  # a keyword stands for itself too
+
+    def __getitem__(self, identifier: str) -> Field:
+        found = self._known.get(identifier)
+        if found is None:
+            found = self._known[identifier] = self._make(identifier)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys_by_identifier)
+
+    def __len__(self) -> int:
+        return len(self.keys_by_identifier)
+
+    def _make(self, identifier: str) -> Field:
+        declared = self._declared
+        assert declared.fields is not None
+        key = self.keys_by_identifier[identifier]
+        written = identifier if identifier in declared.fields else f"__{identifier}__"
+        shape = self._shapes.of(declared.fields[written])
+        if key == "metadata":
+            shape = _unbounded(shape)
+        return Field(key, shape, key in declared.schema.required and not shape.nullable)
 
 
 def _unbounded(metadata: Shape) -> Shape:
