@@ -90,14 +90,51 @@ def compile_schema(
         `prove`.
     """
     nodes: dict[StructuralSchema, Node] = {}
-    return _compile(schema or _NO_SCHEMA, nodes, format_of), nodes
+    return _place(schema or _NO_SCHEMA, nodes, format_of), nodes
 
 
-def _compile(schema: StructuralSchema, nodes: dict[StructuralSchema, Node] | None, format_of: _FormatOf) -> Node:
-    """Compile a node; `nodes` is None below a branch."""
+class _Unfilled(dict[type, tuple[int, "tuple[Check, ...]"]]):
+    """The kinds of a node that no value has met yet: the first has them compiled; most nodes never meet one."""
+
+    __slots__ = ("_fill", "_node")
+
+    def __init__(self, node: Node, fill: Callable[[Node], dict[type, tuple[int, tuple[Check, ...]]]]) -> None:
+        super().__init__()
+        self._node = node
+        self._fill = fill
+
+    def __missing__(self, kind: type) -> tuple[int, tuple[Check, ...]]:
+        self._node.kinds = kinds = self._fill(self._node)
+        return kinds[kind]
+
+
+def _place(schema: StructuralSchema, nodes: dict[StructuralSchema, Node] | None, format_of: _FormatOf) -> Node:
+    """Return the node of a position; `nodes` is None below a branch."""
+    if nodes is None:
+        return _unfilled(schema, None, format_of)
+    node = nodes.get(schema)
+    if node is None:
+        node = nodes[schema] = _unfilled(schema, nodes, format_of)
+        below = [*schema.properties.values(), schema.items, schema.additional_properties]
+        if schema.legacy is not None:
+            below += [*schema.legacy.items, schema.legacy.additional_items, *schema.legacy.pattern_properties.values()]
+        for child in below:
+            if isinstance(child, StructuralSchema):
+                _place(child, nodes, format_of)
+    return node
+
+
+def _unfilled(schema: StructuralSchema, nodes: dict[StructuralSchema, Node] | None, format_of: _FormatOf) -> Node:
     node = Node(schema)
-    if nodes is not None:
-        nodes[schema] = node
+    node.kinds = _Unfilled(node, lambda node: _kinds(node.schema, nodes, format_of))
+    return node
+
+
+def _kinds(
+    schema: StructuralSchema, nodes: dict[StructuralSchema, Node] | None, format_of: _FormatOf
+) -> dict[type, tuple[int, tuple[Check, ...]]]:
+    """Compile what applies to each kind of value."""
+    made: dict[type, tuple[int, tuple[Check, ...]]] = {}
     if schema.int_or_string:
         names: tuple[str, ...] = ("integer", "string")
     else:
@@ -107,7 +144,7 @@ def _compile(schema: StructuralSchema, nodes: dict[StructuralSchema, Node] | Non
 
     null_type = types.null_type(names, nullable=schema.nullable)
     null_enum = enum(_NONE) if enum else None
-    node.kinds[_NONE] = (0 if null_type else 1, tuple(check for check in (null_type, null_enum) if check))
+    made[_NONE] = (0 if null_type else 1, tuple(check for check in (null_type, null_enum) if check))
 
     branches = _branches(schema, format_of)
     numeric = numbers.number(schema, names, format_)
@@ -125,8 +162,8 @@ def _compile(schema: StructuralSchema, nodes: dict[StructuralSchema, Node] | Non
         # Each validator that applies counts one: this schema, composites twice, enum; type, and what the kind adds.
         count = 4 + (1 if names or format_ else 0) + passed + _COUNTS[kind] + (1 if kind is str and known else 0)
         checks: list[Check | None] = [type_check, *branches, *own, enum(kind) if enum else None]
-        node.kinds[kind] = (count, tuple(check for check in checks if check))
-    return node
+        made[kind] = (count, tuple(check for check in checks if check))
+    return made
 
 
 _COUNTS: Final = {str: 1, int: 2, float: 2, bool: 0, list: 2, dict: 1}
@@ -135,13 +172,13 @@ _COUNTS: Final = {str: 1, int: 2, float: 2, bool: 0, list: 2, dict: 1}
 def _branches(schema: StructuralSchema, format_of: _FormatOf) -> list[Check]:
     checks: list[Check] = []
     if schema.any_of:
-        checks.append(logical.any_of(tuple(_compile(branch, None, format_of) for branch in schema.any_of)))
+        checks.append(logical.any_of(tuple(_place(branch, None, format_of) for branch in schema.any_of)))
     if schema.one_of:
-        checks.append(logical.one_of(tuple(_compile(branch, None, format_of) for branch in schema.one_of)))
+        checks.append(logical.one_of(tuple(_place(branch, None, format_of) for branch in schema.one_of)))
     if schema.all_of:
-        checks.append(logical.all_of(tuple(_compile(branch, None, format_of) for branch in schema.all_of)))
+        checks.append(logical.all_of(tuple(_place(branch, None, format_of) for branch in schema.all_of)))
     if schema.not_ is not None:
-        checks.append(logical.not_(_compile(schema.not_, None, format_of)))
+        checks.append(logical.not_(_place(schema.not_, None, format_of)))
     return checks
 
 
@@ -150,12 +187,12 @@ def _of_lists(
 ) -> list[Check | None]:
     checks: list[Check | None] = []
     if schema.items is not None:
-        checks.append(arrays.items(_compile(schema.items, nodes, format_of)))
+        checks.append(arrays.items(_place(schema.items, nodes, format_of)))
     old = schema.legacy
     if old is not None and old.items:
-        first = tuple(_compile(item, nodes, format_of) for item in old.items)
+        first = tuple(_place(item, nodes, format_of) for item in old.items)
         rest = old.additional_items
-        further = _compile(rest, nodes, format_of) if isinstance(rest, StructuralSchema) else None
+        further = _place(rest, nodes, format_of) if isinstance(rest, StructuralSchema) else None
         checks.append(legacy.positional_items(first, further, closed=rest is False))
     checks.append(arrays.sizes(schema))
     return checks
@@ -167,13 +204,13 @@ def _of_maps(
     checks: list[Check | None] = []
     extra = schema.additional_properties
     closed = extra is False
-    below = {name: _compile(child, nodes, format_of) for name, child in schema.properties.items()}
-    rest = _compile(extra, nodes, format_of) if isinstance(extra, StructuralSchema) else None
+    below = {name: _place(child, nodes, format_of) for name, child in schema.properties.items()}
+    rest = _place(extra, nodes, format_of) if isinstance(extra, StructuralSchema) else None
     old = schema.legacy
     matches: Callable[[str], bool] | None = None
     if old is not None and old.pattern_properties:
         patterns = tuple(
-            (legacy.matcher(key), _compile(child, nodes, format_of)) for key, child in old.pattern_properties.items()
+            (legacy.matcher(key), _place(child, nodes, format_of)) for key, child in old.pattern_properties.items()
         )
         checks.append(legacy.pattern_properties(patterns, frozenset(below), closed=closed))
         matches = legacy.any_matcher(tuple(matched for matched, _ in patterns))
@@ -182,7 +219,7 @@ def _of_maps(
     checks.append(objects.sizes(schema))
     if old is not None and old.dependencies:
         schemas = {
-            key: _compile(one, None, format_of)
+            key: _place(one, None, format_of)
             for key, one in old.dependencies.items()
             if isinstance(one, StructuralSchema)
         }
