@@ -32,6 +32,7 @@ audit: $(STAMP) ## Audit sample-data/ and show the result
 bench: $(STAMP) ## Measure beside the API server's own libraries
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/memory.py
+	$(BIN)/python benchmarks/cel.py
 
 differential: $(STAMP) ## Hold audits against the API server's own libraries, object by object
 	$(BIN)/python -m tests.differential.run
