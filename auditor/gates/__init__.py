@@ -5,7 +5,7 @@ configuration, a definition, objects. Out: what is wrong with the configuration 
 on (`resolve.py`), what a write would store (`write.py`), which guarded fields are in use at rest (`usage.py`), what an
 upgrade does to gates (`change.py`). Reading is never touched: gates act on writes.
 
-Source: the design notes "CRD field-level versioning"; `../shared/semantics/feature-gates.md` beside the project.
+Source: the design notes "CRD field-level versioning".
 """
 
 from auditor.gates.change import GateChange, GateChanges, gate_changes

@@ -106,7 +106,7 @@ def test_an_empty_document_lacks_everything() -> None:
         "spec.names.plural: Required value",
         "spec.names.singular: Required value",
         "spec.scope: Required value",
-        "spec.versions: Invalid value: []: must have exactly one version marked as storage version",
+        "spec.versions: Invalid value: null: must have exactly one version marked as storage version",
         "status.storedVersions: Invalid value: null: must have at least one stored version",
     ]
 

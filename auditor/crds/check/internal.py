@@ -46,6 +46,7 @@ class Internal:
         preserve: ``spec.preserveUnknownFields``.
         conversion: Strategy, client configuration (None: none), review versions.
         unknown: Paths of fields that no server knows.
+        has_list: Whether there is a list of versions at all, be it empty.
         api_version: v1 or v1beta1.
     """
 
@@ -66,6 +67,7 @@ class Internal:
     columns: list[JsonObject] | None = None
     selectable: list[JsonObject] | None = None
     unknown: tuple[str, ...] = ()
+    has_list: bool = True
     stored_versions: list[str] = field(default_factory=list)
 
     @property
@@ -185,6 +187,7 @@ def _form(decoded: JsonObject, package: str) -> Internal:
         columns=spec.get("additionalPrinterColumns") if beta else None,
         selectable=spec.get("selectableFields") if beta else None,
         stored_versions=list(status.get("storedVersions", ())),
+        has_list="versions" in spec or bool(versions),
     )
 
 

@@ -161,7 +161,7 @@ def _exclusive(form: Internal) -> list[Finding]:
     if sum(1 for version in form.versions if version.get("storage")) != 1:
         details.append("must have exactly one version marked as storage version")
     if details:
-        structs = [gojson.version(version) for version in form.versions]
+        structs = [gojson.version(version) for version in form.versions] if form.has_list else None
         shown, value = gojson.render(structs), gojson.plain(structs)
         found.extend(invalid(_CHECK, "spec.versions", value, detail, shown) for detail in details)
     return found
