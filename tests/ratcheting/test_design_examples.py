@@ -90,11 +90,11 @@ def test_a_composition_has_two_errors_with_their_list_indexes():
         ], "connectionDetails": [{"fromConnectionSecretKey": "username"}, {"name": "port", "fromConnectionSecretKey": 5432}]},
     ]  # fmt: skip
     got = auditor.audit_object(catalog(COMPOSITION), value(spec={"resources": resources}))
+    number = "spec.resources[0].connectionDetails[1].fromConnectionSecretKey"
     assert [f.message for f in got.findings] == [
-        "spec.resources[0].connectionDetails[1].fromConnectionSecretKey: Invalid value: \"integer\": "
-        "spec.resources[0].connectionDetails[1].fromConnectionSecretKey in body must be of type string: \"integer\"",
+        f'{number}: Invalid value: "integer": {number} in body must be of type string: "integer"',
         "spec.resources[0].patches[1].transforms[0].type: Required value",
-    ]  # fmt: skip
+    ]
 
 
 # -- ratcheting -------------------------------------------------------------------------------------------------------
