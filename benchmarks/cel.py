@@ -31,13 +31,13 @@ import orjson
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from auditor.crds.catalog import CrdCatalog  # noqa: E402
-from auditor.program.audit_program import AuditProgram  # noqa: E402
-from auditor.program.rules import RuleProver  # noqa: E402
-from auditor.sources.crd_files import read_crd_documents  # noqa: E402
-from auditor.validation.findings import has_blocking  # noqa: E402
-from auditor.validation.rules import RuleProgram  # noqa: E402
-from benchmarks.run import SHARED, SHARES, build, draw  # noqa: E402
+from auditor.crds.catalog import CrdCatalog
+from auditor.program.audit_program import AuditProgram
+from auditor.program.rules import RuleProver
+from auditor.sources.crd_files import read_crd_documents
+from auditor.validation.findings import has_blocking
+from auditor.validation.rules import RuleProgram
+from benchmarks.run import SHARED, SHARES, build, draw
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
