@@ -40,7 +40,7 @@ def test_no_document_raises(data: st.DataObject) -> None:
         found = spots(document, [])
         if found:
             parent, key = found[data.draw(st.integers(0, len(found) - 1), label="spot")]
-            parent[key] = data.draw(JUNK, label="junk")
+            parent[key] = copy.deepcopy(data.draw(JUNK, label="junk"))
     before = copy.deepcopy(document)
     got = auditor.check_crd(document)
     assert document == before
