@@ -19,6 +19,7 @@ from pipelines.gates_cli import gates
 from pipelines.query_cli import query
 from pipelines.show_cli import show
 from pipelines.sources_cli import encryption_hint, sources
+from pipelines.upgrade_cli import upgrade
 from pipelines.watch_cli import watch
 
 __all__ = ["main"]
@@ -232,6 +233,7 @@ def _explain(manifest: dict[str, Any], kind: str) -> str:
 for _command in (query, fields, show, watch):
     cli.add_command(_command)
 cli.add_command(crds)
+cli.add_command(upgrade)
 cli.add_command(gates)
 cli.add_command(sources)
 

@@ -1,0 +1,175 @@
+"""What a person reads after an upgrade scan: one sentence, then each definition with what it does to its objects."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.report.terminal import format_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["upgrade_summary"]
+
+_SAMPLED: Final = (
+    ("unreadable", "UNREADABLE"),
+    ("unmigrated", "UNMIGRATED"),
+    ("needs-conversion", "WEBHOOK"),
+    ("blocked", "BLOCKED"),
+    ("data-loss", "DATA LOSS"),
+    ("tolerated", "TOLERATED"),
+    ("drift", "DRIFT"),
+    ("selector", "SELECTOR"),
+)
+_WHAT: Final = {
+    "pruned": "lost",
+    "shown-again": "shown again",
+    "defaulted": "default filled in",
+    "default-changed": "reads differently",
+    "selector": "selects differently",
+    "verdict": "verdict",
+}
+_CHANGES: Final = 12
+_LONGEST: Final = 300
+
+
+def upgrade_summary(manifest: dict[str, Any], report: str) -> str:
+    """Return the summary of an upgrade scan.
+
+    Args:
+        manifest: The content of manifest.json.
+        report: The folder of the report, as the user named it.
+    """
+    section = manifest["upgrade"]
+    blocks = [section["sentence"]]
+    quiet = []
+    for one in section["definitions"]:
+        lines = list(_definition(one, report))
+        if len(lines) > 1 or one["decision"] != "safe":
+            blocks.append("\n".join(lines))
+        else:
+            quiet.append(one)
+    if quiet:
+        table = format_table(("SAFE", "OBJECTS"), [(one["name"], one["objects"]) for one in quiet])
+        blocks.append(table)
+    if section["kept"]:
+        blocks.append(f"{section['kept']} other definitions stay as they are; their objects are in the report as well.")
+    blocks += [
+        f"DAMAGED  {source['name']}: {damage['where']}: {damage['reason']}"
+        for source in manifest["inputs"]
+        for damage in source["damage"]
+    ]
+    blocks += [f"LOST  {text}" for text in manifest["lost"]]
+    blocks.append(_next(section, report))
+    return "\n\n".join(blocks)
+
+
+def _definition(one: dict[str, Any], report: str) -> Iterator[str]:
+    yield f"{one['name']}: {one['sentence']}"
+    yield from (f"  {line}" for line in _versions(one))
+    counted = {name: number for name, number in one["categories"].items() if name != "unchanged"}
+    if counted:
+        total = f"{one['objects']} objects: {one['categories'].get('unchanged', 0)} unchanged"
+        yield "  " + ", ".join([total, *(f"{number} {name}" for name, number in counted.items())])
+    rows = [
+        (change["values"], _WHAT.get(change["change"], change["change"]), change["path"], _arrow(change))
+        for change in one["changes"]
+        if change["change"] != "verdict"
+    ]
+    if rows:
+        yield format_table(("VALUES", "WHAT", "FIELD", ""), rows[:_CHANGES], indent="  ")
+        if len(rows) > _CHANGES:
+            yield f"  and {len(rows) - _CHANGES} more: select * from '{report}/changes/*.parquet'"
+    for category, word in _SAMPLED:
+        for sample in one["samples"].get(category, [])[:1]:
+            yield from _sample(word, sample)
+    yield from _formats(one["formats"])
+
+
+def _arrow(change: dict[str, Any]) -> str:
+    return f"{change['old'] or '...'} -> {change['new'] or '...'}" if change["old"] or change["new"] else ""
+
+
+def _versions(one: dict[str, Any]) -> Iterator[str]:
+    for version in one["versions_added"]:
+        yield f"version {version} is new"
+    if one["storage_before"] != one["storage_after"] and one["action"] == "update":
+        yield f"storage version: {one['storage_before']} before, {one['storage_after']} after"
+    stored = one["objects_stored"]
+    for version in one["versions_removed"]:
+        yield _removed(version, stored, is_listed=version in one["stored_versions"], name=one["name"])
+    for version in one["no_longer_served"]:
+        yield f"version {version} is served no more: clients that use it get 404"
+    migration = one["migration"]
+    if migration["to_migrate"]:
+        at = one["storage_after"]
+        yield f"{_objects(migration['to_migrate'])} not stored as {at}, its storage version, until written again"
+    rewrites = migration["rewrites"]
+    if rewrites["refused"]:
+        yield f"storage migration: {_objects(rewrites['refused'])} would be refused when written back as they are"
+        for sample in one["samples"].get("rewrite-refused", [])[:1]:
+            yield from (line.removeprefix("  ") for line in _sample("MIGRATION", sample))
+    for entry in one["managed_fields"]:
+        count = _objects(entry["objects"])
+        yield f"managedFields of {count} name {entry['version']}, which is gone: every server-side apply to them fails"
+    for entry in one["selectable_fields_added"]:
+        yield f"field selectors at {entry['version']} can use {entry['field']}"
+    for entry in one["selectable_fields_removed"]:
+        yield f"field selectors at {entry['version']} can no longer use {entry['field']}: such queries are refused"
+    for text in one["refusals"]:
+        yield f"the server refuses: {_cut(text)}"
+    for text in one["warnings"]:
+        yield f"the server warns: {text}"
+
+
+def _removed(version: str, stored: dict[str, int] | None, *, is_listed: bool, name: str) -> str:
+    listed = (
+        f"; then: kubectl patch crd {name} --subresource=status --type=merge -p "
+        '\'{"status":{"storedVersions":[...]}}\' without it'
+        if is_listed
+        else ""
+    )
+    if stored is None:
+        return f"version {version} goes; how many objects are stored as it an export does not tell{listed}"
+    count = stored.get(version, 0)
+    if count:
+        verb = "is" if count == 1 else "are"
+        return f"{_objects(count)} {verb} stored as {version}: migrate before you drop it{listed}"
+    return f"version {version} goes; no object is stored as it{listed}"
+
+
+def _sample(word: str, sample: dict[str, Any]) -> Iterator[str]:
+    yield f"  {word.ljust(10)}  {sample['key']}"
+    if sample["text"]:
+        yield f"              {_cut(sample['text'])}"
+    if sample["last_manager"]:
+        when = f" at {sample['last_write']}" if sample["last_write"] else ""
+        yield f"              last written by {sample['last_manager']}{when}"
+    yield f"              {sample['command']}"
+
+
+def _formats(formats: list[dict[str, Any]]) -> Iterator[str]:
+    if not formats:
+        return
+    yield format_table(
+        ("UNKNOWN FORMAT", "FIELD", "VALUES", "TAKEN FOR", "WOULD FAIL"),
+        [(one["format"], one["field"], one["values"], one["assumed"], one["failing"]) for one in formats],
+        indent="  ",
+    )
+    for one in formats:
+        for sample in one["samples"][:1]:
+            yield from _sample("FORMAT", sample)
+
+
+def _next(section: dict[str, Any], report: str) -> str:
+    if section["decision"] == "safe":
+        return "Next: apply the definitions."
+    return f"Next: read what changes: duckdb -c \"select * from '{report}/changes/*.parquet' order by change, path\""
+
+
+def _objects(count: int) -> str:
+    return f"{count} object{'' if count == 1 else 's'}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} [...]"

@@ -1,0 +1,38 @@
+"""The question before an upgrade: not whether a schema differs, but which stored objects break, and what they lose.
+
+In: the old and the new definition, an object as read and judged under both (`auditor.program` did that). Out: typed
+records of what changes for the object (`changes.py`), of what becomes of the definition itself
+(`definition_change.py`), counts (`tally.py`), and one sentence (`decision.py`). `pairing.py` tells which objects need
+no comparison; `formats.py` finds values that no release has judged yet. Nothing here reads dumps or writes tables.
+
+Source: apiextensions-apiserver pkg/apiserver/validation/ratcheting.go (KEP-4008), pkg/apiserver/schema/{pruning,
+defaulting}, pkg/registry/customresourcedefinition/strategy.go.
+"""
+
+from auditor.upgrade.changes import Change, compare_reads, compare_verdicts, plain_path, value_at, worst_by_field
+from auditor.upgrade.decision import Decision, decide, decide_all
+from auditor.upgrade.definition_change import DefinitionChange, after_update, change_of_definition
+from auditor.upgrade.formats import UnknownFormats, parse_assumptions
+from auditor.upgrade.pairing import Pairing
+from auditor.upgrade.tally import CATEGORIES, Sample, Tally
+
+__all__ = [
+    "CATEGORIES",
+    "Change",
+    "Decision",
+    "DefinitionChange",
+    "Pairing",
+    "Sample",
+    "Tally",
+    "UnknownFormats",
+    "after_update",
+    "change_of_definition",
+    "compare_reads",
+    "compare_verdicts",
+    "decide",
+    "decide_all",
+    "parse_assumptions",
+    "plain_path",
+    "value_at",
+    "worst_by_field",
+]

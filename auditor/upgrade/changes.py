@@ -1,0 +1,213 @@
+"""What an upgrade changes of one object: what its reads under the old and the new definition show, put side by side.
+
+Both reads start from the same stored bytes, so that lists keep their lengths and each difference has a reason: a schema
+that prunes what the other knows, a default that came, went or changed, a null that is no longer allowed.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.golang.jsontext import encode
+from auditor.program.field_path import locate
+from auditor.schema.structural import ABSENT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from auditor.model import AuditedObject, JsonObject
+
+__all__ = [
+    "DEFAULTED",
+    "DEFAULT_CHANGED",
+    "PRUNED",
+    "SELECTOR",
+    "VERDICT",
+    "Change",
+    "compare_reads",
+    "compare_verdicts",
+    "is_below",
+    "plain_path",
+    "value_at",
+    "worst_by_field",
+]
+
+PRUNED: Final = "pruned"
+DEFAULTED: Final = "defaulted"
+DEFAULT_CHANGED: Final = "default-changed"
+SELECTOR: Final = "selector"
+VERDICT: Final = "verdict"
+
+_VERDICTS: Final = ("tolerated-globally", "tolerated-while-unchanged", "invalid", "blocks-every-update")
+_INDEX: Final = re.compile(r"\[\d+\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One path of an object that an upgrade changes.
+
+    Attributes:
+        change: ``pruned``: a stored value that is shown no longer, and lost with the next write (or, where `old` is
+            absent, is shown again); ``defaulted``: a default fills in what was absent; ``default-changed``: what a read
+            shows there differs for another reason of the schemas; ``selector``: what field selectors see; ``verdict``:
+            what the server says to the value.
+        path: Dotted; of a verdict the field of its finding; None: the object as a whole.
+        old: JSON data before, of a pruned path the stored value; `ABSENT`: nothing.
+        new: JSON data after; `ABSENT`: nothing.
+    """
+
+    change: str
+    path: str | None
+    old: Any = ABSENT
+    new: Any = ABSENT
+
+    @property
+    def is_loss(self) -> bool:
+        """Whether a stored value goes."""
+        return self.change == PRUNED and self.new is ABSENT
+
+    def texts(self) -> tuple[str | None, str | None]:
+        """Return old and new as JSON text; None: nothing."""
+        return (
+            None if self.old is ABSENT else encode(self.old),
+            None if self.new is ABSENT else encode(self.new),
+        )
+
+
+def compare_reads(old: AuditedObject, new: AuditedObject, stored: Callable[[], Any]) -> list[Change]:
+    """Compare what two reads of the same stored bytes show.
+
+    Args:
+        old: As read under the old definition; readable.
+        new: As read under the new one; readable.
+        stored: Gives what the bytes hold, before anything was dropped; called where something is newly pruned.
+    Returns:
+        Changes of all sorts but verdicts; those of the object by path, then those of selectors by label.
+    """
+    before, after = old.object or {}, new.object or {}
+    changes = _selectors(old, new)
+    if old.pruned == new.pruned and old.defaulted == new.defaulted:
+        if before == after and (not new.defaulted or _same_defaults(before, after, new.defaulted)):
+            return changes
+        lost: list[str] = []
+        back: list[str] = []
+    else:
+        lost = [path for path in new.pruned if path not in old.pruned and not is_below(path, old.pruned)]
+        back = [path for path in old.pruned if path not in new.pruned and not is_below(path, new.pruned)]
+    value = stored() if lost else None
+    found = [Change(PRUNED, path, old=value_at(value, path)) for path in lost]
+    found += [Change(PRUNED, path, new=value_at(after, path)) for path in back]
+    # What is nowhere was a default of the stored version, pruned again on the way to another.
+    found = [one for one in found if one.old is not ABSENT or one.new is not ABSENT]
+    told = {one.path for one in found}
+    walk = _Walk(told, frozenset(old.defaulted), frozenset(new.defaulted))
+    found += walk.compare(before, after, "")
+    found.sort(key=lambda one: one.path or "")
+    return found + changes
+
+
+def _selectors(old: AuditedObject, new: AuditedObject) -> list[Change]:
+    if new.select_error != old.select_error:
+        before, after = (error if error is not None else ABSENT for error in (old.select_error, new.select_error))
+        return [Change(SELECTOR, None, before, after)]
+    if old.selectable == new.selectable:
+        return []
+    labels = sorted(old.selectable.keys() & new.selectable.keys())
+    return [
+        Change(SELECTOR, label, old.selectable[label], new.selectable[label])
+        for label in labels
+        if old.selectable[label] != new.selectable[label]
+    ]
+
+
+def _same_defaults(before: JsonObject, after: JsonObject, paths: Iterable[str]) -> bool:
+    """Tell defaults apart that Python takes for equal: 1 and true."""
+    return all(_shown_alike(value_at(before, path), value_at(after, path)) for path in paths)
+
+
+def _shown_alike(one: Any, other: Any) -> bool:
+    """Whether clients see the same: 1.0 is shown as 1."""
+    if one is ABSENT or other is ABSENT:
+        return one is other
+    return bool(one == other) and encode(one) == encode(other)
+
+
+class _Walk:
+    """Walks two objects together, down to where they differ."""
+
+    def __init__(self, told: set[str | None], old_defaults: frozenset[str], new_defaults: frozenset[str]) -> None:
+        self.told = told
+        self.old_defaults = old_defaults
+        self.new_defaults = new_defaults
+        self.both = old_defaults & new_defaults
+
+    def compare(self, before: Any, after: Any, path: str) -> Iterator[Change]:
+        if type(before) is dict and type(after) is dict and path not in self.both:
+            for key in {**before, **after}:
+                if path or key != "apiVersion":
+                    below = f"{path}.{key}" if path else key
+                    yield from self._child(before.get(key, ABSENT), after.get(key, ABSENT), below)
+        elif type(before) is list and type(after) is list and len(before) == len(after) and path not in self.both:
+            for index, (one, other) in enumerate(zip(before, after, strict=True)):
+                yield from self._child(one, other, f"{path}[{index}]")
+        elif not _shown_alike(before, after):
+            yield Change(DEFAULT_CHANGED, path, before, after)
+
+    def _child(self, before: Any, after: Any, path: str) -> Iterator[Change]:
+        if path in self.told:
+            return
+        if before is ABSENT or (before is None and path in self.new_defaults and path not in self.old_defaults):
+            yield Change(DEFAULTED if path in self.new_defaults else DEFAULT_CHANGED, path, before, after)
+        elif after is ABSENT:
+            yield Change(DEFAULT_CHANGED, path, before, after)
+        else:
+            yield from self.compare(before, after, path)
+
+
+def is_below(path: str, others: Iterable[str]) -> bool:
+    """Whether a path lies below one of others."""
+    return any(path.startswith((f"{one}.", f"{one}[")) for one in others)
+
+
+def value_at(obj: Any, path: str) -> Any:
+    """Return what stands at a dotted path; `ABSENT`: nothing."""
+    steps, rest = locate(obj, path)
+    if rest:
+        return ABSENT
+    for step in steps:
+        obj = obj[step]
+    return obj
+
+
+def plain_path(path: str) -> str:
+    """Return a path with all its indexes as ``[*]``, for counting."""
+    return _INDEX.sub("[*]", path)
+
+
+# -- verdicts ----------------------------------------------------------------------------------------------------------
+
+
+def worst_by_field(found: Iterable[tuple[str, str | None]]) -> dict[str, str]:
+    """Return the worst verdict of each field that has findings.
+
+    Args:
+        found: (field, verdict) of each; a verdict of None is not known, and told as ``invalid``.
+    """
+    worst: dict[str, str] = {}
+    for field, verdict in found:
+        name = verdict or "invalid"
+        if field not in worst or _VERDICTS.index(worst[field]) < _VERDICTS.index(name):
+            worst[field] = name
+    return worst
+
+
+def compare_verdicts(old: Mapping[str, str], new: Mapping[str, str]) -> list[Change]:
+    """Return the fields whose worst verdict differs, by field; without findings there is nothing (`ABSENT`)."""
+    fields = sorted(old.keys() | new.keys())
+    return [
+        Change(VERDICT, field, old.get(field, ABSENT), new.get(field, ABSENT))
+        for field in fields
+        if old.get(field) != new.get(field)
+    ]

@@ -1,0 +1,150 @@
+"""One sentence: is the upgrade safe, safe after something was done, or does it block, and why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from auditor.upgrade.definition_change import DefinitionChange
+    from auditor.upgrade.tally import Tally
+
+__all__ = ["Decision", "decide", "decide_all"]
+
+_SHOWN: Final = 3
+
+
+class Decision(NamedTuple):
+    """What to do.
+
+    Attributes:
+        word: ``safe``, ``safe-after`` or ``blocks``.
+        sentence: The same with its reasons; begins ``safe``, ``safe after`` or ``blocks, because``.
+        reasons: What blocks, or what is to be done first.
+    """
+
+    word: str
+    sentence: str
+    reasons: tuple[str, ...] = ()
+
+
+def decide(change: DefinitionChange, tally: Tally, stored: Mapping[str, int] | None) -> Decision:
+    """Judge one definition.
+
+    Args:
+        change: What becomes of it.
+        tally: What becomes of its objects.
+        stored: Number of objects stored at each version; None: not known, for the dump is an export.
+    """
+    if change.action == "delete":
+        gone = tally.categories["deleted"]
+        if gone:
+            return _blocks([f"{_objects(gone)} {_are(gone)} deleted with it"])
+        return Decision("safe", "safe: there are no objects that would be deleted with it")
+    blocking = [*_refused(change), *_harm(tally)]
+    if blocking:
+        return _blocks(blocking)
+    steps = _steps(change, tally, stored)
+    notes = _notes(tally)
+    if steps:
+        return Decision("safe-after", f"safe after {_joined(steps)}{notes}", tuple(steps))
+    return Decision("safe", f"safe{notes}")
+
+
+def decide_all(decisions: Sequence[tuple[str, Decision]]) -> Decision:
+    """Judge an upgrade by the decisions on its definitions, given with their names."""
+    for word, start in (("blocks", "blocks, because of"), ("safe-after", "safe after")):
+        concerned = [(name, one) for name, one in decisions if one.word == word]
+        if concerned:
+            texts = [f"{name} ({'; '.join(one.reasons)})" for name, one in concerned[:_SHOWN]]
+            more = len(concerned) - _SHOWN
+            if more > 0:
+                texts.append(f"{more} more definition{'s' if more > 1 else ''}")
+            what = "what is said of " if word == "safe-after" else ""
+            return Decision(word, f"{start} {what}{_joined(texts)}", tuple(name for name, _ in concerned))
+    noted = [name for name, one in decisions if "; " in one.sentence]
+    more = f"; what is said of {_joined(noted)} is worth knowing" if noted else ""
+    return Decision("safe", f"safe{more}")
+
+
+def _blocks(reasons: list[str]) -> Decision:
+    return Decision("blocks", f"blocks, because {_joined(reasons)}", tuple(reasons))
+
+
+def _refused(change: DefinitionChange) -> list[str]:
+    if change.refusals:
+        more = len(change.refusals) - 1
+        others = f" (and {more} more)" if more else ""
+        return [f"the server refuses the definition: {_short(change.refusals[0])}{others}"]
+    return [f"no server could serve it: {_short(change.unreadable)}"] if change.unreadable else []
+
+
+def _harm(tally: Tally) -> list[str]:
+    counts = tally.categories
+    out = []
+    if counts["unreadable"]:
+        out.append(f"{_objects(counts['unreadable'])} can no longer be read, so that no LIST of the kind works")
+    if counts["blocked"]:
+        n = counts["blocked"]
+        out.append(f"updates of {_objects(n)} that pass today are refused")
+    if counts["data-loss"]:
+        n = counts["data-loss"]
+        paths = [path for (what, path, _, _), _ in tally.changes.most_common() if what == "pruned"]
+        shown = ", ".join(dict.fromkeys(paths[:_SHOWN]))
+        out.append(f"{_objects(n)} {'loses' if n == 1 else 'lose'} stored data ({shown})")
+    if tally.migration_refused:
+        n = tally.migration_refused
+        out.append(f"{_objects(n)} stored at a version that goes cannot be migrated: the write is refused")
+    return out
+
+
+def _steps(change: DefinitionChange, tally: Tally, stored: Mapping[str, int] | None) -> list[str]:
+    out = []
+    for version in change.versions_removed:
+        count = None if stored is None else stored.get(version, 0)
+        listed = version in change.stored_versions
+        if count:
+            text = f"{_objects(count)} stored as {version} {_are(count)} migrated"
+            out.append(text + (f" and {version} is taken out of status.storedVersions" if listed else ""))
+        elif listed and count is None:
+            text = f"objects stored as {version} (an export does not tell how many) are migrated"
+            out.append(f"{text} and {version} is taken out of status.storedVersions")
+        elif listed:
+            out.append(f"{version}, at which no object is stored, is taken out of status.storedVersions")
+    for version, count in sorted(tally.managed.items()):
+        until = f"until then server-side apply fails on {'it' if count == 1 else 'them'}"
+        out.append(f"{version} is taken out of the managedFields of {_objects(count)} ({until})")
+    if tally.categories["needs-conversion"]:
+        n = tally.categories["needs-conversion"]
+        out.append(f"the conversion webhook answers, without which {_objects(n)} cannot be read")
+    return out
+
+
+def _notes(tally: Tally) -> str:
+    counts = tally.categories
+    notes = []
+    if counts["tolerated"]:
+        n = counts["tolerated"]
+        notes.append(f"{_objects(n)} {'becomes' if n == 1 else 'become'} invalid and {_are(n)} tolerated while nobody "
+                     "changes the fields concerned")  # fmt: skip
+    if counts["drift"]:
+        n = counts["drift"]
+        notes.append(f"{_objects(n)} {'reads' if n == 1 else 'read'} differently because of defaults")
+    return "".join(f"; {note}" for note in notes)
+
+
+def _objects(count: int) -> str:
+    return f"{count} object{'' if count == 1 else 's'}"
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def _joined(texts: Sequence[str]) -> str:
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 300 else f"{text[:300]} [...]"

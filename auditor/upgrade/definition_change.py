@@ -1,0 +1,173 @@
+"""What an upgrade does to a definition itself, before any object is looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from auditor.crds.check import check_crd, check_crd_update
+from auditor.crds.definition import parse_definition
+from auditor.errors import AuditorError
+
+if TYPE_CHECKING:
+    from auditor.crds.check import CheckedDefinition
+    from auditor.crds.definition import CustomResourceDefinition
+    from auditor.model import JsonObject
+
+__all__ = ["DefinitionChange", "after_update", "change_of_definition"]
+
+_STORED_VERSIONS = "status.storedVersions["
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionChange:
+    """One definition in an upgrade.
+
+    Attributes:
+        name: Of the definition.
+        action: create, update, or delete.
+        versions: Names in the new definition, in its order.
+        versions_added: Names that only the new one has.
+        versions_removed: Names that only the old one has, or that only status.storedVersions has.
+        no_longer_served: Versions that it keeps and serves no more.
+        storage_before: Name of the storage version; None: there is none.
+        storage_after: The same in the new definition.
+        stored_versions: status.storedVersions before.
+        fields_added: (version, selectable field) that is new at a version that stays.
+        fields_removed: (version, selectable field) by which nobody can select any more.
+        refusals: What the server says against the definition, but for the next.
+        unmigrated: Versions without which the server refuses the definition as long as status.storedVersions has them.
+        warnings: What it would warn of.
+        unreadable: Why no server could use the new definition; empty: it can.
+    """
+
+    name: str
+    action: str
+    versions: tuple[str, ...] = ()
+    versions_added: tuple[str, ...] = ()
+    versions_removed: tuple[str, ...] = ()
+    no_longer_served: tuple[str, ...] = ()
+    storage_before: str | None = None
+    storage_after: str | None = None
+    stored_versions: tuple[str, ...] = ()
+    fields_added: tuple[tuple[str, str], ...] = ()
+    fields_removed: tuple[tuple[str, str], ...] = ()
+    refusals: tuple[str, ...] = ()
+    unmigrated: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    unreadable: str = ""
+
+
+def change_of_definition(name: str, old: JsonObject | None, new: JsonObject | None) -> DefinitionChange:
+    """Compare an old and a new document of one definition, and ask what the server says to the update.
+
+    Args:
+        name: Of the definition.
+        old: As it is stored, with its status, or from a file; None: there is none.
+        new: As it is to be applied; None: it is to be deleted.
+    """
+    before = _parsed(old)
+    if new is None:
+        stored = before.stored_versions if before is not None else ()
+        return DefinitionChange(name, "delete", stored_versions=stored)
+    checked = check_crd(new) if old is None else check_crd_update(old, _as_sent(new, old))
+    refusals, unmigrated = _said(checked)
+    warnings = (*(f'unknown field "{path}"' for path in checked.unknown_fields), *checked.warnings)
+    action = "create" if old is None else "update"
+    try:
+        after = parse_definition(new)
+    except AuditorError as error:
+        return DefinitionChange(name, action, refusals=refusals, warnings=warnings, unreadable=str(error))
+    unreadable = next((version.unserved_reason for version in after.versions.values() if version.unserved_reason), "")
+    removed: tuple[str, ...] = ()
+    if before is not None:
+        known = dict.fromkeys((*before.versions, *before.stored_versions))
+        removed = tuple(version for version in known if version not in after.versions)
+    return DefinitionChange(
+        name,
+        action,
+        versions=tuple(after.versions),
+        versions_added=tuple(one for one in after.versions if before is not None and one not in before.versions),
+        versions_removed=removed,
+        no_longer_served=_no_longer_served(before, after),
+        storage_before=_storage(before),
+        storage_after=_storage(after),
+        stored_versions=before.stored_versions if before is not None else (),
+        fields_added=_fields(before, after),
+        fields_removed=_fields(after, before),
+        refusals=refusals,
+        unmigrated=unmigrated,
+        warnings=warnings,
+        unreadable=unreadable,
+    )
+
+
+def after_update(old: JsonObject | None, new: JsonObject) -> JsonObject:
+    """Return a new document with the stored versions that it has once a server has taken it over the old one."""
+    before = _parsed(old)
+    if before is None:
+        return new
+    try:
+        storage = _storage(parse_definition(new))
+    except AuditorError:
+        return new
+    stored = list(dict.fromkeys([*before.stored_versions, *([storage] if storage else [])]))
+    return {**new, "status": {"storedVersions": stored}}
+
+
+def _as_sent(new: JsonObject, old: JsonObject) -> JsonObject:
+    """Return a manifest as a client sends it: its metadata completed from what is stored."""
+    given, known = new.get("metadata"), old.get("metadata")
+    if type(given) is not dict or type(known) is not dict:
+        return new
+    return {**new, "metadata": {"resourceVersion": "1", **known, **given}}
+
+
+def _said(checked: CheckedDefinition) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return (refusals, versions that have to be migrated first)."""
+    if checked.unreadable is not None:
+        return (checked.unreadable.reason,), ()
+    refusals = [] if checked.is_served else ["apiextensions.k8s.io/v1beta1 is not served since Kubernetes 1.22"]
+    unmigrated = []
+    for finding in checked.findings:
+        if finding.field.startswith(_STORED_VERSIONS) and type(finding.bad_value) is str:
+            unmigrated.append(finding.bad_value)
+        else:
+            refusals.append(finding.message)
+    return tuple(refusals), tuple(unmigrated)
+
+
+def _parsed(document: JsonObject | None) -> CustomResourceDefinition | None:
+    if document is None:
+        return None
+    try:
+        return parse_definition(document)
+    except AuditorError:
+        return None
+
+
+def _storage(definition: CustomResourceDefinition | None) -> str | None:
+    storage = None if definition is None else definition.storage_version
+    return None if storage is None else storage.name
+
+
+def _no_longer_served(before: CustomResourceDefinition | None, after: CustomResourceDefinition) -> tuple[str, ...]:
+    if before is None:
+        return ()
+    served = {version.name for version in before.served_versions}
+    return tuple(one.name for one in after.versions.values() if one.name in served and not one.served)
+
+
+def _fields(
+    without: CustomResourceDefinition | None, having: CustomResourceDefinition | None
+) -> tuple[tuple[str, str], ...]:
+    """Return (version, label) of selectable fields that one definition has and another lacks, at versions of both."""
+    if without is None or having is None:
+        return ()
+    return tuple(
+        (name, path.removeprefix("."))
+        for name, version in having.versions.items()
+        if name in without.versions
+        for path in version.selectable_fields
+        if path not in without.versions[name].selectable_fields
+    )

@@ -1,0 +1,137 @@
+"""Formats that this release does not know, and what would become of the values if it did.
+
+The server lets every value pass at a format that it does not know, and warns of it where a definition is written. A
+later release may know it: then values that were never looked at are judged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.errors import PlanError
+from auditor.schema.structural import StructuralSchema
+from auditor.validation.formats import accepts, applicable, is_known
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = ["ASSUMABLE", "UnknownFormats", "parse_assumptions"]
+
+ASSUMABLE: Final = {"dns1123subdomain": "k8s-long-name", "dns1123label": "k8s-short-name"}
+"""Names that `--assume-format` takes beside the formats that the server knows, and what they are among those."""
+
+
+@dataclass(slots=True)
+class _Node:
+    """A position in the schema at or below which an unknown format stands."""
+
+    formats: tuple[str, ...] = ()
+    properties: dict[str, _Node] = field(default_factory=dict)
+    additional: _Node | None = None
+    items: _Node | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.formats or self.properties or self.additional or self.items)
+
+
+class UnknownFormats:
+    """Where a schema names formats that the server does not know, and what stands there.
+
+    Args:
+        schema: Of the version; None: there is none.
+        assumptions: Format as the schema has it, to the format (of those that are known) it is taken for.
+    """
+
+    def __init__(self, schema: StructuralSchema | None, assumptions: Mapping[str, str] | None = None) -> None:
+        self.assumptions = dict(assumptions or {})
+        self._root = _node((schema,))
+        self.places = tuple(sorted(_places(self._root, "")))
+
+    def __bool__(self) -> bool:
+        return bool(self.places)
+
+    def values(self, obj: Any) -> Iterator[tuple[str, str, str, bool]]:
+        """Yield (field, format, value, whether it would fail) of every text at such a place.
+
+        Fields have ``[*]`` for items and ``*`` for the keys of maps; a format that nothing is assumed of never fails.
+        """
+        yield from self._values(obj, self._root, "")
+
+    def _values(self, value: Any, node: _Node, path: str) -> Iterator[tuple[str, str, str, bool]]:
+        if type(value) is str:
+            for name in node.formats:
+                known = self.assumptions.get(name)
+                yield path, name, value, known is not None and not accepts(known, value)
+        elif type(value) is dict:
+            for key, child in value.items():
+                below, step = node.properties.get(key), key
+                if below is None:
+                    below, step = node.additional, "*"
+                if below is not None:
+                    yield from self._values(child, below, f"{path}.{step}" if path else step)
+        elif type(value) is list and node.items is not None:
+            for child in value:
+                yield from self._values(child, node.items, f"{path}[*]")
+
+
+def _node(schemas: tuple[StructuralSchema | None, ...]) -> _Node:
+    """Return the node of schemas that all judge the same value: one and those in its allOf, anyOf and the like."""
+    every: list[StructuralSchema] = []
+    todo = [schema for schema in schemas if schema is not None]
+    while todo:
+        one = todo.pop()
+        every.append(one)
+        todo += [*one.all_of, *one.any_of, *one.one_of]
+    node = _Node()
+    if not every:
+        return node
+    names = {one.format for one in every if one.format and _is_unknown(one)}
+    node.formats = tuple(sorted(names))
+    for key in sorted({key for one in every for key in one.properties}):
+        below = _node(tuple(one.properties.get(key) for one in every))
+        if not below.is_empty:
+            node.properties[key] = below
+    extra = tuple(one.additional_properties for one in every)
+    additional = _node(tuple(one for one in extra if isinstance(one, StructuralSchema)))
+    items = _node(tuple(one.items for one in every))
+    node.additional = None if additional.is_empty else additional
+    node.items = None if items.is_empty else items
+    return node
+
+
+def _is_unknown(schema: StructuralSchema) -> bool:
+    if schema.type not in ("", "string") or is_known(schema.format):
+        return False
+    return bool(schema.type) or not any(applicable(schema.format, (kind,)) for kind in ("integer", "number"))
+
+
+def _places(node: _Node, path: str) -> Iterator[tuple[str, str]]:
+    for name in node.formats:
+        yield path, name
+    for key, below in node.properties.items():
+        yield from _places(below, f"{path}.{key}" if path else key)
+    if node.additional is not None:
+        yield from _places(node.additional, f"{path}.*" if path else "*")
+    if node.items is not None:
+        yield from _places(node.items, f"{path}[*]")
+
+
+def parse_assumptions(given: tuple[str, ...]) -> dict[str, str]:
+    """Return what ``FORMAT=KNOWN`` options say: format of the schema to a format that is known.
+
+    Raises:
+        PlanError: One is not of that form, names what is known already, or takes it for what is not.
+    """
+    out = {}
+    for text in given:
+        name, equals, target = text.partition("=")
+        known = ASSUMABLE.get(target, target)
+        if not name or not equals or not is_known(known):
+            wanted = f"FORMAT=KNOWN, KNOWN being {', '.join(ASSUMABLE)} or a format that this release knows"
+            raise PlanError("--assume-format", repr(text), wanted)
+        if is_known(name):
+            raise PlanError("--assume-format", f"{name!r} is known to this release", "a format that is not known")
+        out[name] = known
+    return out

@@ -1,0 +1,96 @@
+"""Whether two definitions read and judge an object alike, so that nothing needs to be compared.
+
+Most definitions of a cluster do not change in an upgrade, and of those that do most versions stay as they are. Schemas
+are compared as trees: the document of one may be in v1, that of the other in the form that servers store.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from auditor.ratcheting import deep_equal
+from auditor.schema.structural import LegacyKeywords, StructuralSchema
+
+if TYPE_CHECKING:
+    from auditor.crds.definition import CrdVersion, CustomResourceDefinition
+
+__all__ = ["Pairing", "same_schema"]
+
+
+class Pairing:
+    """An old and a new definition of one kind, and the versions at which their reads are compared.
+
+    Args:
+        old: The definition before.
+        new: The definition after.
+        old_version: Name of the version at which the object was judged under the old one.
+        new_version: The same under the new one.
+    """
+
+    def __init__(
+        self, old: CustomResourceDefinition, new: CustomResourceDefinition, old_version: str, new_version: str
+    ) -> None:
+        self.old = old
+        self.new = new
+        self._same: dict[str | None, bool] = {}
+        self._is_same_frame = (
+            old_version == new_version
+            and _frame(old) == _frame(new)
+            and self._same_version(new_version)
+            and self._same_version(_storage_name(new))
+        )
+
+    def is_same(self, stored_version: str | None) -> bool:
+        """Whether objects stored at a version are read and judged alike under both."""
+        known = self._same.get(stored_version)
+        if known is None:
+            known = self._same[stored_version] = self._is_same_frame and self._same_version(stored_version)
+        return known
+
+    def _same_version(self, name: str | None) -> bool:
+        before, after = (None if name is None else one.versions.get(name) for one in (self.old, self.new))
+        if before is None or after is None:
+            return before is after
+        return before is after or (
+            _traits(before) == _traits(after)
+            and same_schema(before.schema, after.schema)
+            and same_schema(before.structural, after.structural)
+        )
+
+
+def _storage_name(definition: CustomResourceDefinition) -> str | None:
+    storage = definition.storage_version
+    return None if storage is None else storage.name
+
+
+def _frame(one: CustomResourceDefinition) -> tuple[Any, ...]:
+    return (
+        *(one.group, one.plural, one.kind, one.namespaced, one.conversion, one.preserve_unknown_fields),
+        *(one.established, _storage_name(one)),
+    )
+
+
+def _traits(one: CrdVersion) -> tuple[Any, ...]:
+    return one.has_status, one.scale, one.selectable_fields, one.unserved_reason
+
+
+_NAMES = tuple(one.name for one in fields(StructuralSchema))
+_LEGACY_NAMES = tuple(one.name for one in fields(LegacyKeywords))
+
+
+def same_schema(one: Any, other: Any) -> bool:
+    """Whether two schemas, or parts of them, say the same; the order of properties counts for nothing."""
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if type(one) is StructuralSchema:
+        return all(same_schema(getattr(one, name), getattr(other, name)) for name in _NAMES)
+    if type(one) is LegacyKeywords:
+        return all(same_schema(getattr(one, name), getattr(other, name)) for name in _LEGACY_NAMES)
+    if type(one) is dict:
+        return one.keys() == other.keys() and all(same_schema(child, other[key]) for key, child in one.items())
+    if type(one) is tuple:
+        return len(one) == len(other) and all(map(same_schema, one, other))
+    return deep_equal(one, other) if type(one) is list else bool(one == other)

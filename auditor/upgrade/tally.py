@@ -1,0 +1,115 @@
+"""Counts of what an upgrade does to the objects of one definition, with the first examples of each thing.
+
+Tallies of parts of a dump add up: what is counted does not depend on how the dump was cut.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from auditor.upgrade.changes import Change
+
+__all__ = ["CATEGORIES", "SAMPLES", "SHOWN_AGAIN", "Sample", "Tally"]
+
+CATEGORIES: Final = (
+    "unreadable",
+    "unmigrated",
+    "needs-conversion",
+    "deleted",
+    "blocked",
+    "data-loss",
+    "tolerated",
+    "drift",
+    "selector",
+    "mended",
+    "broken-before",
+    "unchanged",
+)
+"""What becomes of an object; all but the last can go together.
+
+``unreadable``: readable before, not after. ``unmigrated``: the same, and only because it is stored at a version that
+goes: rewritten before the upgrade it is not; what it would be then is judged as well. ``needs-conversion``: from now on
+only a webhook can read it. ``deleted``: with its definition. ``blocked``: newly invalid, and updates are refused.
+``tolerated``: newly invalid, and tolerated while nobody touches the fields. ``data-loss``, ``drift`` (defaults) and
+``selector``: as their changes say. ``mended``: better off than before. ``broken-before``: unreadable, or its updates
+are refused, before and after. ``unchanged``: nothing of all this.
+"""
+
+SAMPLES: Final = 3
+"""Examples kept of each category."""
+
+SHOWN_AGAIN: Final = "shown-again"
+
+_LONGEST: Final = 80
+
+
+class Sample(NamedTuple):
+    """One object as an example.
+
+    Attributes:
+        key: What ``auditor show`` finds it by.
+        text: What is the matter, in the server's words where it has some.
+        manager: Who last wrote the field; None: not known.
+        time: When; None: not known.
+    """
+
+    key: str
+    text: str
+    manager: str | None = None
+    time: str | None = None
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts over the objects of one definition.
+
+    Attributes:
+        objects: Judged, once a version that was asked for.
+        categories: Number of objects by category.
+        changes: Number of values by (change, plain path, old, new); old and new are JSON text for changed defaults, as
+            far as they are short, and empty otherwise. What was pruned and is shown again counts as `SHOWN_AGAIN`.
+        samples: First examples by category, in key order.
+        managed: Objects whose managedFields name a version that the new definition does not have, by that version.
+        to_migrate: Objects stored at another version than the new storage version.
+        rewrites: Of a write that changes nothing: refused, passed, unknown (a webhook would have to tell).
+        migration_refused: Objects stored at a version that goes, of which the old server refuses such a write.
+        formats: Number of values by (plain path, format); and of those that would fail, in `failing`.
+    """
+
+    objects: int = 0
+    categories: Counter[str] = field(default_factory=Counter)
+    changes: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
+    samples: dict[str, list[Sample]] = field(default_factory=dict)
+    managed: Counter[str] = field(default_factory=Counter)
+    to_migrate: int = 0
+    rewrites: Counter[str] = field(default_factory=Counter)
+    migration_refused: int = 0
+    formats: Counter[tuple[str, str]] = field(default_factory=Counter)
+    failing: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def sample(self, category: str, one: Sample) -> None:
+        """Keep an example, unless there are enough."""
+        kept = self.samples.setdefault(category, [])
+        if len(kept) < SAMPLES:
+            kept.append(one)
+
+    def count(self, change: Change, path: str) -> None:
+        """Count one change at a plain path."""
+        old, new = change.texts() if change.change == "default-changed" else ("", "")
+        texts = [text if text is not None and len(text) <= _LONGEST else "" for text in (old, new)]
+        name = change.change if change.change != "pruned" or change.is_loss else SHOWN_AGAIN
+        self.changes[(name, path, texts[0], texts[1])] += 1
+
+    def merge(self, other: Tally) -> None:
+        """Add the counts of objects that come later in key order."""
+        self.objects += other.objects
+        self.to_migrate += other.to_migrate
+        self.migration_refused += other.migration_refused
+        for name in ("categories", "changes", "managed", "rewrites", "formats", "failing"):
+            getattr(self, name).update(getattr(other, name))
+        for category, samples in other.samples.items():
+            for one in samples:
+                self.sample(category, one)

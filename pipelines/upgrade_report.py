@@ -1,0 +1,153 @@
+"""What an upgrade scan tells of itself: the section `upgrade` of the manifest, and the exit code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.crds.definition import parse_definition
+from auditor.errors import AuditorError
+from auditor.upgrade import Tally, UnknownFormats, change_of_definition, decide, decide_all
+from pipelines.config import FAIL_ON
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from auditor.model import JsonObject
+    from auditor.upgrade import Decision, DefinitionChange, Sample
+    from pipelines.audit import ShardResult
+    from pipelines.config import AuditOptions
+    from pipelines.upgrade import UpgradePlan
+
+__all__ = ["reaches", "upgrade_section"]
+
+_TOP: Final = 50
+
+
+def upgrade_section(scan: UpgradePlan, tallies: Mapping[str, Tally], total: ShardResult, report: str) -> dict[str, Any]:
+    """Return what the scan came to: the decision, then each definition that is applied or deleted, by name."""
+    known = not any(source.is_export for source in scan.new.sources)
+    entries = {entry.name: entry for entry in (*scan.new.entries, *scan.old.entries)}
+    definitions, decisions = [], []
+    for name in sorted(scan.applied | scan.deleted):
+        old, new = scan.documents(name)
+        change = change_of_definition(name, old, new)
+        tally = tallies.get(name, Tally())
+        stored = {version: n for (crd, version), n in sorted(total.stored.items()) if crd == name} if known else None
+        decision = decide(change, tally, stored)
+        decisions.append((name, decision))
+        definitions.append(
+            {"name": name, "group": entries[name].group, "kind": entries[name].kind}
+            | _of_definition(change, decision, stored)
+            | _of_objects(tally, report)
+            | {"formats": _formats(scan, new, tally, report), "gates": None}
+        )
+    decided = decide_all(decisions)
+    return {
+        "decision": decided.word,
+        "sentence": decided.sentence,
+        "new_crds": list(scan.options.new_crds),
+        "old_crds": list(scan.old.options.crds),
+        "missing": scan.options.missing,
+        "assumed_formats": dict(scan.options.assumptions),
+        "definitions": definitions,
+        "kept": len(entries) - len(definitions),
+    }
+
+
+def _of_definition(change: DefinitionChange, decision: Decision, stored: dict[str, int] | None) -> dict[str, Any]:
+    return {
+        "action": change.action,
+        "decision": decision.word,
+        "sentence": decision.sentence,
+        "versions": list(change.versions),
+        "versions_added": list(change.versions_added),
+        "versions_removed": list(change.versions_removed),
+        "no_longer_served": list(change.no_longer_served),
+        "storage_before": change.storage_before,
+        "storage_after": change.storage_after,
+        "stored_versions": list(change.stored_versions),
+        "objects_stored": stored,
+        "selectable_fields_added": [{"version": version, "field": path} for version, path in change.fields_added],
+        "selectable_fields_removed": [{"version": version, "field": path} for version, path in change.fields_removed],
+        "refusals": list(change.refusals),
+        "stored_versions_to_migrate": list(change.unmigrated),
+        "warnings": list(change.warnings),
+        "unreadable": change.unreadable or None,
+    }
+
+
+def _of_objects(tally: Tally, report: str) -> dict[str, Any]:
+    managed = [
+        {"version": version, "objects": count, "samples": _samples(tally.samples.get(f"managed {version}", []), report)}
+        for version, count in sorted(tally.managed.items())
+    ]
+    own = {name: _samples(found, report) for name, found in tally.samples.items() if " " not in name}
+    ranked = sorted(tally.changes.items(), key=lambda item: (-item[1], item[0]))
+    return {
+        "objects": tally.objects,
+        "categories": dict(sorted(tally.categories.items())),
+        "changes": [
+            {"change": change, "path": path or None, "old": old or None, "new": new or None, "values": count}
+            for (change, path, old, new), count in ranked[:_TOP]
+        ],
+        "samples": dict(sorted(own.items())),
+        "managed_fields": managed,
+        "migration": {
+            "to_migrate": tally.to_migrate,
+            "rewrites": {name: tally.rewrites[name] for name in ("passed", "refused", "unknown")},
+            "refused_before": tally.migration_refused,
+        },
+    }
+
+
+def _samples(found: list[Sample], report: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "key": one.key,
+            "text": one.text,
+            "last_manager": one.manager,
+            "last_write": one.time,
+            "command": f"auditor show {report} {one.key}",
+        }
+        for one in found
+    ]
+
+
+def _formats(scan: UpgradePlan, new: JsonObject | None, tally: Tally, report: str) -> list[dict[str, Any]]:
+    """Return each place with a format that this release does not know, also where no value stands there."""
+    places = set(tally.formats)
+    try:
+        definition = None if new is None else parse_definition(new)
+    except AuditorError:
+        definition = None
+    if definition is not None and definition.storage_version is not None:
+        places.update(UnknownFormats(definition.storage_version.schema).places)
+    return [
+        {
+            "field": path,
+            "format": name,
+            "values": tally.formats[(path, name)],
+            "assumed": scan.options.assumptions.get(name),
+            "failing": tally.failing[(path, name)] if name in scan.options.assumptions else None,
+            "samples": _samples(tally.samples.get(f"format {path} {name}", []), report),
+        }
+        for path, name in sorted(places)
+    ]
+
+
+def reaches(options: AuditOptions, section: Mapping[str, Any], tallies: Mapping[str, Tally]) -> bool:
+    """Tell whether --fail-on is reached by what the upgrade changes; what was broken before does not count."""
+    counted: dict[str, int] = {}
+    for tally in tallies.values():
+        for name, number in tally.categories.items():
+            counted[name] = counted.get(name, 0) + number
+    definitions = section["definitions"]
+    refused = any(one["refusals"] or one["stored_versions_to_migrate"] for one in definitions)
+    reached = {
+        "unreadable": any(counted.get(name) for name in ("unreadable", "unmigrated", "needs-conversion"))
+        or any(one["unreadable"] for one in definitions),
+        "blocked": refused or bool(counted.get("blocked")),
+        "data-loss": any(counted.get(name) for name in ("data-loss", "deleted")),
+        "invalid": bool(counted.get("tolerated")),
+    }
+    return any(reached[level] for level in FAIL_ON[1 : FAIL_ON.index(options.fail_on) + 1])

@@ -1,0 +1,364 @@
+"""Upgrade scans of small clusters, end to end: what each change of a definition does to stored objects."""
+
+import json
+
+import pytest
+
+import auditor
+from auditor.crds.catalog import CrdCatalog
+from tests.upgrade.support import NAME, crd, managed, scan, spec, string, thing, version
+
+OLD = crd(version(spec(a=string(), b=string())), stored=["v1"])
+
+
+def scanned(tmp_path, old_spec, new_spec, *objects, **options):
+    return scan(tmp_path, [crd(version(old_spec), stored=["v1"])], [crd(version(new_spec))], objects, **options)
+
+
+def test_design_example_a_field_that_became_too_short_is_tolerated_and_a_create_is_refused(tmp_path):
+    old, new = spec(myField=string(), myOtherField=string()), spec(myField=string(minLength=2), myOtherField=string())
+    stored = thing("a", {"myField": "", "myOtherField": "x"})
+    done = scanned(tmp_path, old, new, stored)
+    assert done.definition["categories"] == {"tolerated": 1}
+    assert done.changes() == [
+        ("a", "verdict", None, "valid", "tolerated-while-unchanged"),
+        ("a", "verdict", "spec.myField", None, "tolerated-while-unchanged"),
+    ]
+    assert done.definition["sentence"].startswith("safe; 1 object becomes invalid and is tolerated")
+    message = 'spec.myField: Invalid value: "": spec.myField in body should be at least 2 chars long'
+    assert [row["message"] for row in done.rows("findings")] == [message]
+    assert [(row["put_code"], row["impact"]) for row in done.rows("objects") if row["name"] == "a"] == [
+        (200, "tolerated-while-unchanged")
+    ]
+    assert done.code == 1
+    # As the design words it, with the field at the root; and the other field may be set.
+    top = {"type": "object", "properties": {"myField": string(minLength=2), "myOtherField": string()}}
+    flat = crd({"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": top}})
+    catalog = CrdCatalog.from_documents([flat])
+    body = {key: stored[key] for key in ("apiVersion", "kind", "metadata")} | {"myField": "", "myOtherField": "x"}
+    [found] = auditor.audit_object(catalog, json.dumps(body).encode()).findings
+    assert found.message == 'myField: Invalid value: "": myField in body should be at least 2 chars long'
+    body["metadata"] = {**body["metadata"], "resourceVersion": "7"}
+    update = auditor.check_update(catalog, body, {**body, "myOtherField": "y"})
+    assert not update.findings
+
+
+def test_nothing_that_changes_is_unchanged_and_safe(tmp_path):
+    done = scan(tmp_path, [OLD], [OLD], [thing("a", {"a": "x"}), thing("b", {"a": 5})])
+    assert (done.code, done.section["sentence"]) == (0, "safe")
+    assert done.definition["categories"] == {"unchanged": 2}, "what was invalid before is not the upgrade's doing"
+    assert done.changes() == []
+
+
+def test_pruned_paths_carry_the_stored_value(tmp_path):
+    item = spec(k=string(), l=string())
+    old = spec(a=string(), m={"type": "object", "additionalProperties": item}, l={"type": "array", "items": item})
+    new = spec(
+        m={"type": "object", "additionalProperties": spec(k=string())}, l={"type": "array", "items": spec(k=string())}
+    )
+    stored = thing("a", {"a": "gone", "m": {"x.y": {"k": "1", "l": "2"}}, "l": [{}, {"l": "3"}], "unknown": "before"})
+    done = scanned(tmp_path, old, new, stored)
+    assert done.changes() == [
+        ("a", "pruned", "spec.a", "gone", None),
+        ("a", "pruned", "spec.l[1].l", "3", None),
+        ("a", "pruned", "spec.m.x.y.l", "2", None),
+    ]
+    assert done.definition["categories"] == {"data-loss": 1}
+    assert done.section["decision"] == "blocks"
+    assert "1 object loses stored data" in done.section["sentence"]
+    assert {(one["field"] if "field" in one else one["path"]) for one in done.definition["changes"]} == {
+        "spec.a", "spec.l[*].l", "spec.m.x.y.l",
+    }  # fmt: skip
+
+
+def test_a_part_that_goes_whole_is_told_once_with_all_that_was_stored(tmp_path):
+    stored = thing("a", {"o": {"k": 1, "stray": 2}})
+    done = scanned(tmp_path, spec(o=spec(k={"type": "integer"})), spec(a=string()), stored)
+    assert done.changes("pruned") == [("a", "pruned", "spec.o", {"k": 1, "stray": 2}, None)]
+
+
+def test_a_value_that_was_stored_and_hidden_is_shown_again(tmp_path):
+    done = scanned(tmp_path, spec(a=string()), spec(a=string(), b=string()), thing("a", {"a": "x", "b": "y"}))
+    assert done.changes() == [("a", "pruned", "spec.b", None, "y")]
+    assert done.definition["categories"] == {"drift": 1}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "stored", "expected"),
+    [
+        (string(), string(default="x"), {}, ("defaulted", None, "x")),
+        (string(default="x"), string(default="y"), {}, ("default-changed", "x", "y")),
+        (string(default="x"), string(), {}, ("default-changed", "x", None)),
+        (string(default="x"), string(default="y"), {"f": "z"}, None),
+        (string(nullable=True), string(default="x"), {"f": None}, ("defaulted", None, "x")),
+        (string(nullable=True), string(), {"f": None}, ("default-changed", None, None)),
+        ({"type": "integer", "default": 1}, {"type": "number", "default": 1.0}, {}, None),
+        ({"type": "number", "default": 1}, {"type": "number", "default": 1.5}, {}, ("default-changed", 1, 1.5)),
+        ({"type": "boolean", "default": True}, {"type": "integer", "default": 1}, {}, ("default-changed", True, 1)),
+        (
+            spec(a=string(default="x")) | {"default": {}},
+            spec(a=string(default="x"), b=string(default="y")) | {"default": {}},
+            {},
+            ("default-changed", {"a": "x"}, {"a": "x", "b": "y"}),
+        ),
+    ],
+)
+def test_defaults_that_come_go_or_change(tmp_path, old, new, stored, expected):
+    done = scanned(tmp_path, spec(f=old), spec(f=new), thing("a", stored))
+    found = [row for row in done.changes() if row[1] != "verdict"]
+    assert found == ([] if expected is None else [("a", expected[0], "spec.f", *expected[1:])])
+    assert [type(value) for row in found for value in row[3:]] == (
+        [] if expected is None else [type(v) for v in expected[1:]]
+    )
+    assert ("drift" in done.definition["categories"]) == (expected is not None)
+
+
+def test_selectors_that_see_something_else(tmp_path):
+    field = [{"jsonPath": ".spec.color"}]
+    old = crd(version(spec(color=string()), selectableFields=[*field, {"jsonPath": ".spec.size"}]), stored=["v1"])
+    old["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["size"] = string()
+    new = crd(version(spec(color=string(default="red"), size=string()), selectableFields=field))
+    done = scan(tmp_path, [old], [new], [thing("a", {}), thing("b", {"color": "blue"})])
+    assert done.changes() == [
+        ("a", "defaulted", "spec.color", None, "red"),
+        ("a", "selector", "spec.color", "", "red"),
+    ]
+    assert done.definition["selectable_fields_removed"] == [{"version": "v1", "field": "spec.size"}]
+    assert done.definition["categories"] == {"drift": 1, "selector": 1, "unchanged": 1}
+
+
+def test_root_rules_block_and_fields_are_tolerated(tmp_path):
+    old = crd(version(spec(a=string())), stored=["v1"])
+    new = crd(version(spec(a=string())))
+    new["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["x-kubernetes-validations"] = [
+        {"rule": "self.spec.a == 'good'", "message": "not good"}
+    ]
+    wrote = managed("kubectl", "2026-03-04T05:06:07Z", {"f:spec": {"f:a": {}}})
+    bad = thing("bad", {"a": "bad"}, metadata={"managedFields": [wrote]})
+    done = scan(tmp_path, [old], [new], [bad, thing("good", {"a": "good"})])
+    assert done.definition["categories"] == {"blocked": 1, "unchanged": 1}
+    assert done.section["sentence"] == (f"blocks, because of {NAME} (updates of 1 object that pass today are refused)")
+    [sample] = done.definition["samples"]["blocked"]
+    assert sample["text"].endswith("not good")
+    assert sample["command"].endswith("/registry/example.com/things/default/bad")
+    assert done.definition["migration"]["rewrites"] == {"passed": 1, "refused": 1, "unknown": 0}
+
+
+def test_the_sample_says_who_last_wrote_the_field(tmp_path):
+    early = managed("helm", "2026-01-01T00:00:00Z", {"f:spec": {"f:a": {}, "f:b": {}}})
+    late = managed("operator", "2026-03-04T05:06:07Z", {"f:spec": {"f:a": {}}})
+    stored = thing("a", {"a": "long", "b": "x"}, metadata={"managedFields": [early, late]})
+    done = scanned(tmp_path, spec(a=string(), b=string()), spec(a=string(maxLength=2)), stored)
+    [invalid] = done.definition["samples"]["tolerated"]
+    assert (invalid["last_manager"], invalid["last_write"]) == ("operator", "2026-03-04T05:06:07Z")
+    [lost] = done.definition["samples"]["data-loss"]
+    assert (lost["text"], lost["last_manager"]) == ('spec.b = "x"', "helm")
+
+
+def test_what_gets_better_is_mended_and_what_stays_bad_is_told_apart(tmp_path):
+    def definition(rule, **more):
+        one = crd(version(spec(a=string(), b=string())), **more)
+        one["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["x-kubernetes-validations"] = [{"rule": rule}]
+        return one
+
+    old = definition("self.spec.a == 'x' && self.spec.b == 'x'", stored=["v1"])
+    objects = [
+        thing("bad", {"a": "y", "b": "y"}),
+        thing("mended", {"a": "x", "b": "y"}),
+        thing("ok", {"a": "x", "b": "x"}),
+    ]
+    done = scan(tmp_path, [old], [definition("self.spec.a == 'x'")], objects)
+    assert done.definition["categories"] == {"broken-before": 1, "mended": 1, "unchanged": 1}
+    assert done.code == 0
+
+
+# -- versions ----------------------------------------------------------------------------------------------------------
+
+
+def two(first_storage, **more):
+    """Return a definition with v1alpha1 and v1."""
+    schema = spec(a=string(), b=string())
+    return crd(
+        version(schema, "v1alpha1", storage=first_storage), version(schema, "v1", storage=not first_storage), **more
+    )
+
+
+def test_a_version_that_goes_while_objects_are_stored_at_it(tmp_path):
+    objects = [thing(f"old-{number}", {"a": "x"}, at="v1alpha1") for number in range(3)] + [thing("new", {"a": "x"})]
+    old = two(first_storage=False, stored=["v1alpha1", "v1"])
+    done = scan(tmp_path, [old], [crd(version(spec(a=string(), b=string())))], objects)
+    found = done.definition
+    assert found["categories"] == {"unchanged": 1, "unmigrated": 3}
+    assert found["versions_removed"] == ["v1alpha1"]
+    assert found["objects_stored"] == {"v1": 1, "v1alpha1": 3}
+    assert found["stored_versions_to_migrate"] == ["v1alpha1"]
+    assert found["refusals"] == []
+    assert found["sentence"] == (
+        "safe after 3 objects stored as v1alpha1 are migrated and v1alpha1 is taken out of status.storedVersions"
+    )
+    assert {(row[0], row[3], row[4]) for row in done.changes("verdict")} == {
+        (f"old-{number}", "valid", "unreadable") for number in range(3)
+    }
+    statuses = {row["name"]: row["status"] for row in done.rows("objects")}
+    assert statuses["old-0"] == "unreadable"
+    assert done.code == 1
+
+
+def test_what_is_lost_once_it_is_migrated_is_told_before(tmp_path):
+    done = scan(
+        tmp_path,
+        [two(first_storage=False, stored=["v1alpha1", "v1"])],
+        [crd(version(spec(a=string(minLength=3))))],
+        [thing("old", {"a": "x", "b": "y"}, at="v1alpha1")],
+    )
+    assert done.definition["categories"] == {"unmigrated": 1, "data-loss": 1, "tolerated": 1}
+    assert ("old", "pruned", "spec.b", "y", None) in done.changes()
+    assert ("old", "verdict", "spec.a", None, "tolerated-while-unchanged") in done.changes()
+    assert done.section["decision"] == "blocks"
+
+
+def test_migration_that_would_be_refused_blocks(tmp_path):
+    old = two(first_storage=False, stored=["v1alpha1", "v1"])
+    for one in old["spec"]["versions"]:
+        one["schema"]["openAPIV3Schema"]["x-kubernetes-validations"] = [{"rule": "has(self.spec.a)"}]
+    done = scan(tmp_path, [old], [crd(version(spec(a=string(), b=string())))], [thing("old", {}, at="v1alpha1")])
+    assert done.definition["migration"]["refused_before"] == 1
+    assert "cannot be migrated" in done.definition["sentence"]
+
+
+def test_a_version_without_objects_only_has_to_leave_the_status(tmp_path):
+    old = two(first_storage=False, stored=["v1alpha1", "v1"])
+    done = scan(tmp_path, [old], [crd(version(spec(a=string(), b=string())))], [thing("new", {})])
+    assert done.definition["sentence"] == (
+        "safe after v1alpha1, at which no object is stored, is taken out of status.storedVersions"
+    )
+
+
+def test_no_version_in_common_cannot_be_migrated(tmp_path):
+    done = scan(tmp_path, [OLD], [crd(version(spec(a=string()), "v2"))], [thing("a", {"a": "x"})])
+    assert done.definition["categories"] == {"unreadable": 1}
+    assert done.section["decision"] == "blocks"
+    [sample] = done.definition["samples"]["unreadable"]
+    assert "request to convert CR from an invalid group/version" in sample["text"]
+
+
+def test_managed_fields_at_a_version_that_goes(tmp_path):
+    entry = managed("kubectl", "2026-03-04T05:06:07Z", {"f:spec": {"f:a": {}}}, at="v1alpha1")
+    old = two(first_storage=False, stored=["v1"])
+    objects = [thing("a", {"a": "x"}, metadata={"managedFields": [entry]}), thing("b", {"a": "x"})]
+    done = scan(tmp_path, [old], [crd(version(spec(a=string(), b=string())))], objects)
+    assert [(one["version"], one["objects"]) for one in done.definition["managed_fields"]] == [("v1alpha1", 1)]
+    assert "v1alpha1 is taken out of the managedFields of 1 object" in done.definition["sentence"]
+
+
+def test_a_new_storage_version_counts_what_is_to_be_written_again(tmp_path):
+    old, new = two(first_storage=True, stored=["v1alpha1"]), two(first_storage=False)
+    done = scan(tmp_path, [old], [new], [thing("a", {"a": "x"}, at="v1alpha1"), thing("b", {"a": "x"})])
+    assert (done.definition["storage_before"], done.definition["storage_after"]) == ("v1alpha1", "v1")
+    assert done.definition["migration"]["to_migrate"] == 1
+    assert done.section["decision"] == "safe"
+    versions = {row["version"]: row for row in read_versions(done)}
+    assert versions["v1"]["in_stored_versions"], "as the server notes it when it takes the new definition"
+
+
+def read_versions(done):
+    import pyarrow.parquet as pq
+
+    return pq.read_table(done.folder / "versions.parquet").to_pylist()
+
+
+def test_objects_that_only_a_webhook_can_read_from_now_on(tmp_path):
+    webhook = {
+        "strategy": "Webhook",
+        "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": {"url": "https://x.example/"}},
+    }
+    old, new = two(first_storage=True, stored=["v1alpha1"]), two(first_storage=False)
+    old["spec"]["conversion"] = new["spec"]["conversion"] = webhook
+    done = scan(tmp_path, [old], [new], [thing("a", {"a": "x"}, at="v1alpha1")])
+    assert done.definition["categories"] == {"needs-conversion": 1}
+    assert "the conversion webhook answers" in done.definition["sentence"]
+
+
+# -- definitions -------------------------------------------------------------------------------------------------------
+
+
+def test_what_the_server_refuses_is_in_its_words(tmp_path):
+    new = crd(version(spec(a=string(pattern="("))))
+    new["spec"]["scope"] = "Cluster"
+    done = scan(tmp_path, [OLD], [new], [thing("a", {"a": "x"})], fail_on="blocked")
+    assert done.code == 1
+    assert any(
+        text.startswith("spec.scope: Invalid value:") and "immutable" in text for text in done.definition["refusals"]
+    )
+    assert done.definition["sentence"].startswith("blocks, because the server refuses the definition: ")
+
+
+def test_missing_definitions_are_kept_or_deleted_with_their_objects(tmp_path):
+    other = crd(version(spec(a=string())), stored=["v1"], plural="others", kind="Other")
+    for missing, code, decision in (("keep", 0, "safe"), ("delete", 1, "blocks")):
+        folder = tmp_path / missing
+        folder.mkdir()
+        done = scan(folder, [OLD, other], [crd(version(spec(a=string())), plural="others", kind="Other")],
+                    [thing("a", {"a": "x"})], missing=missing, fail_on="data-loss")  # fmt: skip
+        assert (done.code, done.section["decision"]) == (code, decision)
+        gone = [one for one in done.section["definitions"] if one["action"] == "delete"]
+        assert [one["sentence"] for one in gone] == (
+            ["blocks, because 1 object is deleted with it"] if missing == "delete" else []
+        )
+
+
+def test_a_new_definition_adopts_keys_that_nobody_owned(tmp_path):
+    done = scan(
+        tmp_path, [], [crd(version(spec(a=string(minLength=2))))], [thing("a", {"a": "x"}), thing("b", {"a": "xx"})]
+    )
+    assert done.definition["action"] == "create"
+    assert ("b", "verdict", None, "orphaned", "valid") in done.changes()
+    assert done.definition["categories"] == {"tolerated": 1, "unchanged": 1}
+
+
+# -- formats -----------------------------------------------------------------------------------------------------------
+
+
+def test_unknown_formats_are_listed_and_what_would_fail_is_counted(tmp_path):
+    new = spec(a=string(format="k8s-name"), l={"type": "array", "items": string(format="other")})
+    objects = [thing("a", {"a": "good.name", "l": ["x", "y"]}), thing("b", {"a": "Bad_Name"})]
+    done = scanned(tmp_path, spec(a=string(), l={"type": "array", "items": string()}), new, *objects,
+                   assumptions={"k8s-name": "k8s-long-name"})  # fmt: skip
+    found = [(one["field"], one["format"], one["values"], one["failing"]) for one in done.definition["formats"]]
+    assert found == [("spec.a", "k8s-name", 2, 1), ("spec.l[*]", "other", 2, None)]
+    [sample] = done.definition["formats"][0]["samples"]
+    assert sample["text"] == '"Bad_Name"'
+    assert done.definition["warnings"] == ['unrecognized format "k8s-name"', 'unrecognized format "other"']
+
+
+# -- the run -----------------------------------------------------------------------------------------------------------
+
+
+def test_any_number_of_workers_gives_the_same_rows(tmp_path):
+    objects = [thing(f"t-{number:03}", {"a": "x" * (number % 4), "b": "y"}) for number in range(60)]
+    done = []
+    for jobs in (1, 2):
+        folder = tmp_path / str(jobs)
+        folder.mkdir()
+        done.append(scan(folder, [OLD], [crd(version(spec(a=string(minLength=2, default="ab"))))], objects, jobs=jobs,
+                         shard_rows=7))  # fmt: skip
+    assert done[0].changes() == done[1].changes()
+    assert len(done[0].changes("pruned")) == 60
+    assert done[0].definition["categories"] == done[1].definition["categories"]
+    assert [row["key"] for row in done[0].rows("changes")] == sorted(row["key"] for row in done[0].rows("changes"))
+
+
+@pytest.mark.parametrize(
+    ("new", "code_by_level"),
+    [
+        (spec(a=string(), b=string()), {"invalid": 0}),
+        (spec(a=string(minLength=9), b=string()), {"data-loss": 0, "invalid": 1}),
+        (spec(a=string()), {"blocked": 0, "data-loss": 1, "invalid": 1, "never": 0}),
+        (spec(a=string(default="x"), b=string()), {"invalid": 0}),
+    ],
+)
+def test_fail_on_goes_by_what_changes(tmp_path, new, code_by_level):
+    for level, code in code_by_level.items():
+        folder = tmp_path / level
+        folder.mkdir()
+        assert scan(folder, [OLD], [crd(version(new))], [thing("a", {"a": "x", "b": "y"})], fail_on=level).code == code
