@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CustomObject", "CustomObjects", "open_objects"]
 
+_ROWS_AT_ONCE = 65_536
+
 
 @dataclass(frozen=True, slots=True)
 class CustomObject:
@@ -79,8 +81,7 @@ class CustomObjects:
     def __iter__(self) -> Iterator[CustomObject]:
         for number, source in enumerate(self.plan.sources):
             table, values = self._auditor.source(number)
-            columns = [table[name].to_pylist() for name in ("key", "offset", "length", "encoding")]
-            for key, offset, length, encoding in zip(*columns, strict=True):
+            for key, offset, length, encoding in _rows(table):
                 data = bytes(values[offset : offset + length])
                 if encoding == 1:
                     data = base64.b64decode(data)
@@ -104,6 +105,14 @@ class CustomObjects:
         if opened.data is None:
             return None
         return CustomObject(definition, source, place.namespace, place.name, printable_key(key), opened.data)
+
+
+def _rows(table: Any) -> Iterator[tuple[bytes, int, int, int]]:
+    """Yield key, offset, length and encoding of all rows, a part of the table at a time."""
+    for start in range(0, table.num_rows, _ROWS_AT_ONCE):
+        part = table.slice(start, _ROWS_AT_ONCE)
+        columns = [part[name].to_pylist() for name in ("key", "offset", "length", "encoding")]
+        yield from zip(*columns, strict=True)
 
 
 @contextmanager

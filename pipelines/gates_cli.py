@@ -333,6 +333,8 @@ def simulate(
                 document = _at_storage(one, skipped)
                 if document is not None:
                     before[_identity(one)] = document
+        if any(_has_lists(gates_of, definitions[name]) for name, gates_of in found.items()):
+            click.echo(_LISTS, err=True)
         for one in objects:
             if _is_of(one, new) and one.definition.name in found:
                 document = _at_storage(one, skipped)
@@ -346,6 +348,20 @@ def simulate(
     else:
         _print_json(results, output)
     sys.exit(3 if damaged else 0)
+
+
+_LISTS = (
+    "note: fields in items of lists: old and new items are paired by their keys where the list is a map, else by "
+    "position; the proposal leaves that open"
+)
+
+
+def _has_lists(gates_of: ResolvedGates, definition: Any) -> bool:
+    from auditor.gates.paths import goes_through_list  # noqa: PLC0415
+
+    storage = definition.storage_version
+    schema = None if storage is None else storage.schema
+    return any(goes_through_list(one.path, schema) for one in gates_of.paths)
 
 
 def _is_of(one: CustomObject, dump: str) -> bool:

@@ -14,7 +14,7 @@ from auditor.schema.structural import StructuralSchema
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["GatePath", "GatePathError", "is_known", "parse_path", "places"]
+__all__ = ["GatePath", "GatePathError", "goes_through_list", "is_known", "parse_path", "places"]
 
 _STEP: Final = re.compile(r"\.(?P<plain>[^.\[\]'\"()?@$*\s]+)|\['(?P<quoted>(?:[^'\\]|\\.)+)'\]")
 _WILD: Final = re.compile(r"\*|\.\.|\[[^']|[()?@$]")
@@ -90,6 +90,19 @@ def is_known(path: GatePath, schema: StructuralSchema | None) -> bool:
             below = extra
         at = below
     return True
+
+
+def goes_through_list(path: GatePath, schema: StructuralSchema | None) -> bool:
+    """Whether a schema has a list on the way to the field, so that it stands in every item."""
+    at = schema
+    for step in path.steps:
+        if at is None:
+            return False
+        if at.type == "array":
+            return True
+        extra = at.additional_properties
+        at = at.properties.get(step) or (extra if isinstance(extra, StructuralSchema) else None)
+    return False
 
 
 def places(value: Any, steps: tuple[str, ...], where: str = "") -> Iterator[tuple[str, Any]]:

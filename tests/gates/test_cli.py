@@ -126,6 +126,15 @@ def test_simulate_one_pair_and_whole_dumps(tmp_path: Path, manifest: str) -> Non
     )
 
 
+def test_how_items_of_lists_are_paired_is_said(tmp_path: Path, manifest: str) -> None:
+    new = write(tmp_path / "new.yaml", named("a", {"list": [{"size": 1}]}))
+    crd = write(tmp_path / "lists.json", definition([gate("A", ".spec.list.size")]).document)
+    assert (
+        "paired by their keys where the list is a map, else by position" in run("simulate", new, "--crds", crd).stderr
+    )
+    assert "paired" not in run("simulate", new, "--crds", manifest).stderr
+
+
 def test_manifests_in_folders_are_told_apart(tmp_path: Path, manifest: str) -> None:
     for name, spec in (("old", {"foo": {"qux": 1}}), ("new", {"foo": {"qux": 2}})):
         (tmp_path / name).mkdir()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from auditor.gates import gate_config, parse_sidecar
-from auditor.gates.paths import GatePath, GatePathError, parse_path, places
+from auditor.gates.paths import GatePath, GatePathError, goes_through_list, parse_path, places
 from tests.gates.support import definition, gate
 
 AT = "spec.customFeatureGates.featureGates"
@@ -129,6 +129,14 @@ def test_places_go_through_lists() -> None:
     assert list(places(value, ("spec", "list", "size"))) == [("spec.list[0].size", 1), ("spec.list[2].size", None)]
     assert list(places(value, ("spec", "n", "size"))) == [("spec.n[0][0].size", 2)]
     assert list(places(value, ("spec", "missing"))) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [(".spec.map.size", True), (".spec.list", False), (".spec.foo.qux", False), (".spec.nope.x", False)],
+)
+def test_paths_through_lists_are_told(path: str, expected: bool) -> None:
+    assert goes_through_list(parse_path(path), definition([]).storage_version.schema) is expected
 
 
 def test_a_sidecar_counts_before_the_manifest() -> None:
