@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.crds.check import gojson
 from auditor.crds.check.fieldpath import FieldPathError, find_field
 from auditor.crds.check.structural import unconvertible
 from auditor.crds.check.walk import TYPES, item_schema
@@ -145,13 +146,12 @@ def _children(
     props: JsonObject, path: str, place: Place, options: WalkOptions, scope: RuleScope | None, found: Findings
 ) -> None:
     inner = replace(place, is_root=False) if place.is_root else place
-    below = None if scope is None else scope.inside(props)
     extra: Any = props.get("additionalProperties")
     if extra is not None and extra.props is not None:
         at = inner
         if inner.in_meta:
             at = replace(inner, no_defaults="inside additionalProperties applying to object metadata")
-        child = None if below is None else below.values(extra.props)
+        child = None if scope is None else scope.values()
         found.extend(check_openapi(extra.props, f"{path}.additionalProperties", at, options, child))
     for name, one in props.get("properties", {}).items():
         at = inner
@@ -160,7 +160,7 @@ def _children(
         if name in _META and (place.is_root or props.get("x-kubernetes-embedded-resource")):
             reason = f"in top-level {name}" if place.is_root else at.no_defaults
             at = replace(at, in_meta=True, no_defaults=reason)
-        child = None if below is None else below.property(name, one)
+        child = None if scope is None else scope.property(name)
         found.extend(check_openapi(one, f"{path}.properties[{name}]", at, options, child))
     for where, one in _outside(props, path):
         found.extend(check_openapi(one, where, inner, options, None))
@@ -168,7 +168,7 @@ def _children(
     if items is not None:
         at = inner if props.get(_LIST_TYPE) == "map" else _cut_off(inner, path)
         if items.props is not None:
-            child = None if below is None else below.items(items.props)
+            child = None if scope is None else scope.items()
             found.extend(check_openapi(items.props, f"{path}.items", at, options, child))
         for index, one in enumerate(items.many):
             found.extend(check_openapi(one, f"{path}.items[{index}]", at, options, None))
@@ -276,8 +276,6 @@ def _map_list(props: JsonObject, path: str) -> list[Finding]:
 
 
 def _several_items(given: Any, path: str) -> Finding:
-    from auditor.crds.check import gojson  # noqa: PLC0415 - only here, where a whole struct is shown
-
     shown = gojson.GoStruct(("Schema", None), ("JSONSchemas", [gojson.schema(one) for one in given.many] or None))
     detail = f"must only have a single schema if {_LIST_TYPE} is map"
     return invalid(_CHECK, f"{path}.items", gojson.plain(shown), detail, gojson.render(shown))

@@ -115,22 +115,18 @@ class RuleScope:
 
     # What is below
 
-    def property(self, name: str, _props: JsonObject) -> RuleScope:
+    def property(self, name: str) -> RuleScope:
         """Return the scope of a property."""
         return self._child(self.schema.properties[name], name)
 
-    def items(self, _props: JsonObject) -> RuleScope | None:
+    def items(self) -> RuleScope | None:
         """Return the scope of the items."""
         return None if self.schema.items is None else self._child(self.schema.items, None)
 
-    def values(self, _props: JsonObject) -> RuleScope | None:
+    def values(self) -> RuleScope | None:
         """Return the scope of the values of a map."""
         extra = self.schema.additional_properties
         return self._child(extra, None) if isinstance(extra, StructuralSchema) else None
-
-    def inside(self, _props: JsonObject) -> RuleScope:
-        """Return itself."""
-        return self
 
     def _child(self, schema: StructuralSchema, name: str | None) -> RuleScope:
         child = RuleScope(schema, self.budget)
