@@ -12,6 +12,7 @@ Source: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,6 +23,8 @@ from auditor.program.rule_shapes import Shapes, fits, longest_default
 from auditor.validation.rules.evaluate import OBJECT_BUDGET
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from auditor.cel.emit import RuleCode
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition
     from auditor.model import Finding, JsonObject
@@ -36,6 +39,8 @@ _MOST_NODES: Final = 60
 """Positions that one function is for."""
 _DEEPEST: Final = 40
 """Steps from the value that a function is for."""
+_DEEPER: Final = "(" * 10 + "%s" + ")" * 10
+"""A test as deep in brackets as it will stand; Python has a limit."""
 _NEVER: Final = OBJECT_BUDGET + 1
 _OTHER_FORM: Final = 5
 """By how much a value that is not JSON (CBOR) can be shorter than the JSON text of the same."""
@@ -104,7 +109,9 @@ class RuleProver:
         self._more = max(map(longest_default, schemas), default=0) + 2
         self.module.namespace.update(_place=_place, OverBudget=_OverBudget)
         self.root = self._plan(rules.root)
-        self._run = self.module.compile(self._function(self.root))
+        self._run: Callable[..., int] = _refuse
+        with suppress(SyntaxError, RecursionError, MemoryError):
+            self._run = self.module.compile(self._function(self.root))
 
     # -- running ------------------------------------------------------------------------------------------------------
 
@@ -128,7 +135,7 @@ class RuleProver:
         left: list[tuple[int, Any, Trail]] = []
         try:
             cost = self._run(obj, size, costs, left, None, 0)
-        except _OverBudget:
+        except Exception:  # noqa: BLE001 - over the budget, or what Python does not compile: the interpreter knows
             return self.rules.run(obj)
         if not left:
             return None
@@ -198,11 +205,11 @@ class RuleProver:
             return
         try:
             code = emit_rule(environment, checked, self._shapes.of(declared), self._constants, "v", "size")
-            compile(code.test, "rule", "eval")
+            compile(_DEEPER % code.test, "rule", "eval")
         except NotEmittable as error:
             self.reasons.append((rule, error.reason))
             plan.others.append(number)
-        except (SyntaxError, RecursionError, MemoryError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever is wrong, the interpreter can run the rule
             self.reasons.append((rule, type(error).__name__))
             plan.others.append(number)
         else:
@@ -304,6 +311,10 @@ class _Place:
 
     def below(self, trail: str, loops: int = 0) -> _Place:
         return _Place(f"v{self.level + 1}", trail, self.loops + loops, self.level + 1)
+
+
+def _refuse(*_: Any) -> int:
+    raise _OverBudget
 
 
 def _one_by_one(name: str, plan: _Plan) -> str:

@@ -156,3 +156,20 @@ def test_optional_old_self_is_empty_on_a_create() -> None:
 def test_the_source_shows_the_rules() -> None:
     fast, _ = audits_of(definition_of({"type": "object", **rule("has(self.a) || true"), "properties": {"a": TEXT}}))
     assert "'a' in v" in fast.source
+
+
+@pytest.mark.parametrize("depth", [10, 50, 59, 60, 65, 100])
+def test_a_rule_too_deep_for_python_is_the_interpreters(depth: int) -> None:
+    text = "self.a" + " + 1" * depth + " > 0"
+    spec = {"type": "object", "required": ["a"], "properties": {"a": {"type": "integer"}}, **rule(text)}
+    found, proven = audit(spec, {"a": 1})
+    assert found == []
+    assert proven == (depth < 58)
+
+
+@pytest.mark.parametrize("depth", [1, 10, 25, 40])
+def test_comprehensions_inside_each_other(depth: int) -> None:
+    text = "self.l.all(x, " * depth + "true" + ")" * depth
+    spec = {"type": "object", "properties": {"l": {"type": "array", "items": {"type": "integer"}}}, **rule(text)}
+    assert audit(spec, {"l": [1]})[0] == []
+    assert audit(spec, {"l": []})[0] == []
