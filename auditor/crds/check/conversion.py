@@ -6,9 +6,11 @@ pkg/util/webhook/validation.go.
 
 from __future__ import annotations
 
+import base64
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from auditor.crds.check.cabundle import bundle_error
 from auditor.golang.jsontext import encode
 from auditor.golang.text import quote
 from auditor.golang.url import Url, UrlError, parse_request_uri
@@ -43,13 +45,14 @@ def enumerated(check: str, path: str, value: str, accepted: tuple[str, ...]) -> 
     return [finding(check, path, NOT_SUPPORTED, value, not_supported_detail(accepted))]
 
 
-def check_conversion(form: Internal, path: str, *, needs_known_review: bool) -> list[Finding]:
+def check_conversion(form: Internal, path: str, *, needs_known_review: bool, needs_bundle: bool) -> list[Finding]:
     """Check ``spec.conversion``.
 
     Args:
         form: The definition.
         path: Of the conversion.
         needs_known_review: Whether one of the review versions must be one that the server speaks.
+        needs_bundle: Whether a CA bundle, where there is one, must hold a certificate.
     """
     found: list[Finding] = []
     if form.strategy != "None" and form.preserve:
@@ -63,6 +66,7 @@ def check_conversion(form: Internal, path: str, *, needs_known_review: bool) -> 
             found.append(required(_CHECK, config, "required when strategy is set to Webhook"))
         else:
             found += _client(form.client, config)
+            found += _bundle(form.client.get("caBundle", b""), f"{config}.caBundle") if needs_bundle else []
         return found + _reviews(form.review_versions or [], reviews, needs_known=needs_known_review)
     detail = "should not be set when strategy is not set to Webhook"
     if form.client is not None:
@@ -93,6 +97,11 @@ def _client(client: JsonObject, path: str) -> list[Finding]:
     if (url is None) == (service is None):
         return [required(_CHECK, path, "exactly one of url or service is required")]
     return _url(url, f"{path}.url") if url is not None else _service(service or {}, f"{path}.service")
+
+
+def _bundle(bundle: bytes, path: str) -> list[Finding]:
+    error = bundle_error(bundle)
+    return [invalid(_CHECK, path, base64.b64encode(bundle).decode(), error)] if error else []
 
 
 def _parse_url(text: str) -> tuple[Url, str]:

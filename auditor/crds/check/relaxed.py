@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from auditor.crds.check import gojson
+from auditor.crds.check.cabundle import bundle_error
 from auditor.crds.check.conversion import ACCEPTED_REVIEWS
 from auditor.crds.check.gojson import canonical
 from auditor.crds.check.openapi import WalkOptions, has_loose_keys, has_loose_sets
@@ -36,6 +37,7 @@ class Demands:
         structural: That schemas are structural.
         pruned_defaults: That defaults have no unknown fields.
         known_review: That one of the conversion review versions is known.
+        bundle: That the CA bundle of a webhook can be used; not before the definition is established.
         walk: What the walk over schemas demands.
         old_rules, old_messages: Expressions of the old definition.
         unchanged: Versions whose schema is the old one; their rules may cost what they cost.
@@ -46,6 +48,7 @@ class Demands:
     structural: bool = True
     pruned_defaults: bool = True
     known_review: bool = True
+    bundle: bool = False
     walk: WalkOptions = field(default_factory=WalkOptions)
     old_rules: frozenset[str] = frozenset()
     old_messages: frozenset[str] = frozenset()
@@ -64,6 +67,7 @@ def demands_of_update(form: Internal, old: Internal) -> Demands:
         structural=all(map(is_structural, schemas)),
         pruned_defaults=not any(map(_has_unpruned_defaults, schemas)),
         known_review=not reviews or any(name in ACCEPTED_REVIEWS for name in reviews),
+        bundle=old.has_condition("Established") and not bundle_error((old.client or {}).get("caBundle", b"")),
         walk=WalkOptions(
             valid_types=not any(map(has_invalid_types, schemas)),
             atomic_sets=not any(map(has_loose_sets, nodes)),

@@ -71,7 +71,9 @@ def check_spec(form: Internal, demands: Demands) -> tuple[list[Finding], list[tu
             found.append(invalid(_CHECK, "spec.selectableFields", "", detail))
         else:
             found += checker.selectable(form.selectable, form.validation, "spec", "")
-    found += check_conversion(form, "spec.conversion", needs_known_review=demands.known_review)
+    found += check_conversion(
+        form, "spec.conversion", needs_known_review=demands.known_review, needs_bundle=demands.bundle
+    )
     return found, checker.costs
 
 
