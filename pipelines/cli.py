@@ -107,7 +107,13 @@ def _scope_options(command: Any) -> Any:
     multiple=True,
     help="Save time: no verdicts on updates; or neither these nor validation rules (counted as not evaluated).",
 )
-@click.option("--cluster-name", "cluster", default="", help="Name for the cluster column.")
+@click.option(
+    "--cluster-name",
+    "cluster",
+    default="",
+    metavar="NAME",
+    help="Name for the cluster column; for a pattern of dumps with {1} (its first wildcard), {name} or {parent}.",
+)
 @click.option(
     "--feature-gates", default="", metavar="NAME=BOOL", help="Of the server: CRDValidationRatcheting=false before 1.30."
 )
@@ -172,7 +178,7 @@ def audit(
     from auditor.selectors.grammar import parse_field_selector, parse_label_selector  # noqa: PLC0415
     from pipelines.config import AuditOptions, Scope  # noqa: PLC0415
     from pipelines.feature_gates import parse_feature_gates  # noqa: PLC0415
-    from pipelines.run import run_audit  # noqa: PLC0415
+    from pipelines.fleet import run_anywhere  # noqa: PLC0415
 
     parse_label_selector(labels)
     parse_field_selector(fields)
@@ -200,7 +206,7 @@ def audit(
         scope=Scope(namespace, labels, fields, include, exclude),
         progress=sys.stderr.isatty(),
     )
-    code, manifest = run_audit(options)
+    code, manifest = run_anywhere(options)
     click.echo(summary(manifest, report))
     if hint := encryption_hint(manifest, configured=bool(encryption_config or kms_decryptor)):
         click.echo("\n" + hint)

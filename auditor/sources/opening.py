@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
+import tempfile
 from collections import Counter
 from dataclasses import replace
 from itertools import chain
@@ -32,9 +33,11 @@ from auditor.sources.kine import open_kine, wal_of
 from auditor.sources.kine_text import open_kine_text
 from auditor.sources.plan import DamageLog, SourcePlan
 from auditor.sources.registry_key import printable_key
+from auditor.sources.stores import is_remote, remote_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from typing import BinaryIO
 
     from auditor.sources.compression import Unpacked
     from auditor.sources.encryption import Unsealer
@@ -100,6 +103,8 @@ def open_source(
     opening = _Opening(workdir, etcd_prefix, progress, limits, salvage=salvage, unsealer=unsealer)
     if source:
         return opening.forced(path, number, source)
+    if is_remote(path):
+        return opening.remote(path, number)
     given = Path(path)
     if path == "-":
         return opening.file(path, None, number)
@@ -181,6 +186,8 @@ class _Opening:
         wanted = FORMATS.get(source)
         if wanted is None:
             raise PlanError("--source", f"no format {source}", f"one of {', '.join(FORMATS)}", "see `auditor sources`")
+        if is_remote(path):
+            return self.remote(path, number, source)
         given = Path(path) if path != "-" else None
         if given is not None and not given.exists():
             raise SourceError(path, "no such file or folder")
@@ -221,6 +228,28 @@ class _Opening:
             str(path), "a folder without what the format is made of", wanted.title, "see `auditor sources`"
         )
 
+    def remote(self, url: str, number: int, source: str = "") -> SourcePlan | list[SourcePlan]:
+        """Open what lies behind a URL: a tar as a stream, anything else through a copy."""
+        there = remote_file(url)
+        local = Path(tempfile.mkdtemp(prefix=f"remote-{number:03d}-", dir=self.workdir)) / _last_part(there.shown)
+        if there.is_folder():
+            there.copy_folder_to(local)
+        else:
+            with there.open() as stream:
+                head = UnpackedStream(there.shown, stream, self.limits).peek()
+            wanted = FORMATS.get(source)
+            if is_tar(head) and (wanted is None or not wanted.form):
+                return self.archive(there.shown, local, number, layout=source, opener=there.open)
+            there.copy_to(local)
+        plans = self.forced(str(local), number, source) if source else self.path(local, number)
+        for plan in plans if isinstance(plans, list) else [plans]:
+            plan.name = plan.name.replace(str(local), there.shown.rstrip("/"))
+        return plans
+
+    def path(self, path: Path, number: int) -> SourcePlan | list[SourcePlan]:
+        """Open a file or folder."""
+        return self.folder(path, number) if path.is_dir() else self.file(str(path), path, number)
+
     def is_archive(self, name: str, path: Path) -> bool:
         """Whether a file is a tar, however compressed, or a zip: these are never unpacked to a file."""
         with path.open("rb") as opened:
@@ -228,7 +257,9 @@ class _Opening:
             head = stream.peek()
             return is_tar(head) or (not stream.layers and head.startswith(_ZIP))
 
-    def archive(self, name: str, path: Path, number: int, *, layout: str = "") -> list[SourcePlan]:
+    def archive(
+        self, name: str, path: Path, number: int, *, layout: str = "", opener: Callable[[], BinaryIO] | None = None
+    ) -> list[SourcePlan]:
         """Open a tar or a zip."""
         from auditor.sources.archives import open_archive  # noqa: PLC0415 - readers are loaded where they are needed
 
@@ -241,6 +272,7 @@ class _Opening:
             limits=self.limits,
             unsealer=self.unsealer,
             layout=layout,
+            opener=opener,
         )
 
     def inside(self, name: str, path: Path, number: int) -> SourcePlan | list[SourcePlan]:
@@ -455,6 +487,12 @@ def _wal_notes(log: WalLog) -> Iterator[str]:
 
 def _transactions(path: Path) -> tuple[int, ...]:
     return tuple(meta.txid for meta in read_metas(FileView(map_file(path))).valid)
+
+
+def _last_part(url: str) -> str:
+    """Return a name for the copy of what a URL names; its suffix counts, and the rest of it in a folder."""
+    name = url.rstrip("/").rpartition("/")[2]
+    return name if name not in {"", ".", ".."} and "\0" not in name else "dump"
 
 
 def _unpacked_name(path: Path) -> str:

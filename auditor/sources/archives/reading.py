@@ -320,6 +320,7 @@ def open_archive(
     limits: Limits | None = None,
     unsealer: Unsealer | None = None,
     layout: str = "",
+    opener: Callable[[], BinaryIO] | None = None,
 ) -> list[SourcePlan]:
     """Read a tar in any compression, or a zip.
 
@@ -332,6 +333,7 @@ def open_archive(
         limits: How far it may expand.
         unsealer: Opens what Rancher's operator encrypted.
         layout: Name of the layout; empty: it is told by the paths.
+        opener: Gives the bytes of a tar that is no local file, as often as it is asked; `path` is not touched then.
 
     Raises:
         UnknownDump: Nothing in it can be read.
@@ -340,8 +342,9 @@ def open_archive(
     """
     limits = limits or Limits()
     try:
-        found = LAYOUTS[layout] if layout else _layout(name, path, limits)
-        with path.open("rb") as opened:
+        bytes_of: Callable[[], BinaryIO] = opener or (lambda: path.open("rb"))
+        found = LAYOUTS[layout] if layout else _layout(name, path, limits, bytes_of)
+        with bytes_of() as opened:
             stream = UnpackedStream(name, opened, limits)
             reading = _Reading(name, found, number, workdir, limits, unsealer)
             for member in _members(name, path, reading.damage, limits, stream):
@@ -354,8 +357,8 @@ def open_archive(
     return reading.plans(sha256, reopen)
 
 
-def _layout(name: str, path: Path, limits: Limits) -> Layout:
-    with path.open("rb") as opened:
+def _layout(name: str, path: Path, limits: Limits, opener: Callable[[], BinaryIO]) -> Layout:
+    with opener() as opened:
         stream = UnpackedStream(name, opened, limits)
         return layout_of(member.name for member in _members(name, path, DamageLog(), limits, stream))
 

@@ -1,0 +1,311 @@
+"""Audits of many clusters in one report, and reports and definitions that lie in a store.
+
+A pattern among the dumps (``s3://backups/*/2026-11-20.db``) names one dump for each cluster. Each is audited by itself,
+with its own definitions, and the part files become one report whose column `cluster` tells them apart. A dump that
+cannot be read takes nothing away from the others: it is told as damage.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import tempfile
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from auditor.errors import PlanError, SourceError
+from auditor.sources.stores import expand, has_wildcards, is_remote, remote_file, remote_names, shown_url, upload
+from pipelines.report import MANIFEST
+from pipelines.run import new_report, run_audit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from auditor.sources.stores import Match
+    from pipelines.config import AuditOptions
+
+__all__ = ["Cluster", "cluster_name", "clusters_of", "run_anywhere"]
+
+_PLACEHOLDER: Final = re.compile(r"\{(\w*)\}")
+_PART: Final = re.compile(r"part-(\d+)\.parquet")
+_SUFFIXES: Final = (".gz", ".zst", ".xz", ".bz2", ".tar", ".tgz", ".zip", ".db", ".json", ".yaml", ".yml", ".ndjson")
+_MOST_FINDINGS: Final = 100
+_WORST: Final = (3, 1, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """One cluster of a fleet: its name and its dump."""
+
+    name: str
+    dump: str
+
+
+def _stem(path: str) -> str:
+    name = shown_url(path).rstrip("/").rpartition("/")[2]
+    while name.lower().endswith(_SUFFIXES) and name.rpartition(".")[0]:
+        name = name.rpartition(".")[0]
+    return name
+
+
+def cluster_name(template: str, match: Match) -> str:
+    """Return the name of the cluster that a dump is of.
+
+    Args:
+        template: Text with ``{1}``, ``{2}`` ... for what the wildcards of the pattern stood for, ``{name}`` for the
+            name of the file without its suffixes and ``{parent}`` for that of its folder; empty: all wildcards, or
+            the name.
+        match: The dump.
+
+    Raises:
+        PlanError: A placeholder stands for nothing.
+    """
+    path = shown_url(match.path).rstrip("/")
+    values = {str(number): part for number, part in enumerate(match.parts, 1)}
+    values["name"] = _stem(path)
+    values["parent"] = path.rpartition("/")[0].rpartition("/")[2]
+
+    def value(found: re.Match[str]) -> str:
+        if found[1] not in values:
+            known = ", ".join("{" + name + "}" for name in values)
+            raise PlanError("--cluster-name", f"{found[0]} stands for nothing", f"one of {known}")
+        return values[found[1]]
+
+    return _PLACEHOLDER.sub(value, template) if template else "/".join(match.parts) or values["name"]
+
+
+def clusters_of(options: AuditOptions) -> list[Cluster]:
+    """Return the clusters that the dumps of a run are of; nothing where they are all of one.
+
+    They are of several where a pattern is among them, or where the name of the cluster has a placeholder.
+    """
+    patterns = [has_wildcards(dump) and (is_remote(dump) or not Path(dump).exists()) for dump in options.dumps]
+    if not any(patterns) and not _PLACEHOLDER.search(options.cluster):
+        return []
+    matches = [match for dump in options.dumps for match in expand(dump)]
+    template = options.cluster if _PLACEHOLDER.search(options.cluster) or len(matches) == 1 else ""
+    if options.cluster and not template:
+        raise PlanError(
+            "--cluster-name", f"one name for {len(matches)} dumps", "a placeholder: {1}, {name} or {parent}"
+        )
+    found = [Cluster(cluster_name(template, match), match.path) for match in matches]
+    for name, count in Counter(cluster.name for cluster in found).items():
+        if count > 1:
+            raise PlanError("--cluster-name", f"{count} dumps are of a cluster {name!r}", "a name for each")
+    return found
+
+
+def run_anywhere(options: AuditOptions) -> tuple[int, dict[str, Any]]:
+    """Run an audit of one cluster or of a fleet; definitions and the report may lie in a store.
+
+    Returns:
+        (exit code, manifest), as `run_audit`.
+    """
+    clusters = clusters_of(options)
+    with _here(options) as local:
+        if not clusters:
+            return run_audit(local)
+        if len(clusters) == 1:
+            return run_audit(replace(local, dumps=(clusters[0].dump,), cluster=clusters[0].name))
+        return _run_fleet(local, clusters)
+
+
+@contextmanager
+def _here(options: AuditOptions) -> Iterator[AuditOptions]:
+    """Yield options whose definitions and report are local; the report is copied to its store at the end."""
+    remote_report, remote_crds = is_remote(options.report), any(is_remote(path) for path in options.crds)
+    if not remote_report and not remote_crds:
+        yield options
+        return
+    with tempfile.TemporaryDirectory(prefix="auditor-") as folder:
+        local = options
+        if remote_crds:
+            local = replace(local, crds=tuple(_fetched(options.crds, Path(folder))))
+        if remote_report:
+            names = remote_names(options.report)
+            if names and (MANIFEST not in names or not options.force):
+                what = "holds a report already" if MANIFEST in names else "holds files but no report"
+                raise PlanError(shown_url(options.report), what, "", "give --force to replace a report, or another one")
+            local = replace(local, report=str(Path(folder) / "report"))
+        yield local
+        if remote_report:
+            upload(Path(local.report), options.report, last=MANIFEST)
+
+
+def _fetched(paths: Iterable[str], folder: Path) -> Iterator[str]:
+    """Yield local copies of what lies in a store."""
+    for number, given in enumerate(paths):
+        for position, match in enumerate(expand(given)):
+            if not is_remote(match.path):
+                yield match.path
+                continue
+            there = remote_file(match.path)
+            target = folder / f"crds-{number}-{position}" / _stem(match.path).strip(".").replace("\0", "")
+            target.parent.mkdir(parents=True)
+            if there.is_folder():
+                there.copy_folder_to(target)
+            else:
+                target = target.with_name(shown_url(match.path).rpartition("/")[2] or "definitions")
+                there.copy_to(target)
+            yield str(target)
+
+
+def _run_fleet(options: AuditOptions, clusters: list[Cluster]) -> tuple[int, dict[str, Any]]:
+    manifests: list[tuple[Cluster, dict[str, Any]]] = []
+    failed: list[tuple[Cluster, SourceError]] = []
+    with new_report(options) as (spool, parts):
+        definitions: dict[bytes, bytes] = {}
+        versions: list[Path] = []
+        number = 0
+        for position, cluster in enumerate(clusters):
+            report = spool / f"cluster-{position:05d}"
+            try:
+                _, manifest = run_audit(
+                    replace(options, dumps=(cluster.dump,), cluster=cluster.name, report=str(report), force=False)
+                )
+            except SourceError as error:
+                failed.append((cluster, error))
+                continue
+            manifests.append((cluster, manifest))
+            number = _take_parts(report, parts, number)
+            versions.append(report / "versions.parquet")
+            for line in (report / "definitions.ndjson").read_bytes().splitlines():
+                definitions.setdefault(hashlib.sha256(line).digest(), line)
+        if not manifests:
+            raise failed[0][1]
+        (parts / "definitions.ndjson").write_bytes(b"".join(line + b"\n" for line in definitions.values()))
+        _join_versions(versions, parts / "versions.parquet")
+        manifest = _joined(manifests, failed)
+        (parts / MANIFEST).write_bytes(orjson.dumps(manifest, option=orjson.OPT_INDENT_2) + b"\n")
+    return int(manifest["exit_code"]), manifest
+
+
+def _take_parts(report: Path, parts: Path, number: int) -> int:
+    """Move the part files of one report into another under new numbers; return the next free number."""
+    highest = -1
+    for path in sorted(report.rglob("part-*.parquet")):
+        found = _PART.fullmatch(path.name)
+        if found is None:
+            continue
+        own = int(found[1])
+        highest = max(highest, own)
+        target = parts / path.relative_to(report).with_name(f"part-{number + own:05d}.parquet")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(path, target)
+    return number + highest + 1
+
+
+def _join_versions(paths: list[Path], target: Path) -> None:
+    import pyarrow as pa  # noqa: PLC0415 - `auditor --help` stays light
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    from pipelines.columns import write_parquet  # noqa: PLC0415
+
+    write_parquet(pa.concat_tables([pq.read_table(path) for path in paths]).unify_dictionaries(), target)
+
+
+def _summed(rows: Iterable[dict[str, Any]], keys: tuple[str, ...], sums: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Add up rows that have the same keys."""
+    out: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in rows:
+        known = out.setdefault(tuple(row.get(key) for key in keys), {**row, **dict.fromkeys(sums, 0)})
+        for name in sums:
+            known[name] += row.get(name) or 0
+    return list(out.values())
+
+
+def _kinds(manifests: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    out: dict[tuple[str, str], dict[str, Any]] = {}
+    for manifest in manifests:
+        for kind in manifest["kinds"]:
+            known = out.get((kind["group"], kind["kind"]))
+            if known is None:
+                out[(kind["group"], kind["kind"])] = {**kind}
+                continue
+            known["objects"] += kind["objects"]
+            for name in ("statuses", "impacts"):
+                known[name] = dict(Counter(known[name]) + Counter(kind[name]))
+            for name in ("breaking", "stuck"):
+                known[name] = known.get(name) or kind.get(name)
+    return [out[key] for key in sorted(out)]
+
+
+def _joined(
+    manifests: list[tuple[Cluster, dict[str, Any]]], failed: list[tuple[Cluster, SourceError]]
+) -> dict[str, Any]:
+    """Return the manifest of a fleet: what the manifests of its clusters say, added up."""
+    each = [manifest for _, manifest in manifests]
+
+    def rows(name: str) -> list[dict[str, Any]]:
+        return [row for manifest in each for row in manifest[name]]
+
+    statuses: Counter[str] = Counter()
+    for manifest in each:
+        statuses.update(manifest["counts"]["statuses"])
+    codes = {int(manifest["exit_code"]) for manifest in each} | ({3} if failed else set())
+    findings = _summed(rows("findings"), ("group", "kind", "check", "field", "type"), ("count",))
+    findings.sort(key=lambda row: (-row["count"], row["group"], row["kind"], row["check"], row["field"], row["type"]))
+    hashes = "\n".join(str(manifest["definitions"]["sha256"]) for manifest in each)
+    return {
+        **each[0],
+        "clusters": [
+            {
+                "name": cluster.name,
+                "dump": shown_url(cluster.dump),
+                "exit_code": manifest["exit_code"],
+                "counts": manifest["counts"],
+            }
+            for cluster, manifest in manifests
+        ],
+        "inputs": [
+            *({**source, "cluster": cluster.name} for cluster, manifest in manifests for source in manifest["inputs"]),
+            *(_unread(cluster, error) for cluster, error in failed),
+        ],
+        "definitions": {
+            "sha256": hashlib.sha256(hashes.encode()).hexdigest(),
+            "count": sum(manifest["definitions"]["count"] for manifest in each),
+            "from_files": each[0]["definitions"]["from_files"],
+        },
+        "options": {**each[0]["options"], "cluster": None},
+        "seconds": round(sum(manifest["seconds"] for manifest in each), 3),
+        "exit_code": next((code for code in _WORST if code in codes), max(codes)),
+        "counts": {
+            **{
+                name: sum(manifest["counts"][name] for manifest in each)
+                for name in ("keys", "rows", "out_of_scope", "bytes")
+            },
+            "statuses": dict(sorted(statuses.items())),
+        },
+        "kinds": _kinds(each),
+        "findings": findings[:_MOST_FINDINGS],
+        "stored_versions": _summed(rows("stored_versions"), ("crd", "version", "storage"), ("objects",)),
+        "not_evaluated": _summed(rows("not_evaluated"), ("what", "crd", "version"), ("objects",)),
+        "programs": _summed(
+            rows("programs"),
+            ("crd", "group", "kind", "version"),
+            ("proven", "not_proven", "valid", "interpreted"),
+        ),
+        "encryption": _summed(rows("encryption"), ("provider", "name", "key_id", "opened"), ("values",)),
+        "lost": [f"{cluster.name}: {text}" for cluster, manifest in manifests for text in manifest["lost"]],
+    }
+
+
+def _unread(cluster: Cluster, error: SourceError) -> dict[str, Any]:
+    return {
+        "name": shown_url(cluster.dump),
+        "cluster": cluster.name,
+        "format": None,
+        "sha256": None,
+        "revision": None,
+        "compacted_revision": None,
+        "is_export": None,
+        "keys": 0,
+        "damage": [{"where": "the whole dump", "reason": str(error)}],
+        "notes": [],
+    }
