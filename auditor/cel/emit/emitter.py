@@ -187,13 +187,24 @@ class Emitter:
     def _presence(self, operand: Value, name: str) -> Value:
         shape = operand.shape
         if shape.form is Form.MAP:
-            return Value(f"({name!r} in {operand.code})", BOOL, total=operand.total)
+            known = f"({name!r} in {operand.code})"
+            return self._readable(known, self._field(operand, name), shape.item, total=operand.total)
         if shape.form is not Form.OBJECT:
             raise NotEmittable("has() of dyn")
         field = shape.fields[name]
+        if field.shape.convert is not None and field.shape.form is not Form.DOUBLE:
+            code = f"({operand.code}.get({field.key!r}) is not None)"
+            return self._readable(code, self._field(operand, name), field.shape, total=operand.total)
         if field.shape.nullable:
             return Value(f"({operand.code}.get({field.key!r}) is not None)", BOOL, total=operand.total)
         return Value(f"({field.key!r} in {operand.code})", BOOL, total=operand.total)
+
+    @staticmethod
+    def _readable(known: str, read: Value, shape: Shape | None, *, total: bool) -> Value:
+        """Return the code of ``has()``, which fails in the server where the value is there and cannot be read."""
+        if shape is None or shape.convert is None or shape.form is Form.DOUBLE:
+            return Value(known, BOOL, total=total)
+        return Value(f"({known} and ({read.code}) is not None)", BOOL)
 
     def _field(self, operand: Value, name: str) -> Value:
         shape = operand.shape

@@ -65,6 +65,8 @@ def emit_membership(emitter: Emitter, value: Value, container: Value) -> Value:
     if shape.form is Form.MAP:
         if value.shape.form is not Form.STRING:
             raise NotEmittable("key that is dyn")
+        if shape.item is not None and shape.item.convert is not None and shape.item.form is not Form.DOUBLE:
+            raise NotEmittable("key of a value that may be unreadable, which is an error")
         return Value(f"({value.code} in {container.code})", BOOL, total=total)
     if shape.form is not Form.LIST or shape.item is None:
         raise NotEmittable("in dyn")

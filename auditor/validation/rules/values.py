@@ -259,11 +259,16 @@ class SchemaMap(CelMap):
         return MISSING if adapt is None else adapt(value)
 
     def cel_iter(self) -> Iterator[Any]:
-        """Yield the keys of a map, or the identifiers of the fields of an object."""
+        """Yield the keys of a map, or the identifiers of the fields of an object; unknown ones come last, as null."""
         shape = self._shape
+        unknown = 0
         for key in self.raw:
             if shape.knows(key):
                 yield (escape(key) or key) if shape.is_object else key
+            else:
+                unknown += 1
+        for _ in range(unknown):
+            yield None
 
     def cel_equal(self, other: Any) -> bool | CelError:
         """Return whether all that the schema knows is equal, and all unknown fields that both have."""
