@@ -85,7 +85,21 @@ def _of_report(report: Path, key: str) -> dict[str, Any]:
             for row in pq.read_table(part, columns=columns).to_pylist()
             if row["key"] == key or (row["key"] is None and (row["namespace"] or "", row["name"]) == (namespace, name))
         ]
-    return {"objects": objects, "findings": findings}
+    judged: dict[str, Any] = {"objects": objects, "findings": findings}
+    if (report / "changes").exists():  # of `auditor upgrade`
+        judged["changes"] = _changes(report, key, namespace, name)
+    return judged
+
+
+def _changes(report: Path, key: str, namespace: str, name: str) -> list[dict[str, Any]]:
+    """Return what an upgrade changes of a key; old and new are JSON text."""
+    columns = ["key", "namespace", "name", "audited_version", "change", "path", "old", "new"]
+    return [
+        {k: row[k] for k in columns[3:] if row[k] is not None}
+        for part in sorted((report / "changes").glob("*.parquet"))
+        for row in pq.read_table(part, columns=columns).to_pylist()
+        if row["key"] == key or (row["key"] is None and (row["namespace"] or "", row["name"]) == (namespace, name))
+    ]
 
 
 def _rows(store: DumpStore, key: str) -> Iterator[StoredRow]:

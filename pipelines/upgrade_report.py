@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.crds.definition import parse_definition
-from auditor.errors import AuditorError
-from auditor.upgrade import Tally, UnknownFormats, change_of_definition, decide, decide_all
+from auditor.upgrade import Tally, change_of_definition, decide, decide_all
 from pipelines.config import FAIL_ON
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from auditor.model import JsonObject
     from auditor.upgrade import Decision, DefinitionChange, Sample
     from pipelines.audit import ShardResult
     from pipelines.config import AuditOptions
@@ -39,7 +36,7 @@ def upgrade_section(scan: UpgradePlan, tallies: Mapping[str, Tally], total: Shar
             {"name": name, "group": entries[name].group, "kind": entries[name].kind}
             | _of_definition(change, decision, stored)
             | _of_objects(tally, report)
-            | {"formats": _formats(scan, new, tally, report), "gates": None}
+            | {"formats": _formats(scan, change, tally, report), "gates": None}
         )
     decided = decide_all(decisions)
     return {
@@ -113,15 +110,9 @@ def _samples(found: list[Sample], report: str) -> list[dict[str, Any]]:
     ]
 
 
-def _formats(scan: UpgradePlan, new: JsonObject | None, tally: Tally, report: str) -> list[dict[str, Any]]:
+def _formats(scan: UpgradePlan, change: DefinitionChange, tally: Tally, report: str) -> list[dict[str, Any]]:
     """Return each place with a format that this release does not know, also where no value stands there."""
-    places = set(tally.formats)
-    try:
-        definition = None if new is None else parse_definition(new)
-    except AuditorError:
-        definition = None
-    if definition is not None and definition.storage_version is not None:
-        places.update(UnknownFormats(definition.storage_version.schema).places)
+    places = {*tally.formats, *change.unknown_formats}
     return [
         {
             "field": path,

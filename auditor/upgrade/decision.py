@@ -64,8 +64,8 @@ def decide_all(decisions: Sequence[tuple[str, Decision]]) -> Decision:
             what = "what is said of " if word == "safe-after" else ""
             return Decision(word, f"{start} {what}{_joined(texts)}", tuple(name for name, _ in concerned))
     noted = [name for name, one in decisions if "; " in one.sentence]
-    more = f"; what is said of {_joined(noted)} is worth knowing" if noted else ""
-    return Decision("safe", f"safe{more}")
+    note = f"; what is said of {_joined(noted)} is worth knowing" if noted else ""
+    return Decision("safe", f"safe{note}")
 
 
 def _blocks(reasons: list[str]) -> Decision:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from auditor.crds.check import check_crd, check_crd_update
 from auditor.crds.definition import parse_definition
+from auditor.crds.outline import outline, stored_versions
 from auditor.errors import AuditorError
+from auditor.upgrade.formats import UnknownFormats
 
 if TYPE_CHECKING:
     from auditor.crds.check import CheckedDefinition
@@ -25,7 +27,7 @@ class DefinitionChange:
 
     Attributes:
         name: Of the definition.
-        action: create, update, or delete.
+        action: create, update, none (the old and the new one say the same), or delete.
         versions: Names in the new definition, in its order.
         versions_added: Names that only the new one has.
         versions_removed: Names that only the old one has, or that only status.storedVersions has.
@@ -39,6 +41,8 @@ class DefinitionChange:
         unmigrated: Versions without which the server refuses the definition as long as status.storedVersions has them.
         warnings: What it would warn of.
         unreadable: Why no server could use the new definition; empty: it can.
+        unknown_formats: (field, format) of the storage version where this release does not know the format; not told of
+            definitions that stay the same.
     """
 
     name: str
@@ -56,6 +60,7 @@ class DefinitionChange:
     unmigrated: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     unreadable: str = ""
+    unknown_formats: tuple[tuple[str, str], ...] = ()
 
 
 def change_of_definition(name: str, old: JsonObject | None, new: JsonObject | None) -> DefinitionChange:
@@ -66,10 +71,11 @@ def change_of_definition(name: str, old: JsonObject | None, new: JsonObject | No
         old: As it is stored, with its status, or from a file; None: there is none.
         new: As it is to be applied; None: it is to be deleted.
     """
-    before = _parsed(old)
     if new is None:
-        stored = before.stored_versions if before is not None else ()
-        return DefinitionChange(name, "delete", stored_versions=stored)
+        return DefinitionChange(name, "delete", stored_versions=tuple(stored_versions(old or {})))
+    if old is not None and _is_same(old, new):
+        return _unchanged(name, old)
+    before = _parsed(old)
     checked = check_crd(new) if old is None else check_crd_update(old, _as_sent(new, old))
     refusals, unmigrated = _said(checked)
     warnings = (*(f'unknown field "{path}"' for path in checked.unknown_fields), *checked.warnings)
@@ -99,20 +105,35 @@ def change_of_definition(name: str, old: JsonObject | None, new: JsonObject | No
         unmigrated=unmigrated,
         warnings=warnings,
         unreadable=unreadable,
+        unknown_formats=_unknown_formats(after),
     )
 
 
 def after_update(old: JsonObject | None, new: JsonObject) -> JsonObject:
     """Return a new document with the stored versions that it has once a server has taken it over the old one."""
-    before = _parsed(old)
-    if before is None:
+    if old is None:
         return new
-    try:
-        storage = _storage(parse_definition(new))
-    except AuditorError:
-        return new
-    stored = list(dict.fromkeys([*before.stored_versions, *([storage] if storage else [])]))
+    stored = stored_versions(old)
+    stored += [one.name for one in outline(new) if one.storage and one.name not in stored][:1]
     return {**new, "status": {"storedVersions": stored}}
+
+
+def _is_same(old: JsonObject, new: JsonObject) -> bool:
+    """Whether there is nothing to apply: what both say is word for word the same."""
+    return old.get("apiVersion") == new.get("apiVersion") and old.get("spec") == new.get("spec")
+
+
+def _unchanged(name: str, document: JsonObject) -> DefinitionChange:
+    versions = outline(document)
+    storage = next((one.name for one in versions if one.storage), None)
+    return DefinitionChange(
+        name,
+        "none",
+        versions=tuple(one.name for one in versions),
+        storage_before=storage,
+        storage_after=storage,
+        stored_versions=tuple(stored_versions(document)),
+    )
 
 
 def _as_sent(new: JsonObject, old: JsonObject) -> JsonObject:
@@ -144,6 +165,11 @@ def _parsed(document: JsonObject | None) -> CustomResourceDefinition | None:
         return parse_definition(document)
     except AuditorError:
         return None
+
+
+def _unknown_formats(definition: CustomResourceDefinition) -> tuple[tuple[str, str], ...]:
+    storage = definition.storage_version
+    return () if storage is None else UnknownFormats(storage.schema).places
 
 
 def _storage(definition: CustomResourceDefinition | None) -> str | None:

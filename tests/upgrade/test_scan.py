@@ -362,3 +362,17 @@ def test_fail_on_goes_by_what_changes(tmp_path, new, code_by_level):
         folder = tmp_path / level
         folder.mkdir()
         assert scan(folder, [OLD], [crd(version(new))], [thing("a", {"a": "x", "b": "y"})], fail_on=level).code == code
+
+
+def test_the_command_of_a_sample_shows_what_changes(tmp_path):
+    from click.testing import CliRunner
+
+    from pipelines.cli import cli
+
+    done = scanned(tmp_path, spec(a=string(), b=string()), spec(a=string()), thing("a", {"a": "x", "b": "y"}))
+    [sample] = done.definition["samples"]["data-loss"]
+    name, *words = sample["command"].split()
+    assert name == "auditor"
+    shown = CliRunner().invoke(cli, words)
+    assert shown.exit_code == 0, shown.output
+    assert "change: pruned" in shown.output
