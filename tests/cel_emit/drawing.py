@@ -196,6 +196,7 @@ class Drawer:
             lambda: f"({self.of('bool', d)} ? {self.of('bool', d)} : {self.of('bool', d)})",
             lambda: self.same(d),
             lambda: self.same(d),
+            lambda: self.same_whole(d),
             lambda: self.order(d),
             lambda: self.order(d),
             self.has,
@@ -254,6 +255,27 @@ class Drawer:
         word = self.one(["==", "!="])
         return f"({self.of(kind, depth)} {word} {self.of(kind, depth)})"
 
+    def same_whole(self, depth: int) -> str:
+        """Return a comparison of lists, maps and objects."""
+        sources = [
+            ["self.texts", "self.set", "['a', 'b']", "[]", self.of("texts", depth)],
+            ["self.set", "self.set", "['b', 'a']", "self.texts"],
+            ["self.items", "self.mapped", "self.items.filter(e, true)", "self.mapped.filter(e, e.name != 'a')"],
+            ["self.items[0]", "self.items[1]", "self.mapped[0]"],
+            ["self.o", "self.o"],
+            ["self.o.p", "self.o.p"],
+            ["self.either", "self.either"],
+            ["self.holes", "self.texts", "['a']"],
+            ["self.doubles", "[1.0, 2.5]", "[]"],
+            ["self.times", "[duration('1h')]"],
+            ["self.lists", "{'a': ['b']}"],
+            ["self.counts", "self.gaps", "{'a': 1}"],
+            ["self.ios", "self.either[0]", "5", "'a'"],
+            ["self.?t", "self.?ns", "optional.none()", "optional.of('a')"],
+        ]
+        one = self.one(sources)
+        return f"({self.one(one)} {self.one(['==', '!='])} {self.one(one)})"
+
     def order(self, depth: int) -> str:
         kind = self.one(["int", "str", "double", "duration", "timestamp", "int"])
         word = self.one(["<", "<=", ">", ">="])
@@ -274,6 +296,10 @@ class Drawer:
             lambda: f"({self.of('dyn', depth)} in self.either)",
             lambda: f"({self.of('str', depth)} in ['a', 'Service', ''])",
             lambda: f"({self.of('int', depth)} in [1, 2, 80])",
+            lambda: f"({self.of('str', depth)} in self.holes)",
+            lambda: f"({self.of('dyn', depth)} in ['a', 'b'])",
+            lambda: f"({self.of('int', depth)} in self.either)",
+            lambda: f"('a' in self.{self.one(['lists', 'counts', 'gaps'])})",
         ])()  # fmt: skip
 
     def name(self) -> str:
