@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
 
-from pipelines.query_cli import query_options, source_options
+from pipelines.query_cli import query_options, run, source_options
 
 __all__ = ["fields"]
 
@@ -34,4 +33,4 @@ def fields(target: str, kind: str, *, values: bool, limit: int, output: str, **f
     """
     from pipelines.fields import run_fields  # noqa: PLC0415 - help stays light
 
-    sys.exit(run_fields(query_options(target, flags), kind, values=values, limit=limit, output=output))
+    run(lambda: run_fields(query_options(target, flags), kind, values=values, limit=limit, output=output))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pipelines.query import QueryOptions
 
-__all__ = ["query", "query_options", "source_options"]
+__all__ = ["query", "query_options", "run", "source_options"]
 
 
 def source_options(command: Any) -> Any:
@@ -27,6 +30,17 @@ def source_options(command: Any) -> Any:
     ):
         command = option(command)
     return command
+
+
+def run(command: Callable[[], int]) -> NoReturn:
+    """Run a command and end with its exit code; a reader that has gone away (`| head`) is no error."""
+    try:
+        code = command()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    sys.exit(code)
 
 
 def query_options(target: str, flags: dict[str, Any]) -> QueryOptions:
@@ -135,4 +149,4 @@ def query(target: str, args: tuple[str, ...], **flags: Any) -> None:
         limit=flags["limit"],
         count=flags["count"],
     )
-    sys.exit(run_query(options))
+    run(lambda: run_query(options))

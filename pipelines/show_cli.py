@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
 
-from pipelines.query_cli import query_options, source_options
+from pipelines.query_cli import query_options, run, source_options
 
 __all__ = ["show"]
 
@@ -31,4 +30,4 @@ def show(target: str, key: str, *, output: str, **flags: Any) -> None:
     """
     from pipelines.show import run_show  # noqa: PLC0415 - help stays light
 
-    sys.exit(run_show(query_options(target, flags), key, output=output))
+    run(lambda: run_show(query_options(target, flags), key, output=output))

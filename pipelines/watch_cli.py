@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
 
-from pipelines.query_cli import query_options, source_options
+from pipelines.query_cli import query_options, run, source_options
 
 __all__ = ["watch"]
 
@@ -36,4 +35,4 @@ def watch(target: str, kind: str, *, after: int | None, output: str, **flags: An
     """
     from pipelines.watch import run_watch  # noqa: PLC0415 - help stays light
 
-    sys.exit(run_watch(query_options(target, flags), kind, after=after, output=output))
+    run(lambda: run_watch(query_options(target, flags), kind, after=after, output=output))

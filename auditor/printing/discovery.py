@@ -189,7 +189,7 @@ class Discovery:
         for one in self.resources:
             for name in (one.plural, one.one, one.kind.lower(), *one.short_names):
                 names.setdefault(name, one.group_resource)
-        near = difflib.get_close_matches(wanted, names, 4, 0.6)
+        near = difflib.get_close_matches(wanted, names, 4, 0.65)
         return list(dict.fromkeys(names[name] for name in near))
 
 

@@ -1,9 +1,9 @@
 """A CEL predicate over the columns of the index: what they can say of a row, and what only the object can.
 
-Every part of a predicate can be, for every row, true, false or an error, or more than one of these as far as the
-index tells. Logic joins what can be as CEL joins what is: errors give way (``error && false`` is false). Rows that can only be
-true are selected without a look at the object, those that can be true are read, the others left out. So the answer is
-exactly that of the interpreter on every object.
+Every part of a predicate can be, for every row, true, false or an error, or, as far as the index tells, more than one
+of these. Logic joins what can be as CEL joins what is: errors give way (``error && false`` is false). Rows that can
+only be true are selected without a look at the object, those that can be true are read, the others left out. So the
+answer is exactly that of the interpreter on every object.
 
 What is known: metadata.name, namespace, uid, labels, whether there is a deletionTimestamp, and the selectable fields
 with their types. A field that is absent is an error wherever its value is used; it is told from null (which is a value)
@@ -286,7 +286,8 @@ class _Different:
         return there if self.result else Known(there.false, there.true, there.error)
 
     def possible(self, statistics: Statistics) -> frozenset[str]:
-        del statistics
+        if isinstance(self.value, _Field) and self.value.text and statistics.has_nulls(self.value.column) is not False:
+            return _ALL  # what the column does not hold can be of the constant's type
         return _ALL - {"F" if self.result else "T"}
 
     def is_decided(self) -> bool:

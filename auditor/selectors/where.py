@@ -170,9 +170,16 @@ def check_names(where: Where, schema: StructuralSchema | None) -> None:
     """
     if schema is None:
         return
-    for expr in descendants(where.root):
-        steps = _chain(expr)
-        if steps:
+    parts = list(descendants(where.root))
+    bound = {
+        name
+        for part in parts
+        if isinstance(part, Comprehension)
+        for name in (part.variable, part.variable2, part.accumulator)
+    }
+    for part in parts:
+        steps = _chain(part)
+        if steps and not bound.intersection(steps[:2]):
             _check_chain(steps, schema)
 
 

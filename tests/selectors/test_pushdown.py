@@ -200,6 +200,15 @@ def test_what_needs_the_object_is_not(text: str) -> None:
     assert not _decided(text)
 
 
+def test_a_value_of_another_type_is_looked_at(tmp_path: Path) -> None:
+    objects = [{"metadata": {"name": "n"}, "spec": {"color": 0}}]
+    table = index_table(objects)
+    pq.write_table(table, tmp_path / "part-00000.parquet")
+    predicate = push_down(compile_where("spec.color == 0").root, table.schema, nullable=set())
+    (found,) = Index.__new__(Index).scan(place_of(tmp_path), And(()), columns=["name"], where=predicate)
+    assert found.to_pylist() == [{"name": "n", UNKNOWN: True}]
+
+
 def test_nothing_is_in_an_empty_list_and_nobody_looks(tmp_path: Path) -> None:
     objects = [{"metadata": {"name": "n"}}]
     table = index_table(objects)

@@ -1,0 +1,303 @@
+"""The commands as a person runs them, over the sample data: what they print, what they say when something is wrong."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLE = ROOT / "sample-data" / "cluster.db.gz"
+
+
+def auditor(*words: object, cwd: Path | None = None, **options: object) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "pipelines", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=env, check=False, **options)  # type: ignore[call-overload, no-any-return]
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("query") / "report"
+    done = auditor("audit", SAMPLE, "--report", folder, "--jobs", 1, "--fail-on", "never")
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module", params=["dump", "report"])
+def target(request: pytest.FixtureRequest, report: Path) -> Path:
+    return SAMPLE if request.param == "dump" else report
+
+
+# -- what they print ---------------------------------------------------------------------------------------------------
+
+
+def test_a_dump_and_its_report_answer_alike(report: Path) -> None:
+    for words in (
+        ["loaves", "-o", "wide"],
+        ["loaves.v1alpha1.bakery.example.com", "-n", "north", "--show-labels"],
+        ["loaf,oven", "-o", "yaml"],
+        ["ovens", "--field-selector", "spec.fuel=gas", "-o", "json"],
+        ["loaves", "--field-selector", "spec.flour!=rye,metadata.namespace=south", "--sort-by", ".metadata.name"],
+        ["loaves", "too-heavy", "-n", "south", "-o", "jsonpath={.spec.flour}"],
+        ["loaves", "-o", "custom-columns=N:.metadata.name,F:.spec.flour", "--no-headers"],
+        ["loaves", "--count", "-l", "!none"],
+        ["configmaps", "-o", "name"],
+        ["loaves", "--as", "stored", "-o", "json", "--limit", "4"],
+        ["loaves", "--where", 'spec.flour == "rye" && metadata.name.startsWith("loaf")', "-o", "name"],
+        ["loaves", "--where", "spec.grams > 500", "-o", "csv"],
+    ):
+        first, second = auditor("query", SAMPLE, *words), auditor("query", report, *words)
+        assert (first.returncode, second.returncode) == (0, 0), (words, first.stderr, second.stderr)
+        assert first.stdout == second.stdout, words
+        assert len(first.stdout.splitlines()) >= 1, words
+
+
+def test_objects_print_as_read_or_as_stored(target: Path) -> None:
+    read = auditor("query", target, "loaves", "shapeless", "-n", "south", "-o", "json")
+    stored = auditor("query", target, "loaves", "shapeless", "-n", "south", "-o", "json", "--as", "stored")
+    assert json.loads(read.stdout)["spec"].keys() > json.loads(stored.stdout)["spec"].keys()
+
+
+def test_a_broken_kind_still_answers_and_says_what_a_server_would(target: Path) -> None:
+    done = auditor("query", target, "orders", "-o", "name")
+    assert done.returncode == 0
+    assert "order.bakery.example.com/" in done.stdout
+    assert "500: corrupt object /registry/bakery.example.com/orders/north/order-torn" in done.stderr
+    served = auditor("query", target, "orders", "--as-server", "-o", "json")
+    assert served.returncode == 1
+    status = json.loads(served.stdout)
+    assert (status["kind"], status["code"], status["reason"]) == ("Status", 429, "TooManyRequests")
+    assert "Error from server (TooManyRequests)" in served.stderr
+    plain = auditor("query", target, "orders", "--as-server", "--no-watch-cache", "-o", "json")
+    assert json.loads(plain.stdout)["code"] == 500
+
+
+def test_a_refused_label_is_told_to_people_and_to_programs(target: Path) -> None:
+    done = auditor("query", target, "loaves", "--field-selector", "spec.shape=long", "-o", "json")
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["message"] == "field label not supported: spec.shape"
+    assert 'Unable to find "bakery.example.com/v1, Resource=loaves" that match label selector ""' in done.stderr
+    lifted = auditor("query", target, "loaves", "--field-selector", "spec.shape=round", "--any-field", "-o", "name")
+    assert lifted.returncode == 0
+    assert "loaf.bakery.example.com/" in lifted.stdout
+
+
+def test_csv_ndjson_and_parquet_hold_the_same_objects(target: Path, tmp_path: Path) -> None:
+    words = ["loaves", "-n", "north"]
+    names = [
+        json.loads(line)["metadata"]["name"]
+        for line in auditor("query", target, *words, "-o", "ndjson").stdout.splitlines()
+    ]
+    rows = list(csv.DictReader(io.StringIO(auditor("query", target, *words, "-o", "csv").stdout)))
+    assert [row["name"] for row in rows] == names
+    path = tmp_path / "loaves.parquet"
+    assert auditor("query", target, *words, "-o", f"parquet={path}").returncode == 0
+    table = pq.read_table(path)
+    assert table["name"].to_pylist() == names
+    assert table["field:spec.flour"].to_pylist() == [row["spec.flour"] for row in rows]
+
+
+def test_explain_says_what_was_done_where(report: Path) -> None:
+    text = 'spec.flour == "rye" && metadata.labels.all(k, k != "x") && spec.grams > 1'
+    done = auditor("query", report, "loaves", "--where", text, "--explain", "-o", "name")
+    lines = done.stderr.splitlines()
+    assert any(line.startswith("loaves.bakery.example.com v1: from the index (") for line in lines)
+    assert '  index: spec.flour == "rye"' in lines
+    assert any(line.startswith("  object: metadata.labels.") for line in lines)
+    assert "bytes an object" in done.stderr
+    assert " kept" in lines[-1]
+    scanned = auditor("query", SAMPLE, "loaves", "--where", text, "--explain", "-o", "name")
+    assert "every object is read" in scanned.stderr
+    assert done.stdout == scanned.stdout
+
+
+def test_a_scan_beyond_the_limit_is_refused_with_the_plan(target: Path) -> None:
+    done = auditor("query", target, "loaves", "--where", 'spec.flour == "rye"', "--max-scan", 3)
+    assert done.returncode == 2
+    assert "rows of loaves.bakery.example.com would be scanned, --max-scan allows 3" in done.stderr
+    assert 'spec.flour == "rye"' in done.stderr
+    assert auditor("query", target, "loaves", "--max-scan", 10_000, "-o", "name").returncode == 0
+
+
+def test_save_index_keeps_what_it_built(tmp_path: Path) -> None:
+    first = auditor("query", SAMPLE, "ovens", "--save-index", tmp_path / "kept", "-o", "name")
+    assert first.returncode == 0, first.stderr
+    assert "bytes an object" in first.stderr
+    again = auditor("query", tmp_path / "kept", "ovens", "-o", "name")
+    assert again.stdout == first.stdout
+    assert "oven.bakery.example.com/" in again.stdout
+
+
+# -- what they say -----------------------------------------------------------------------------------------------------
+
+
+def test_a_wrong_kind_says_what_comes_nearest(target: Path) -> None:
+    done = auditor("query", target, "loafs")
+    assert done.returncode == 2
+    assert done.stderr == (
+        'error: the server doesn\'t have a resource type "loafs"\ndid you mean loaves.bakery.example.com?\n'
+    )
+
+
+def test_an_ambiguous_short_name_is_told_and_the_first_one_taken(tmp_path: Path) -> None:
+    def definition(group: str, kind: str) -> dict[str, object]:
+        plural = f"{kind.lower()}s"
+        names = {
+            "plural": plural,
+            "singular": kind.lower(),
+            "kind": kind,
+            "listKind": f"{kind}List",
+            "shortNames": ["x"],
+        }
+        schema = {"openAPIV3Schema": {"type": "object"}}
+        version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+        return {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": f"{plural}.{group}"},
+            "spec": {"group": group, "names": names, "scope": "Namespaced", "versions": [version]},
+        }
+
+    path = tmp_path / "two.json"
+    one = {"apiVersion": "a.org/v1", "kind": "Apple", "metadata": {"name": "one", "namespace": "n"}}
+    items = [definition("a.org", "Apple"), definition("b.org", "Bean"), one]
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    done = auditor("query", path, "x", "-o", "name")
+    assert (done.returncode, done.stdout) == (0, "apple.a.org/one\n")
+    assert done.stderr == 'Warning: short name "x" could also match lower priority resource beans.b.org\n'
+
+
+def test_no_results_are_no_error(target: Path) -> None:
+    done = auditor("query", target, "loaves", "-n", "nowhere")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "No resources found in nowhere namespace.\n")
+    done = auditor("query", target, "loaves", "--field-selector", "spec.flour=none")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "No resources found\n")
+    assert json.loads(auditor("query", target, "loaves", "-n", "nowhere", "-o", "json").stdout)["items"] == []
+
+
+def test_what_is_not_there_is_not_found(target: Path) -> None:
+    done = auditor("query", target, "loaves", "nope", "-n", "north")
+    assert done.returncode == 1
+    assert done.stderr == 'Error from server (NotFound): loaves.bakery.example.com "nope" not found\n'
+
+
+@pytest.mark.skipif(
+    os.geteuid() == 0 and not Path("/proc/self/mem").exists(), reason="needs a file that cannot be read"
+)
+def test_an_unreadable_or_missing_file_is_one_line(tmp_path: Path) -> None:
+    for path in (tmp_path / "none.db", tmp_path):
+        done = auditor("query", path, "pods")
+        assert done.returncode == 2, done.stderr
+        assert "Traceback" not in done.stderr
+        assert done.stderr.startswith("error: ")
+    garbage = tmp_path / "garbage.db"
+    garbage.write_bytes(b"\0\1\2garbage" * 100)
+    done = auditor("query", garbage, "pods")
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+
+
+def test_a_predicate_that_does_not_compile_shows_where(target: Path) -> None:
+    done = auditor("query", target, "loaves", "--where", "spec.grams >")
+    assert done.returncode == 2
+    assert "Syntax error" in done.stderr
+    assert "Traceback" not in done.stderr
+    done = auditor("query", target, "loaves", "--where", "spec.gram > 3")
+    assert "there is no field spec.gram; did you mean spec.grams?" in done.stderr
+
+
+def test_an_index_of_another_dump_is_refused(report: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.json"
+    other.write_text('{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"b"}}')
+    done = auditor("query", report, "loaves", "--dump", other)
+    assert done.returncode == 2
+    assert "is not the dump that the report was made from" in done.stderr
+
+
+def test_without_its_dump_a_report_shows_what_its_index_holds(tmp_path: Path) -> None:
+    (tmp_path / "copy.db.gz").write_bytes(SAMPLE.read_bytes())
+    done = auditor("audit", "copy.db.gz", "--report", "r", "--jobs", 1, "--fail-on", "never", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    whole = auditor("query", "r", "loaves", "-o", "name", cwd=tmp_path)
+    (tmp_path / "copy.db.gz").unlink()
+    done = auditor("query", "r", "loaves", "-n", "north", "--field-selector", "spec.flour=rye", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "copy.db.gz is not here: showing what the index holds" in done.stderr
+    assert "SPEC.FLOUR" in done.stdout
+    assert auditor("query", "r", "loaves", "-o", "name", cwd=tmp_path).stdout == whole.stdout
+    back = auditor("query", "r", "loaves", "-o", "name", "--dump", SAMPLE, cwd=tmp_path)
+    assert (back.stdout, "is not here" in back.stderr) == (whole.stdout, False)
+
+
+@pytest.mark.parametrize("words", [["query", "loaves", "-o", "yaml"], ["fields", "loaves", "--values"]])
+def test_a_closed_pipe_is_no_error(target: Path, words: list[str]) -> None:
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "pipelines", words[0], str(target), *words[1:]]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()  # before anything was written
+        errors = process.stderr.read().decode()
+        assert process.wait() == 0
+    assert "Traceback" not in errors
+    assert "BrokenPipe" not in errors
+
+
+def test_ctrl_c_ends_with_130_and_no_trace(tmp_path: Path) -> None:
+    pipe = tmp_path / "never.json"
+    os.mkfifo(pipe)  # the command waits for it to be written
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "pipelines", "query", "-", "pods"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, start_new_session=True
+    ) as process:
+        time.sleep(1.5)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=20)
+    assert process.returncode == 130, errors
+    assert b"Traceback" not in errors
+
+
+def test_tables_are_plain_where_nobody_looks(target: Path) -> None:
+    assert "\x1b" not in auditor("query", target, "loaves").stdout
+
+
+def test_help_is_there_for_each_command_with_examples() -> None:
+    for command in ("query", "fields", "show", "watch"):
+        done = auditor(command, "-h")
+        assert done.returncode == 0
+        assert "Examples:" in done.stdout
+
+
+def test_help_is_instant_and_loads_nothing_heavy() -> None:
+    code = (
+        "import sys\nfrom pipelines.cli import cli\n"
+        "try:\n    cli.main(['--help'], standalone_mode=False)\nexcept SystemExit:\n    pass\n"
+        "heavy = {'pyarrow', 'numpy', 'yaml', 'orjson', 'msgspec', 're2', 'multiprocess'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=False)
+    assert done.returncode == 0, done.stderr
+
+    def seconds(*command: str) -> float:
+        """Return the least processor time of some runs, which neighbours on the machine do not lengthen."""
+        best = 9.0
+        for _ in range(5):
+            before = os.times()
+            subprocess.run([sys.executable, *command], capture_output=True, env=env, check=True)
+            after = os.times()
+            spent = after.children_user + after.children_system - before.children_user - before.children_system
+            best = min(best, spent)
+        return best
+
+    assert seconds("-m", "pipelines", "--help") - seconds("-c", "pass") <= 0.15
