@@ -169,6 +169,6 @@ def _most_times(text: str, value: Any) -> int | None:
             return None
         costs.append(program.evaluate({"self": found, "oldSelf": found}, _PER_CALL)[1])
     step = costs[2] - costs[1]
-    if step < 12 or step > _PER_CALL // 10:
+    if not 60 <= step <= _PER_CALL // 10:
         return None
     return (_PER_CALL - costs[0]) // step

@@ -225,7 +225,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--evaluations", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--per-rule", type=int, default=105, help="evaluations of each corpus rule in a full run")
-    parser.add_argument("--prices", type=int, default=20, help="expressions priced to the unit in a full run")
+    parser.add_argument("--prices", type=int, default=6, help="expressions priced to the unit in a full run")
     parser.add_argument("--sorts", nargs="+", default=SORTS, choices=SORTS)
     parser.add_argument("--oracle", type=Path)
     parser.add_argument("--show", type=int, default=20)
