@@ -236,3 +236,15 @@ def test_every_rule_tells_its_cost() -> None:
     assert got.costs == ((f"{path}.rule", 2), (f"{path}.messageExpression", 1))
     broken = {**TEXT, "x-kubernetes-validations": [{"rule": "self ="}]}
     assert auditor.check_crd(definition(properties(a=broken))).costs == (((f"{path}.rule", 0)),)
+
+
+def test_metadata_are_judged_as_on_any_update() -> None:
+    old = stored(definition())
+    old["metadata"] |= {"creationTimestamp": "2024-01-01T00:00:00Z", "finalizers": ["a/b"]}
+    new = copy.deepcopy(old)
+    new["metadata"] |= {"deletionTimestamp": "2024-05-01T00:00:00Z", "labels": {"a b": "c"}, "uid": "v"}
+    found = {one.field: one.message for one in auditor.check_crd_update(old, new).findings}
+    assert found["metadata.deletionTimestamp"] == (
+        'metadata.deletionTimestamp: Invalid value: "2024-05-01T00:00:00Z": field is immutable'
+    )
+    assert sorted(found) == ["metadata.deletionTimestamp", "metadata.labels", "metadata.uid"]

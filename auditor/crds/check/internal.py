@@ -15,6 +15,7 @@ from auditor.crds.check import gojson
 from auditor.crds.check.gojson import GoStruct, canonical
 from auditor.crds.definition import definition_type, document_name
 from auditor.errors import SchemaError
+from auditor.schema.objectmeta.types import to_json
 from auditor.schema.typed import GoTypeError, decode_typed
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ def _form(decoded: JsonObject, package: str) -> Internal:
         service = client["service"]
         client = {**client, "service": {**service, "port": service.get("port", 443)}}
     return Internal(
-        metadata=dict(decoded.get("metadata", {})),
+        metadata=to_json(decoded.get("metadata", {})),
         group=spec.get("group", ""),
         names=names,
         scope=spec.get("scope", "") or ("Namespaced" if beta else ""),
