@@ -140,8 +140,6 @@ class AuditProgram:
             self._validator = CreateValidator(self.definition, self.version)
         if self._provers is None and self.compiled and self.total > self.warm_up:
             self._provers = attach_provers(self._validator)
-            log = self._log
-            self._validator.prove_metadata = lambda _: log.metadata_proven
         return self._validator
 
     def _own(self) -> VersionProgram:
@@ -188,6 +186,7 @@ class AuditProgram:
             pruned = log.pruned_paths()
         if log.defaulted:
             defaulted = log.defaulted_paths()
+        suspects = tuple(log.suspects)
         log.clear()
         if is_proven:
             findings = self._prover().findings(obj, data) if self.rules else None
@@ -201,7 +200,7 @@ class AuditProgram:
                 self.read += 1
         else:
             self.read += 1
-            findings = self.validator.run(obj, self._rules_on(data))
+            findings = self.validator.run(obj, self._rules_on(data), suspects)
         return self._audited(obj, pruned, defaulted, findings or [], stored_version)
 
     def _convert(self, obj: JsonObject, stored: str, log: Log, size: int) -> tuple[str, bool]:
@@ -222,6 +221,7 @@ class AuditProgram:
         assert first.run is not None
         assert second.run is not None
         first.run(obj, log, size)
+        log.suspects.clear()
         obj["apiVersion"] = self._api_version
         before = len(log.pruned)
         is_proven = second.run(obj, log, size)
@@ -270,7 +270,6 @@ class AuditProgram:
         if result.unreadable is not None or result.object is None:
             reason = Unreadable(result.unreadable or "")
             return AuditedObject(reason, stored_version=result.stored_version, audited_version=self.version.name)
-        self._log.metadata_proven = False  # of this object nothing is known
         findings = self.validator.run(result.object, self._run_rules if self.rules else None)
         return self._audited(result.object, result.pruned, result.defaulted, findings, result.stored_version)
 
@@ -289,18 +288,13 @@ class AuditProgram:
         except SelectorError as error:
             select_error = error.found
         findings.sort(key=Finding.sort_key)
-        return AuditedObject(
-            None,
-            obj,
-            pruned,
-            defaulted,
-            tuple(findings),
-            fields,
-            stored_version,
-            self.version.name,
-            select_error,
-            self.unevaluated_rules,
+        made: AuditedObject = _draft(
+            obj, pruned, defaulted, fields, stored_version, self.version.name, self.unevaluated_rules
         )
+        if findings or select_error is not None:
+            object.__setattr__(made, "findings", tuple(findings))
+            object.__setattr__(made, "select_error", select_error)
+        return made
 
 
 def count_rules(schema: StructuralSchema | None) -> int:

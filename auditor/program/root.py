@@ -95,17 +95,21 @@ class _Root:
                 w.line(f"ok = _metadata(o['metadata'], size, {self.namespaced})")
             with w.block("except Exception as why:"):
                 w.line("ok = _repair(o, size, log, why)")
-            w.line("log.metadata_proven = ok")
+            w.lines(_suspect("metadata"))
             known = frozenset((*schema.properties, *META_KEYS))
             counter = KeyCounter(w, scope.local("n") if schema.additional_properties is None else "")
             counter.start(str(len(META_KEYS)))
             for key, child in schema.properties.items():
                 if key in META_KEYS:
                     self._meta_property(w, key, child, scope)
+                    w.lines(_suspect(key))
                 else:
                     below, required = scope.property(key), key in schema.required
                     read_property(emitter, w, key, child, "o", below, counter, required=required)
+                    w.lines(_suspect(key))
             read_rest(emitter, w, schema, "o", scope, known, counter)
+            if schema.additional_properties is not None:
+                w.lines(("if not ok:", " log.suspects.extend(o)"))
             for key in dict.fromkeys(schema.required):
                 if key not in known:
                     w.lines((f"if {key!r} not in o:", " ok = False"))
@@ -113,7 +117,7 @@ class _Root:
             w.lines(chain(emitter.conditions(schema, "o", "dict", Mode.FUSED)))
             if self.scale is not None:
                 _scale(w, self.scale)
-            w.line("return ok")
+            w.line("return ok and not log.suspects")
         return w.source
 
     def _meta_property(self, w: Writer, key: str, schema: StructuralSchema, scope: Scope) -> None:
@@ -132,6 +136,11 @@ class _Root:
         y = below.local("v")
         w.line(f"{y} = o['metadata']")
         emitter.value(w, schema, y, below)
+
+
+def _suspect(key: str) -> tuple[str, ...]:
+    """Return lines that note a key below which something may be wrong, and go on as if nothing were."""
+    return ("if not ok:", f" log.suspects.append({key!r})", " ok = True")
 
 
 def _scale(w: Writer, scale: Scale) -> None:

@@ -53,19 +53,22 @@ _MISSING: Final = object()
 class Log:
     """Where a run notes what it pruned and defaulted, as sites; they become paths only if somebody asks.
 
+    And the keys of the object below which it could not prove everything (`suspects`).
+
     A site is ``(above, template, *holes)``: the site that the enclosing function was called for (or None), a format
     string (or that and the kinds of its holes, see `render_site`), and what fills the holes.
     """
 
-    __slots__ = ("defaulted", "metadata_proven", "pruned")
+    __slots__ = ("defaulted", "pruned", "suspects")
 
     def __init__(self) -> None:
-        self.metadata_proven = False
+        self.suspects: list[str] = []
         self.pruned: list[tuple[Any, str]] = []
         self.defaulted: list[tuple[Any, ...]] = []
 
     def clear(self) -> None:
-        """Forget the last run; whether its metadata are proven is asked later."""
+        """Forget the last run."""
+        self.suspects.clear()
         self.pruned.clear()
         self.defaulted.clear()
 

@@ -21,7 +21,7 @@ from auditor.validation.scale import check_scale_spec, check_scale_status
 from auditor.validation.typemeta import check_type_meta
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition
     from auditor.model import Finding, JsonObject
@@ -37,8 +37,6 @@ class CreateValidator:
         version: The version that objects are judged at.
         root: The compiled schema.
         nodes: The compiled positions that may be given a `prove`, by their schema (see `node.Node`).
-        prove_metadata: Set from outside: tells of an object that its metadata have no finding, so that they are not
-            checked again; False means "not known".
         has_rules: Whether the version has validation rules, so that a blocking finding is followed by
             `RULES_NOT_CHECKED`.
     """
@@ -48,29 +46,36 @@ class CreateValidator:
         self.version = version
         self.api_version = f"{definition.group}/{version.name}"
         self.root, self.nodes = compile_schema(version.schema)
-        self.prove_metadata: Callable[[JsonObject], bool] | None = None
         self.has_rules = has_rules(version.structural)
         self._embedded = compile_embedded(version.structural)
         self._list_types = compile_list_types(version.structural)
 
-    def run(self, obj: JsonObject, rules: Callable[[JsonObject], list[Finding]] | None = None) -> list[Finding]:
+    def run(
+        self,
+        obj: JsonObject,
+        rules: Callable[[JsonObject], list[Finding]] | None = None,
+        suspects: Collection[str] | None = None,
+    ) -> list[Finding]:
         """Judge an object.
 
         Args:
             obj: The object after the read.
             rules: Evaluates the validation rules; called only where they count. None leaves the whole step out.
+            suspects: The keys of the object below which anything but a rule may fail, where that is known: the rest is
+                not looked at again. What is said of the object as a whole is always checked.
         Returns:
             The findings in the order of the checks; the caller sorts.
         """
         found = self.check_type_meta(obj)
         if not found:
-            if self.prove_metadata is None or not self.prove_metadata(obj):
+            if suspects is None or "metadata" in suspects:
                 found = self.check_metadata(obj)
-            found += validate_value(self.root, obj)
+            found += validate_value(self.root, obj, suspects=suspects)
             found += check_scale_spec(obj, self.version.scale)
             found += check_scale_status(obj, self.version.scale)
-        found += self.check_embedded(obj)
-        found += self.check_list_types(obj)
+        part = obj if suspects is None else {key: obj[key] for key in suspects if key in obj}
+        found += self.check_embedded(part)
+        found += self.check_list_types(part)
         if rules is not None and self.has_rules:
             found += [RULES_NOT_CHECKED] if has_blocking(found) else rules(obj)
         return found

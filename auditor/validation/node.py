@@ -21,9 +21,9 @@ from auditor.validation.keywords import arrays, legacy, logical, numbers, object
 from auditor.validation.trail import Trail, dotted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
-    from auditor.model import Finding
+    from auditor.model import Finding, JsonObject
     from auditor.ratcheting import CorrelatedObject
     from auditor.validation.keywords.failure import Check, Sink
 
@@ -43,14 +43,23 @@ class Node:
         prove: Set from outside: tells that a value and everything below it has no failure, so the walk may skip it;
             False means "not known". Only nodes outside anyOf, oneOf, allOf and not may have one (`compile_schema`
             hands out no others), because the counts inside matter.
+        walk: Of a map: the one of the checks that goes through its keys, and says nothing of the map as a whole; None
+            where there is no such check.
     """
 
-    __slots__ = ("kinds", "prove", "schema")
+    __slots__ = ("kinds", "prove", "schema", "walk")
 
     def __init__(self, schema: StructuralSchema) -> None:
         self.schema = schema
         self.kinds: dict[type, tuple[int, tuple[Check, ...]]] = {}
         self.prove: Callable[[Any], bool] | None = None
+        self.walk: Check | None = None
+
+    def run_root(self, value: JsonObject, suspects: Collection[str], sink: Sink) -> None:
+        """Check a whole object of which it is known below which keys alone something may be wrong."""
+        part = {key: value[key] for key in suspects if key in value}
+        for check in self.kinds[dict][1]:
+            check(part if check is self.walk else value, None, sink, None)
 
     def run(self, value: Any, trail: Trail, sink: Sink, twin: CorrelatedObject | None) -> int:
         """Check one value.
@@ -154,7 +163,7 @@ def _kinds(
         float: [numeric.get(float)],
         bool: [],
         list: _of_lists(schema, nodes, format_of),
-        dict: _of_maps(schema, nodes, format_of),
+        dict: _of_maps(node, nodes, format_of),
     }
     known = bool(format_) and formats.is_known(format_)
     for kind, own in keywords.items():
@@ -198,9 +207,8 @@ def _of_lists(
     return checks
 
 
-def _of_maps(
-    schema: StructuralSchema, nodes: dict[StructuralSchema, Node] | None, format_of: _FormatOf
-) -> list[Check | None]:
+def _of_maps(node: Node, nodes: dict[StructuralSchema, Node] | None, format_of: _FormatOf) -> list[Check | None]:
+    schema = node.schema
     checks: list[Check | None] = []
     extra = schema.additional_properties
     closed = extra is False
@@ -215,7 +223,10 @@ def _of_maps(
         checks.append(legacy.pattern_properties(patterns, frozenset(below), closed=closed))
         matches = legacy.any_matcher(tuple(matched for matched, _ in patterns))
     if below or closed or rest is not None:
-        checks.append(objects.fields(below, rest, closed=closed, matches=matches))
+        walk = objects.fields(below, rest, closed=closed, matches=matches)
+        checks.append(walk)
+        if not closed:
+            node.walk = walk
     checks.append(objects.sizes(schema))
     if old is not None and old.dependencies:
         schemas = {
@@ -228,7 +239,13 @@ def _of_maps(
     return checks
 
 
-def validate_value(node: Node, value: Any, twin: CorrelatedObject | None = None, prefix: str = "") -> list[Finding]:
+def validate_value(
+    node: Node,
+    value: Any,
+    twin: CorrelatedObject | None = None,
+    prefix: str = "",
+    suspects: Collection[str] | None = None,
+) -> list[Finding]:
     """Run a compiled schema over a value: one run of the server's OpenAPI validation.
 
     Args:
@@ -237,12 +254,16 @@ def validate_value(node: Node, value: Any, twin: CorrelatedObject | None = None,
         twin: The value beside its old one; None: judged as on a create.
         prefix: Where the value stands in the object, e.g. ``status``. Only the fields of findings begin with it, their
             texts do not.
+        suspects: Of a map that is judged as on a create: the keys below which something may be wrong; None: all.
     Returns:
         Findings in the order of the walk, each text of the validator once.
     Source: apiextensions-apiserver pkg/apiserver/validation/validation.go (kubeOpenAPIResultToFieldErrors).
     """
     sink: Sink = []
-    node.run(value, None, sink, twin)
+    if suspects is None:
+        node.run(value, None, sink, twin)
+    else:
+        node.run_root(value, suspects, sink)
     return _findings(sink, prefix) if sink else []
 
 
