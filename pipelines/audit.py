@@ -25,6 +25,8 @@ from auditor.golang import jsontext
 from auditor.model import AuditedObject, Origin, Unreadable
 from auditor.program.audit_program import AuditProgram
 from auditor.program.impact import impacts_of, worst
+from auditor.program.read import ReadError, decode_value
+from auditor.program.rewritten import rewritten_metadata
 from auditor.selectors.grammar import parse_field_selector, parse_label_selector
 from auditor.sources.encryption import make_unsealer, resource_of
 from auditor.sources.registry_key import classify, printable_key, split_key
@@ -120,6 +122,7 @@ class ShardAuditor:
         self.sources: dict[int, tuple[Any, Any]] = {}
         self.storages: dict[str, str | None] = {}
         self.decoded: Any = None
+        self.rewritten: dict[int, str] = {}  # of the object being judged: by version, what became of its metadata
         self.counted: dict[tuple[str, str], tuple[int, int]] = {}
         self.verdicts = UpdateVerdicts(ratcheting=plan.options.ratcheting)
         self.changes: Changes | None = None
@@ -167,6 +170,7 @@ class ShardAuditor:
     def judge(self, definition: CustomResourceDefinition, data: bytes, at: str) -> list[tuple[AuditedObject, bool]]:
         """Return (audited, needs_webhook) for each version that was asked for."""
         decoded, self.decoded = self.decoded, None
+        self.rewritten.clear()
         fallback = self.storage_of(definition) or next(iter(definition.versions))
         if at == "served":
             versions = [version.name for version in definition.served_versions] or [fallback]
@@ -188,7 +192,11 @@ class ShardAuditor:
         self, definition: CustomResourceDefinition, version: str, data: bytes, decoded: Any = None
     ) -> tuple[AuditedObject, bool]:
         """Return (audited, whether only a webhook could have read it) at one version."""
-        audited = self.program(definition, version).audit(data, decoded)
+        program = self.program(definition, version)
+        before = program.rewrites
+        audited = program.audit(data, decoded)
+        if program.rewrites != before and audited.object is not None:
+            self.rewritten[id(audited)] = _rewritten(data, audited.object)
         webhook = audited.unreadable is not None and audited.unreadable.reason.startswith(NEEDS_WEBHOOK)
         return audited, webhook
 
@@ -279,6 +287,14 @@ def _first_not_before(keys: Any, key: bytes) -> bytes | None:
             high = middle
     found: bytes | None = keys[low].as_py() if low < len(keys) else None
     return found
+
+
+def _rewritten(data: bytes, obj: JsonObject) -> str:
+    try:
+        stored = decode_value(data).get("metadata")
+    except ReadError:
+        return ""
+    return rewritten_metadata(stored, obj.get("metadata") or {})
 
 
 def _own_version(definition: CustomResourceDefinition, data: bytes, decoded: Any = None) -> str | None:
@@ -413,7 +429,8 @@ class _ShardWriter:
                 reason: str | None = audited.unreadable.reason
             else:
                 status, reason = ("invalid" if audited.findings else "valid"), None
-            impacts = impacts_of(audited, namespaced=definition.namespaced, needs_webhook=webhook)
+            effect = owner.rewritten.get(id(audited), "")
+            impacts = impacts_of(audited, namespaced=definition.namespaced, needs_webhook=webhook, metadata=effect)
             outcome = self.outcome(row, audited, definition, before)
             impacts = outcome.merge(impacts)
             impact = worst(impacts, invalid=bool(audited.findings) and not outcome.is_known)

@@ -128,6 +128,11 @@ class AuditProgram:
         return self._left_out if self.rule_program is None else self.rule_program.unevaluated()
 
     @property
+    def rewrites(self) -> int:
+        """Number of objects so far whose metadata the read may have changed; all others were left as they were."""
+        return self._log.rewrites
+
+    @property
     def source(self) -> str:
         """The generated source of the version's own program, and of its rules."""
         rules = [self._prover().module.source] if self.rules else []
@@ -270,6 +275,7 @@ class AuditProgram:
         if result.unreadable is not None or result.object is None:
             reason = Unreadable(result.unreadable or "")
             return AuditedObject(reason, stored_version=result.stored_version, audited_version=self.version.name)
+        self._log.rewrites += 1
         findings = self.validator.run(result.object, self._run_rules if self.rules else None)
         return self._audited(result.object, result.pruned, result.defaulted, findings, result.stored_version)
 

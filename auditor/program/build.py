@@ -85,6 +85,7 @@ def _repairer(*, namespaced: bool, drop: bool) -> Callable[[JsonObject, int, Log
     """
 
     def repair(obj: JsonObject, size: int, log: Log, why: Exception) -> bool:
+        log.rewrites += 1
         unknown: list[str] = []
         metadata = obj["metadata"]
         while drop and isinstance(why, NotNormal) and why.field and len(unknown) < _FEW:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from auditor.crds.conversion import NEEDS_WEBHOOK
 from auditor.model import IMPACTS
 from auditor.program.read import NO_METADATA
+from auditor.program.rewritten import DRIFTS, LOSES_DATA
 
 if TYPE_CHECKING:
     from auditor.model import AuditedObject
@@ -23,7 +24,7 @@ _RANK = {impact: rank for rank, impact in enumerate(IMPACTS)}
 
 
 def impacts_of(
-    audited: AuditedObject, *, namespaced: bool, needs_webhook: bool = False, metadata_changed: bool = False
+    audited: AuditedObject, *, namespaced: bool, needs_webhook: bool = False, metadata: str = ""
 ) -> tuple[str, ...]:
     """Return every impact that is known to apply, worst first; empty where the object is simply fine.
 
@@ -31,7 +32,7 @@ def impacts_of(
         audited: The object as audited.
         namespaced: Whether its kind is namespaced.
         needs_webhook: Whether some requested version could only be had from a conversion webhook.
-        metadata_changed: Whether the read dropped or rewrote parts of the metadata.
+        metadata: What the read did to the metadata (`rewritten.rewritten_metadata`).
     """
     out: list[str] = []
     if audited.unreadable is not None:
@@ -43,15 +44,15 @@ def impacts_of(
         else:
             out.append("breaks-list")
         return tuple(out)
-    metadata = (audited.object or {}).get("metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
-    if not metadata.get("name") or (namespaced and not metadata.get("namespace")):
+    own = (audited.object or {}).get("metadata")
+    own = own if isinstance(own, dict) else {}
+    if not own.get("name") or (namespaced and not own.get("namespace")):
         out.append("breaks-list")
     if needs_webhook:
         out.append("needs-webhook")
-    if audited.pruned or metadata_changed:
+    if audited.pruned or metadata == LOSES_DATA:
         out.append("loses-data")
-    if audited.defaulted:
+    if audited.defaulted or metadata == DRIFTS:
         out.append("drifts")
     return tuple(sorted(out, key=_RANK.__getitem__))
 

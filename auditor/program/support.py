@@ -59,9 +59,10 @@ class Log:
     string (or that and the kinds of its holes, see `render_site`), and what fills the holes.
     """
 
-    __slots__ = ("defaulted", "pruned", "suspects")
+    __slots__ = ("defaulted", "pruned", "rewrites", "suspects")
 
     def __init__(self) -> None:
+        self.rewrites = 0
         self.suspects: list[str] = []
         self.pruned: list[tuple[Any, str]] = []
         self.defaulted: list[tuple[Any, ...]] = []

@@ -1,0 +1,59 @@
+"""Metadata that a read drops are lost at the next write; what it writes differently only drifts."""
+
+import json
+
+import pytest
+
+from auditor.crds.definition import parse_definition
+from auditor.program.audit_program import AuditProgram
+from auditor.program.rewritten import rewritten_metadata
+
+FINE = {"name": "x", "namespace": "d", "generation": 1}
+
+
+def read(metadata, *, compiled=True):
+    """Read an object with these metadata: (what it came to, whether the program knows that it may have rewritten them)."""
+    document = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "foos.g.io"},
+        "spec": {
+            "group": "g.io",
+            "names": {"plural": "foos", "kind": "Foo"},
+            "scope": "Namespaced",
+            "versions": [
+                {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+            ],
+        },
+    }
+    definition = parse_definition(document)
+    program = AuditProgram(definition, definition.storage_version, compiled=compiled)
+    made = program.audit(json.dumps({"apiVersion": "g.io/v1", "kind": "Foo", "metadata": metadata}).encode())
+    return made.object["metadata"], program.rewrites > 0
+
+
+@pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "interpreted"])
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [
+        (FINE, ""),
+        ({**FINE, "labels": {"a": "b"}, "finalizers": ["x.y/z"]}, ""),
+        ({**FINE, "labels": {}, "annotations": None, "uid": "", "finalizers": []}, ""),
+        ({**FINE, "deletionGracePeriodSeconds": 0}, ""),
+        ({**FINE, "labels": {"a": 1, "b": "c"}}, "loses-data"),
+        ({**FINE, "labels": "x"}, "loses-data"),
+        ({**FINE, "ownerReferences": {"a": 1}}, "loses-data"),
+        ({**FINE, "creationTimestamp": "yesterday"}, "loses-data"),
+        ({**FINE, "unknown": 1}, "loses-data"),
+        ({**FINE, "generation": "5"}, "loses-data"),
+        ({"name": "x", "namespace": "d"}, "drifts"),
+        ({**FINE, "generation": 0}, "drifts"),
+        ({**FINE, "labels": {"a": None}}, "drifts"),
+        ({**FINE, "creationTimestamp": "2024-05-01T10:00:00.5+01:00"}, "drifts"),
+        (None, "drifts"),
+    ],
+)
+def test_what_a_read_does_to_metadata_has_its_impact(metadata, expected, compiled):
+    made, is_rewritten = read(metadata, compiled=compiled)
+    assert rewritten_metadata(metadata, made) == expected
+    assert is_rewritten or not expected
