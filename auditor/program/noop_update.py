@@ -23,13 +23,14 @@ from auditor.program.respell import has_respelled, may_be_respelled
 from auditor.program.update_program import Place, TriedUpdate, UpdateProgram
 from auditor.ratcheting import CorrelatedObject
 from auditor.schema.structural import ABSENT, StructuralSchema
-from auditor.validation.node import tolerated_values
+from auditor.validation.node import tolerated_values, validate_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from auditor.model import AuditedObject, Finding, JsonObject
     from auditor.program.audit_program import AuditProgram
+    from auditor.validation.update import UpdateRules
 
 __all__ = ["BLOCKS", "TOLERATED", "TOLERATED_GLOBALLY", "NoopUpdates", "NoopVerdict"]
 
@@ -85,8 +86,9 @@ class NoopUpdates:
         self.is_export = is_export
         nodes = list(_nodes(self.version.structural))
         defaults = [node.default for node in nodes if node.default is not ABSENT]
+        self._has_old_self = any(_OLD_SELF.search(rule.rule) for node in nodes for rule in node.rules)
         self._always = (
-            any(_OLD_SELF.search(rule.rule) for node in nodes for rule in node.rules)
+            self._has_old_self
             or (self.version.schema is not None and self.version.structural is None)
             or self._may_be_unwritable()
         )
@@ -138,13 +140,22 @@ class NoopUpdates:
         if self.is_export:
             metadata.setdefault("uid", "left out")
         old = {**obj, "metadata": metadata}
-        put = self._unchanged("put", old, place, revision, audited)
+        dropped: list[Any] | None = None
+        status = None
+        if self._is_same_when_sent(audited):
+            rules, dropped = self._rules_once(audited), []
+            put = self.update.attempt_same("put", old, place, rules, dropped)
+            if self.version.has_status:
+                status = self.update.attempt_same("status", old, place, rules)
+        else:
+            put = self.update.attempt("put", old, place, revision)
+            if self.version.has_status:
+                status = self.update.attempt("status", old, place, revision)
         label = self._label(old, place, put)
-        status = self._unchanged("status", old, place, revision, audited) if self.version.has_status else None
         end_delete = None
         if metadata.get("deletionTimestamp") and metadata.get("finalizers"):
             end_delete = self.update.attempt("remove-finalizer", old, place, revision)
-        verdicts = tuple(self._verdicts(audited.findings, put, old, old)) if audited.findings else ()
+        verdicts = tuple(self._verdicts(audited.findings, put, old, old, dropped)) if audited.findings else ()
         return NoopVerdict(put, label, status, end_delete, verdicts, _impacts(put, label, status, end_delete, verdicts))
 
     def judge_change(
@@ -170,13 +181,24 @@ class NoopUpdates:
         verdicts = tuple(self._verdicts(audited.findings, put, old, new)) if audited.findings else ()
         return NoopVerdict(put, None, status, None, verdicts, _impacts(put, None, status, None, verdicts))
 
-    def _unchanged(
-        self, request: str, old: JsonObject, place: Place, revision: int, audited: AuditedObject
-    ) -> TriedUpdate:
-        """Try an update that sends back what was read."""
-        if self._is_same_when_sent(audited):
-            return self.update.attempt_same(request, old, place)
-        return self.update.attempt(request, old, place, revision)
+    def _rules_once(self, audited: AuditedObject) -> UpdateRules | None:
+        """Return an evaluator for the updates of an object that send back what was read: they all hear the same.
+
+        Rules that hold on a create hold on such an update, where none of them looks at the old object.
+        """
+        rules = self.update.rules
+        if rules is None:
+            return None
+        if not self._has_old_self and not any(finding.check == "rule" for finding in audited.findings):
+            return _no_findings
+        told: list[list[Finding]] = []
+
+        def once(new: JsonObject, old: JsonObject, twin: CorrelatedObject | None) -> list[Finding]:
+            if not told:
+                told.append(rules(new, old, twin))
+            return told[0]
+
+        return once
 
     def _is_same_when_sent(self, audited: AuditedObject) -> bool:
         """Tell whether decoding what was shown gives what was read, so that both can share their values."""
@@ -192,7 +214,12 @@ class NoopUpdates:
         return put
 
     def _verdicts(
-        self, findings: tuple[Finding, ...], put: TriedUpdate, old: JsonObject, new: JsonObject
+        self,
+        findings: tuple[Finding, ...],
+        put: TriedUpdate,
+        old: JsonObject,
+        new: JsonObject,
+        dropped: list[Any] | None = None,
     ) -> Iterator[tuple[str, str | None]]:
         reported = {finding.message for finding in put.findings}
         guards: dict[str, str] | None = None
@@ -203,18 +230,20 @@ class NoopUpdates:
                 yield TOLERATED_GLOBALLY, None
             elif finding.check == "schema":
                 if guards is None:
-                    guards = self._guards(old, new)
+                    guards = self._guards(old, new, dropped)
                 yield TOLERATED, guards.get(finding.message)
             elif finding.check == "rule":
                 yield TOLERATED, self._guard_of_rule(finding, old, new)
             else:
                 yield TOLERATED, None
 
-    def _guards(self, old: JsonObject, new: JsonObject) -> dict[str, str]:
+    def _guards(self, old: JsonObject, new: JsonObject, dropped: list[Any] | None) -> dict[str, str]:
         """Return the guard path of each schema finding that ratcheting drops, by its message."""
-        twin = CorrelatedObject(new, old, self.version.structural)
-        dropped = tolerated_values(self.update.validator.create.root, new, twin)
-        return {finding.message: guard for guard, findings in dropped for finding in findings}
+        if dropped is None:
+            twin = CorrelatedObject(new, old, self.version.structural)
+            twin.dropped = dropped = []
+            validate_value(self.update.validator.create.root, new, twin)
+        return {finding.message: guard for guard, found in tolerated_values(dropped) for finding in found}
 
     def _guard_of_rule(self, finding: Finding, old: JsonObject, new: JsonObject) -> str | None:
         """Return the nearest unchanged node at or above the one that owns a rule."""
@@ -232,6 +261,10 @@ class NoopUpdates:
             if finding.rule is not None and any(rule.rule == finding.rule for rule in below.schema.rules):
                 break
         return guard
+
+
+def _no_findings(_new: JsonObject, _old: JsonObject, _twin: CorrelatedObject | None) -> list[Finding]:
+    return []
 
 
 def _impacts(

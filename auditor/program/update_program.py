@@ -154,12 +154,16 @@ class UpdateProgram:
             unevaluated_rules=self.unevaluated_rules,
         )
 
-    def _run(self, new: JsonObject, old: JsonObject) -> list[Finding]:
+    def _run(
+        self, new: JsonObject, old: JsonObject, rules: UpdateRules | None = None, dropped: list[Any] | None = None
+    ) -> list[Finding]:
         # List types of the old object count with and without the feature gate.
-        return self.validator.run(new, old, ratchet=self.ratcheting, ratchet_lists=True, rules=self.rules)
+        rules = rules or self.rules
+        return self.validator.run(new, old, ratchet=self.ratcheting, ratchet_lists=True, rules=rules, dropped=dropped)
 
-    def _run_status(self, new: JsonObject, old: JsonObject) -> list[Finding]:
-        return self.validator.run_status(new, old, ratchet=self.ratcheting, ratchet_lists=True, rules=self.rules)
+    def _run_status(self, new: JsonObject, old: JsonObject, rules: UpdateRules | None = None) -> list[Finding]:
+        rules = rules or self.rules
+        return self.validator.run_status(new, old, ratchet=self.ratcheting, ratchet_lists=True, rules=rules)
 
     # -- requests ---------------------------------------------------------------------------------------------------
 
@@ -187,20 +191,30 @@ class UpdateProgram:
             return TriedUpdate(400, str(error))
         return self._answer(new, old, place, found)
 
-    def attempt_same(self, request: str, old: JsonObject, place: Place) -> TriedUpdate:
+    def attempt_same(
+        self,
+        request: str,
+        old: JsonObject,
+        place: Place,
+        rules: UpdateRules | None = None,
+        dropped: list[Any] | None = None,
+    ) -> TriedUpdate:
         """Try to send back what was read, where decoding it would change nothing; the result is that of `attempt`.
 
         Args:
             request: ``put`` or ``status``, where the version has it.
             old: The stored object as read at this version, with its resourceVersion; not changed.
             place: What the URL names.
+            rules: Evaluates the rules in place of `rules`, where the caller knows what they say.
+            dropped: Takes what a PUT tolerates in the schema (`UpdateValidator.run`).
         """
         new = {**old, "metadata": {**_metadata(old)}}
         try:
             self._address(new, place)
         except _Refusal as refusal:
             return TriedUpdate(refusal.code, str(refusal))
-        return self._answer(new, old, place, self.judge(new, old, is_status=request == "status"))
+        found = self.judge(new, old, is_status=request == "status", rules=rules, dropped=dropped)
+        return self._answer(new, old, place, found)
 
     def _answer(self, new: JsonObject, old: JsonObject, place: Place, found: list[Finding] | None) -> TriedUpdate:
         if found is None:
@@ -282,13 +296,22 @@ class UpdateProgram:
             text = f"the name of the object ({name}) does not match the name on the URL ({place.name})"
             raise _Refusal(400, text)
 
-    def judge(self, new: JsonObject, old: JsonObject, *, is_status: bool = False) -> list[Finding] | None:
+    def judge(
+        self,
+        new: JsonObject,
+        old: JsonObject,
+        *,
+        is_status: bool = False,
+        rules: UpdateRules | None = None,
+        dropped: list[Any] | None = None,
+    ) -> list[Finding] | None:
         """Complete a new object from the old one and check it as the server does: every update, then the strategy.
 
         Args:
             new: Decoded, with the name and namespace of the URL; changed in place.
             old: As read, with its resourceVersion.
             is_status: The update is one of /status.
+            rules, dropped: As in `attempt_same`.
 
         Returns:
             The causes, in the order of the checks; None: the server fails.
@@ -322,7 +345,9 @@ class UpdateProgram:
         if self.validator.crashes(new, old):
             return None
         found = self.validator.check_common(new, old)
-        return found + (self._run_status(new, old) if is_status else self._run(new, old))
+        if is_status:
+            return found + self._run_status(new, old, rules)
+        return found + self._run(new, old, rules, dropped)
 
     def _invalid(self, old: JsonObject, place: Place, found: list[Finding]) -> TriedUpdate:
         texts = [finding.message for finding in unique(found)]

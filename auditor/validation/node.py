@@ -21,7 +21,7 @@ from auditor.validation.keywords import arrays, legacy, logical, numbers, object
 from auditor.validation.trail import Trail, dotted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterable
 
     from auditor.model import Finding, JsonObject
     from auditor.ratcheting import CorrelatedObject
@@ -135,14 +135,15 @@ def _place(schema: StructuralSchema, nodes: dict[StructuralSchema, Node] | None,
 
 def _unfilled(schema: StructuralSchema, nodes: dict[StructuralSchema, Node] | None, format_of: _FormatOf) -> Node:
     node = Node(schema)
-    node.kinds = _Unfilled(node, lambda node: _kinds(node.schema, nodes, format_of))
+    node.kinds = _Unfilled(node, lambda node: _kinds(node, nodes, format_of))
     return node
 
 
 def _kinds(
-    schema: StructuralSchema, nodes: dict[StructuralSchema, Node] | None, format_of: _FormatOf
+    node: Node, nodes: dict[StructuralSchema, Node] | None, format_of: _FormatOf
 ) -> dict[type, tuple[int, tuple[Check, ...]]]:
     """Compile what applies to each kind of value."""
+    schema = node.schema
     made: dict[type, tuple[int, tuple[Check, ...]]] = {}
     if schema.int_or_string:
         names: tuple[str, ...] = ("integer", "string")
@@ -267,19 +268,12 @@ def validate_value(
     return _findings(sink, prefix) if sink else []
 
 
-def tolerated_values(node: Node, value: Any, twin: CorrelatedObject) -> list[tuple[str, list[Finding]]]:
-    """Run a compiled schema over a value of an update; return what ratcheting drops.
+def tolerated_values(dropped: Iterable[tuple[Trail, Sink]]) -> list[tuple[str, list[Finding]]]:
+    """Tell what ratcheting dropped in a walk whose correlation took note of it (`CorrelatedObject.dropped`).
 
-    Args:
-        node: The compiled schema.
-        value: The new value.
-        twin: The value beside its old one, fresh.
     Returns:
         Dotted paths of unchanged nodes (empty: the root), each with the findings dropped there and at no node below.
     """
-    dropped: list[tuple[Trail, Sink]] = []
-    twin.dropped = dropped
-    node.run(value, None, [], twin)
     return [(dotted(trail), _findings(sink, "")) for trail, sink in dropped]
 
 

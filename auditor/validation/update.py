@@ -9,7 +9,7 @@ Source: apiextensions-apiserver pkg/registry/customresource/strategy.go, status_
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from auditor.ratcheting import CorrelatedObject
 from auditor.schema.structural import StructuralSchema
@@ -65,6 +65,7 @@ class UpdateValidator:
         ratchet: bool = True,
         ratchet_lists: bool | None = None,
         rules: UpdateRules | None = None,
+        dropped: list[Any] | None = None,
     ) -> list[Finding]:
         """Judge an update of the object.
 
@@ -75,9 +76,12 @@ class UpdateValidator:
             ratchet_lists: The same for list types, where it differs: a server without CRDValidationRatcheting still
                 tolerates old duplicates.
             rules: Evaluates the validation rules.
+            dropped: Takes what was tolerated in the schema, for `tolerated_values`.
         """
         create = self.create
         twin = CorrelatedObject(new, old, create.version.structural) if ratchet else None
+        if twin is not None:
+            twin.dropped = dropped
         found = create.check_type_meta(new)
         if not found:
             found = self.check_metadata(new, old)
