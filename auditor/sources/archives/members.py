@@ -247,13 +247,14 @@ def zip_members(name: str, path: Path, damage: DamageLog, limits: Limits | None 
         for info in archive.infolist():
             raw = info.orig_filename.encode("utf-8", "surrogateescape")
             cleaned, fault = clean_name(raw)
-            if info.is_dir() or raw.endswith((b"/", b"\\")):
+            if raw.endswith((b"/", b"\\")):
                 continue
             where = f"member {_shown(raw)}"
             if (info.external_attr >> 28) & 0xF == 0xA:
                 fault = "a symbolic link"
             if info.flag_bits & 1:
                 fault = "an encrypted file"
+            fault = fault or ("" if cleaned else "a file without a name")
             if fault:
                 damage.add(where, f"{fault}; it was not read")
                 continue
