@@ -345,6 +345,10 @@ class Drawer:
             lambda: f"{self.of('texts', depth)}.isSorted()",
             lambda: f"(type(self.ios) == {self.one(['string', 'int'])})",
             lambda: f"({self.optional(depth)}).hasValue()",
+            lambda: f"optional.ofNonZeroValue({self.of('str', depth)}).hasValue()",
+            lambda: f"optional.ofNonZeroValue({self.of(self.one(['int', 'texts', 'double']), depth)}).hasValue()",
+            lambda: f"lists.range(3).all(g, {self.of('ints', depth)}.exists(h, h > g))",
+            lambda: f"format.named('dns1123Label').value().validate({text}) == optional.none()",
             lambda: f"({self.of('texts', depth)}.join(',') == {text})",
         ])()  # fmt: skip
 

@@ -35,6 +35,10 @@ ABC = object_of(a=TEXT, b=NUMBER, c=object_of(d=TEXT))
 LISTS = object_of(a=list_of(TEXT), b=list_of(TEXT))
 
 CASES: list[tuple[dict[str, Any], str, list[Any]]] = [
+    (TEXT, "format.named('dns1123Label').value().validate(self) == optional.none()", ["ab"]),
+    (TEXT, "lists.range(3).all(i, self.charAt(i) != 'x')", ["abc"]),
+    (ABC, "optional.ofNonZeroValue(self.?a.orValue('')).hasValue() || true", [{}]),
+    (ABC, "self.?a == optional.none() || self.?a != optional.of('x')", [{}, {"a": "y"}]),
     (EITHER, "type(self) == string ? int(self.replace('%','')) <= 100 : self <= 100", ["50%", 50, "x"]),
     (EITHER, "type(self) == int ? self >= 0 : self.matches('^[0-9]+%$')", [5, "5%"]),
     (EITHER, "string(self).matches('^[0-9]+%?$')", [5, "5%"]),

@@ -28,6 +28,7 @@ _SIGNS: Final = {"_+_": "+", "_-_": "-", "_*_": "*"}
 _ORDERED: Final = frozenset({Form.BOOL, Form.INT, Form.STRING, Form.BYTES, Form.DURATION, Form.TIMESTAMP})
 _SIZED: Final = frozenset({Form.STRING, Form.BYTES, Form.LIST, Form.MAP})
 _LONGEST_SIZE: Final = 2**40
+_LONGEST_RANGE: Final = 1000
 _EXACT_DOUBLE: Final = 2**53
 _OF_TEXT: Final = frozenset({
     "duration", "timestamp", "url", "isURL", "ip", "isIP", "ip.isCanonical", "cidr", "isCIDR", "quantity", "isQuantity",
@@ -204,6 +205,20 @@ def _of(_: Emitter, args: list[Value]) -> Value | None:
     return replace(args[0], code=code, shape=optional_shape(args[0].shape), path=None, constant=UNKNOWN)
 
 
+def _of_non_zero(_: Emitter, args: list[Value]) -> Value | None:
+    if args[0].shape.form not in (Form.STRING, Form.INT, Form.BOOL, Form.DOUBLE, Form.BYTES):
+        raise NotEmittable("whether a list or map is zero")  # those of a schema never are
+    return None
+
+
+def _range(_: Emitter, args: list[Value]) -> Value | None:
+    if type(args[0].constant) is not int or not 0 <= args[0].constant <= _LONGEST_RANGE:
+        raise NotEmittable("a range of unknown length")
+    item = replace(INT, low=0, high=_LONGEST_RANGE)
+    extent = Extent(constant(args[0].constant), Extent(ONE))
+    return Value(f"list(range({args[0].code}))", Shape(Form.LIST, item=item), extent, total=True)
+
+
 def _none(_: Emitter, _args: list[Value]) -> Value | None:
     return Value("_NO", optional_shape(STRING), total=True)
 
@@ -220,7 +235,9 @@ _OWN: Final[dict[str, Callable[[Emitter, list[Value]], Value | None]]] = {
     "orValue": _or_value,
     "or": _or,
     "optional.of": _of,
+    "optional.ofNonZeroValue": _of_non_zero,
     "optional.none": _none,
+    "lists.range": _range,
 }
 
 
@@ -342,7 +359,7 @@ _EXTENTS: Final[dict[str, Callable[[list[Value]], Extent]]] = {
     **dict.fromkeys(("lowerAscii", "upperAscii", "trim", "substring", "charAt", "find"), _same),
     **dict.fromkeys(("url", "cidr", "ip", "quantity", "semver"), _same),
     **dict.fromkeys(("getScheme", "getHost", "getHostname", "getPort", "masked", "slice", "reverse", "sort"), _same),
-    **dict.fromkeys(("distinct", "add", "sub"), _same),
+    **dict.fromkeys(("distinct", "add", "sub", "optional.ofNonZeroValue", "format.named"), _same),
     **dict.fromkeys(("first", "last", "min", "max"), _first_item),
     "getEscapedPath": _text(lambda args: args[0].extent.own.scaled(12) + ONE),
     "getQuery": _query,

@@ -38,10 +38,20 @@ def emit_equality(emitter: Emitter, left: Value, right: Value, *, negated: bool)
         return Value(f"({left.code} {word} {right.code})", BOOL, total=total)
     if one.form is other.form and one.form in (Form.LIST, Form.MAP, Form.OBJECT):
         return _containers(left, right, word, total=total)
+    if one.form is Form.OPTIONAL and other.form is Form.OPTIONAL and _optionals_compare(left, right):
+        return Value(f"({left.code} {word} {right.code})", BOOL, total=total)
     if one.form is Form.LIBRARY and other.form is Form.LIBRARY and one.name == other.name:
         same = f"_true_or_false({emitter.slot(equal)}({left.code}, {right.code}))"
         return Value(f"(not {same})" if negated else same, BOOL)
     raise NotEmittable(f"equality of {one.form.name} and {other.form.name}")
+
+
+def _optionals_compare(left: Value, right: Value) -> bool:
+    """Say whether Python compares two optionals as CEL does: what they hold is, and `ABSENT` equals itself only."""
+    if "_NO" in (left.code, right.code):
+        return True
+    items = {each.shape.item.form for each in (left, right) if each.shape.item is not None}
+    return len(items) == 1 and items <= _SAME
 
 
 def _containers(left: Value, right: Value, word: str, *, total: bool) -> Value:

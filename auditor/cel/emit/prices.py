@@ -112,6 +112,7 @@ _BY_NAME: Final = _table(
     ("containsIP containsCIDR", lambda values: tenth(_size(values[0]), 0.3) + tenth(_size(values[1])) + constant(3)),
     ("validate", _validated),
     ("slice reverse", _made),
+    ("lists.range", lambda values: constant(max(values[0].shape.high, 0) + 11)),
     ("sort distinct", _compared),
     ("sets.contains sets.intersects", _sets(1)),
     ("sets.equivalent", _sets(2)),
@@ -119,7 +120,7 @@ _BY_NAME: Final = _table(
     ("@in", lambda values: ONE if values[1].shape.form in (Form.MAP, Form.OBJECT) else _size(values[1]) + ONE),
     ("_[_] _[?_] _?._", lambda _: _READ),
 )
-_UNBOUNDED: Final = frozenset({"format", "flatten", "lists.range", "@sortByAssociatedKeys", "jsonpatch.escapeKey"})
+_UNBOUNDED: Final = frozenset({"format", "flatten", "@sortByAssociatedKeys", "jsonpatch.escapeKey"})
 """Functions whose cost depends on more than the sizes of what they are given."""
 
 
