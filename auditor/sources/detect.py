@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from auditor.errors import DamagedDump, SourceError, UnknownDump
 from auditor.sources.bolt.meta import MAGIC, PAGE_SIZES
 from auditor.sources.compression import HEAD_SIZE
 from auditor.sources.kine import SQLITE_MAGIC
@@ -18,7 +19,7 @@ from auditor.sources.kine_text import looks_like_kine_text
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["ACCEPTED", "database_of", "form_of", "intact_pages", "refused_file", "state_of"]
+__all__ = ["ACCEPTED", "database_of", "form_of", "intact_pages", "refused_file", "state_of", "unknown_dump"]
 
 ACCEPTED: Final = (
     "an etcd snapshot, database or data directory, kine's database or table, `etcdctl get -w json`, Kubernetes objects "
@@ -153,3 +154,22 @@ def intact_pages(head: bytes) -> tuple[int, int] | None:
         if 2 * sound > len(pages):
             return page_size, sound
     return None
+
+
+def unknown_dump(name: str, head: bytes, size: int) -> SourceError:
+    """Say what a file is that no reader takes."""
+    if not head:
+        return UnknownDump(name, "an empty file", ACCEPTED)
+    if not head.strip(b"\0"):
+        return UnknownDump(name, f"nothing but zero bytes at its beginning, size {size}", ACCEPTED)
+    refused = refused_file(head)
+    if refused is not None:
+        return UnknownDump(name, refused[0], ACCEPTED, refused[1])
+    pages = intact_pages(head)
+    if pages is not None:
+        found = f"an etcd database with both meta pages damaged; pages of {pages[0]} bytes look intact"
+        return DamagedDump(name, found, "a meta page that holds", "save it again")
+    shown = head[:24].decode("ascii", "replace")
+    text = f' ("{shown}")' if shown.isprintable() else ""
+    found = f"unknown format: first bytes {head[:16].hex(' ')}{text}, size {size}"
+    return UnknownDump(name, found, ACCEPTED, "see `auditor sources`; --source FORMAT overrides")

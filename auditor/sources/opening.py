@@ -10,19 +10,15 @@ from __future__ import annotations
 import re
 import sys
 import tempfile
-from collections import Counter
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow
-import pyarrow.compute
-
 from auditor.errors import DamagedDump, PlanError, SourceError, UnknownDump
 from auditor.sources.bolt import read_metas
 from auditor.sources.compression import HEAD_SIZE, Limits, UnpackedStream, is_tar, materialize, unpacked_head
-from auditor.sources.detect import ACCEPTED, database_of, form_of, intact_pages, refused_file, state_of
+from auditor.sources.detect import ACCEPTED, database_of, form_of, refused_file, state_of, unknown_dump
 from auditor.sources.etcd.live import write_live_table
 from auditor.sources.etcd.salvage import Salvage
 from auditor.sources.etcd.snapshot import Digest, EtcdFile, MetaValues
@@ -31,24 +27,20 @@ from auditor.sources.file_view import FileView, map_file
 from auditor.sources.formats import FORMATS
 from auditor.sources.kine import open_kine, wal_of
 from auditor.sources.kine_text import open_kine_text
+from auditor.sources.notes import prefix_note, salvage_notes, wal_notes
 from auditor.sources.plan import DamageLog, SourcePlan
-from auditor.sources.registry_key import printable_key
 from auditor.sources.stores import is_remote, remote_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from typing import BinaryIO
 
     from auditor.sources.compression import Unpacked
     from auditor.sources.encryption import Unsealer
-    from auditor.sources.etcd.wal import WalLog
     from auditor.sources.formats import SourceFormat
     from auditor.sources.plan import Progress
 
 __all__ = ["open_source"]
-
-pa: Any = pyarrow
-pc: Any = pyarrow.compute
 
 _TRIES = 3
 _DUMPS = frozenset({"bolt", "sqlite", "kine-text", "etcdctl"})
@@ -61,8 +53,6 @@ _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _NODES = re.compile(rb'\s*\{\s*"kind": "NodeList"')
 """How `kubectl cluster-info dump` begins where it prints everything to one stream, logs between the lists."""
 
-_NAMED_KEYS = 1000
-_NAMED_UNSAFE = 20
 _NO_DIGEST = "no digest at the end: a copied database, which nothing vouches for"
 
 
@@ -161,13 +151,13 @@ class _Opening:
         elif form == "kine-text":
             sha256 = plain.sha256 or self.digest(plain.path)
             plan = open_kine_text(name, plain.path, number=number, workdir=self.workdir, sha256=sha256)
-            plan.notes += self.prefix_note(plan)
+            plan.notes += prefix_note(plan, self.prefix)
         elif form == "etcdctl":
             from auditor.sources.etcdctl import open_etcdctl  # noqa: PLC0415 - readers are loaded where they are needed
 
             sha256 = plain.sha256 or self.digest(plain.path)
             plan = open_etcdctl(name, plain.path, number=number, workdir=self.workdir, sha256=sha256)
-            plan.notes += self.prefix_note(plan)
+            plan.notes += prefix_note(plan, self.prefix)
         elif form == "manifests":
             from auditor.sources.archives.layouts import without_logs  # noqa: PLC0415
             from auditor.sources.manifests import open_manifests  # noqa: PLC0415
@@ -177,7 +167,7 @@ class _Opening:
             text = without_logs(plain.path, self.workdir / f"text-{number:03d}") if _NODES.match(head) else plain.path
             plan = open_manifests(name, text, number=number, workdir=self.workdir, sha256=plain.sha256)
         else:
-            raise _unknown(name, head, plain.path.stat().st_size)
+            raise unknown_dump(name, head, plain.path.stat().st_size)
         plan.damage = (*damage.records(), *plan.damage)
         return plan
 
@@ -296,7 +286,7 @@ class _Opening:
             ).path
         sha256 = plain.sha256 or self.digest(plain.path)
         plan = open_kine(name, plain.path, number=number, workdir=self.workdir, sha256=sha256, wal=wal)
-        plan.notes += self.prefix_note(plan)
+        plan.notes += prefix_note(plan, self.prefix)
         return plan
 
     def digest(self, path: Path) -> str:
@@ -353,27 +343,10 @@ class _Opening:
             damage=file.damage.records(),
             notes=tuple(notes),
         )
-        plan.notes += self.prefix_note(plan)
+        plan.notes += prefix_note(plan, self.prefix)
         if self.salvage and lost:
-            plan.notes += tuple(_salvage_notes(saved, plan))
+            plan.notes += tuple(salvage_notes(saved, plan))
         return plan, tuple(meta.txid for meta in file.valid_metas)
-
-    def prefix_note(self, plan: SourcePlan) -> tuple[str, ...]:
-        """Say so where no key is below the prefix, and which prefix there is instead."""
-        root = ("/" + self.prefix.strip("/") + "/") if self.prefix.strip("/") else "/"
-        with pa.memory_map(plan.live) as stream:
-            batches = pa.ipc.open_file(stream)
-            tops: Counter[bytes] = Counter()
-            for index in range(batches.num_record_batches):
-                keys = batches.get_batch(index).column("key")
-                if pc.any(pc.starts_with(keys, root.encode())).as_py():
-                    return ()
-                step = max(1, len(keys) // _NAMED_KEYS)
-                tops.update(key.as_py().split(b"/", 2)[1] for key in keys[::step] if key.as_py().startswith(b"/"))
-        if not tops:
-            return ()
-        top = "/" + tops.most_common(1)[0][0].decode("utf-8", "backslashreplace")
-        return (f"no key is below {root}; most are below {top}/: was the server run with --etcd-prefix {top}?",)
 
     def folder(self, path: Path, number: int) -> SourcePlan | list[SourcePlan]:
         """Open a data directory, a folder of dumps, or a folder of manifests."""
@@ -438,51 +411,10 @@ class _Opening:
         logs = database.parent.parent / "wal"
         if logs.is_dir():
             applied = MetaValues.of(EtcdFile.open(database).values(b"meta")).consistent_index or 0
-            plan.notes += tuple(_wal_notes(read_wal(logs, applied)))
+            plan.notes += tuple(wal_notes(read_wal(logs, applied)))
         else:
             plan.notes += ("no write-ahead log beside the database: what it held beyond the database is missing",)
         return replace(plan, notes=tuple(note for note in plan.notes if note != _NO_DIGEST))
-
-
-def _salvage_notes(saved: Salvage, plan: SourcePlan) -> Iterator[str]:
-    """Say what was saved from pages that nothing refers to, and what may be lost."""
-    yield (
-        f"salvage: {saved.revisions} revisions of {len(saved.keys)} keys were saved from {saved.pages} pages that "
-        "nothing refers to; they are not certain"
-    )
-    if saved.unverified:
-        yield f"salvage: {saved.unverified} of them may belong to a transaction that was not finished"
-    unsafe = set(saved.unsafe)
-    with pa.memory_map(plan.live) as stream:
-        batches = pa.ipc.open_file(stream)
-        for index in range(batches.num_record_batches if unsafe else 0):
-            keys = batches.get_batch(index).column("key")
-            wanted = pa.array(sorted(unsafe), keys.type)
-            unsafe.difference_update(keys.filter(pc.is_in(keys, value_set=wanted)).to_pylist())
-    if unsafe:
-        names = ", ".join(printable_key(key) for key in sorted(unsafe)[:_NAMED_UNSAFE])
-        more = f" and {len(unsafe) - _NAMED_UNSAFE} more" if len(unsafe) > _NAMED_UNSAFE else ""
-        yield (
-            f"salvage: {len(unsafe)} keys were met only in revisions that a compaction may have removed; they are not "
-            f"in this report: {names}{more}"
-        )
-
-
-def _wal_notes(log: WalLog) -> Iterator[str]:
-    """Say what the write-ahead log beside a database holds beyond it."""
-    found = log.unapplied
-    if found.entries:
-        ranges = f" and {found.ranges} ranges of keys" if found.ranges else ""
-        yield (
-            f"{found.entries} entries of the write-ahead log (index {found.first}..{found.last}) are newer than the "
-            f"database and not applied: {len(found.keys)} keys{ranges} may be newer; take a snapshot instead"
-        )
-    if found.gap:
-        yield f"the write-ahead log begins at index {found.first}: what lies between the database and it is missing"
-    if log.torn:
-        yield "the write-ahead log ends in a record that was being written"
-    for name, reason in log.faults:
-        yield f"write-ahead log {name}: {reason}"
 
 
 def _transactions(path: Path) -> tuple[int, ...]:
@@ -518,22 +450,3 @@ def _form_in_folder(path: Path) -> str:
     if is_tar(head) or head.startswith(_ZIP):
         return "archive"
     return form_of(None if stream.layers else path, head)
-
-
-def _unknown(name: str, head: bytes, size: int) -> SourceError:
-    """Say what a file is that no reader takes."""
-    if not head:
-        return UnknownDump(name, "an empty file", ACCEPTED)
-    if not head.strip(b"\0"):
-        return UnknownDump(name, f"nothing but zero bytes at its beginning, size {size}", ACCEPTED)
-    refused = refused_file(head)
-    if refused is not None:
-        return UnknownDump(name, refused[0], ACCEPTED, refused[1])
-    pages = intact_pages(head)
-    if pages is not None:
-        found = f"an etcd database with both meta pages damaged; pages of {pages[0]} bytes look intact"
-        return DamagedDump(name, found, "a meta page that holds", "save it again")
-    shown = head[:24].decode("ascii", "replace")
-    text = f' ("{shown}")' if shown.isprintable() else ""
-    found = f"unknown format: first bytes {head[:16].hex(' ')}{text}, size {size}"
-    return UnknownDump(name, found, ACCEPTED, "see `auditor sources`; --source FORMAT overrides")

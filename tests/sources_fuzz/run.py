@@ -96,7 +96,7 @@ def read(case: Case, folder: Path, unsealer: Unsealer) -> tuple[str, int]:
     try:
         opened = open_source(given, number=0, workdir=workdir, limits=LIMITS, unsealer=unsealer, **case.options)
     except AuditorError as error:
-        stage = STAGES[{UnknownDump: 0, DamagedDump: 1}.get(type(error), 2)]
+        stage = STAGES[0 if isinstance(error, UnknownDump) else 1 if isinstance(error, DamagedDump) else 2]
         told = str(error)
     after = {path: path.stat().st_mtime_ns for path in dump.rglob("*")}
     assert after == before, "the input was written to"

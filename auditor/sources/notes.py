@@ -1,0 +1,85 @@
+"""What a reader of a report should know of a dump: sentences about its keys, its log, and what was saved of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow
+import pyarrow.compute
+
+from auditor.sources.registry_key import printable_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from auditor.sources.etcd.salvage import Salvage
+    from auditor.sources.etcd.wal import WalLog
+    from auditor.sources.plan import SourcePlan
+
+__all__ = ["prefix_note", "salvage_notes", "wal_notes"]
+
+pa: Any = pyarrow
+pc: Any = pyarrow.compute
+
+_NAMED_KEYS: Final = 1000
+_NAMED_UNSAFE: Final = 20
+
+
+def prefix_note(plan: SourcePlan, prefix: str) -> tuple[str, ...]:
+    """Say so where no key is below the prefix, and which prefix there is instead."""
+    root = ("/" + prefix.strip("/") + "/") if prefix.strip("/") else "/"
+    with pa.memory_map(plan.live) as stream:
+        batches = pa.ipc.open_file(stream)
+        tops: Counter[bytes] = Counter()
+        for index in range(batches.num_record_batches):
+            keys = batches.get_batch(index).column("key")
+            if pc.any(pc.starts_with(keys, root.encode())).as_py():
+                return ()
+            step = max(1, len(keys) // _NAMED_KEYS)
+            tops.update(key.as_py().split(b"/", 2)[1] for key in keys[::step] if key.as_py().startswith(b"/"))
+    if not tops:
+        return ()
+    top = "/" + tops.most_common(1)[0][0].decode("utf-8", "backslashreplace")
+    return (f"no key is below {root}; most are below {top}/: was the server run with --etcd-prefix {top}?",)
+
+
+def salvage_notes(saved: Salvage, plan: SourcePlan) -> Iterator[str]:
+    """Say what was saved from pages that nothing refers to, and what may be lost."""
+    yield (
+        f"salvage: {saved.revisions} revisions of {len(saved.keys)} keys were saved from {saved.pages} pages that "
+        "nothing refers to; they are not certain"
+    )
+    if saved.unverified:
+        yield f"salvage: {saved.unverified} of them may belong to a transaction that was not finished"
+    unsafe = set(saved.unsafe)
+    with pa.memory_map(plan.live) as stream:
+        batches = pa.ipc.open_file(stream)
+        for index in range(batches.num_record_batches if unsafe else 0):
+            keys = batches.get_batch(index).column("key")
+            wanted = pa.array(sorted(unsafe), keys.type)
+            unsafe.difference_update(keys.filter(pc.is_in(keys, value_set=wanted)).to_pylist())
+    if unsafe:
+        names = ", ".join(printable_key(key) for key in sorted(unsafe)[:_NAMED_UNSAFE])
+        more = f" and {len(unsafe) - _NAMED_UNSAFE} more" if len(unsafe) > _NAMED_UNSAFE else ""
+        yield (
+            f"salvage: {len(unsafe)} keys were met only in revisions that a compaction may have removed; they are not "
+            f"in this report: {names}{more}"
+        )
+
+
+def wal_notes(log: WalLog) -> Iterator[str]:
+    """Say what the write-ahead log beside a database holds beyond it."""
+    found = log.unapplied
+    if found.entries:
+        ranges = f" and {found.ranges} ranges of keys" if found.ranges else ""
+        yield (
+            f"{found.entries} entries of the write-ahead log (index {found.first}..{found.last}) are newer than the "
+            f"database and not applied: {len(found.keys)} keys{ranges} may be newer; take a snapshot instead"
+        )
+    if found.gap:
+        yield f"the write-ahead log begins at index {found.first}: what lies between the database and it is missing"
+    if log.torn:
+        yield "the write-ahead log ends in a record that was being written"
+    for name, reason in log.faults:
+        yield f"write-ahead log {name}: {reason}"
