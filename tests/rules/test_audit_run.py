@@ -80,7 +80,10 @@ POISONS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", POISONS)
+SLOW = ["many rules on many items"]
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in POISONS])
 def test_no_rule_and_no_object_stalls_a_run(name):
     value, rule, poison = POISONS[name]
     schema = {**value, "x-kubernetes-validations": [{"rule": rule}]}
