@@ -113,8 +113,8 @@ class _Unfilled(dict[type, tuple[int, "tuple[Check, ...]"]]):
         self._fill = fill
 
     def __missing__(self, kind: type) -> tuple[int, tuple[Check, ...]]:
-        self._node.kinds = kinds = self._fill(self._node)
-        return kinds[kind]
+        self.update(self._fill(self._node))  # in place: the checks of the node above hold on to it
+        return self[kind]
 
 
 def _place(schema: StructuralSchema, nodes: dict[StructuralSchema, Node] | None, format_of: _FormatOf) -> Node:
