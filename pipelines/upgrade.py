@@ -240,7 +240,8 @@ class UpgradeAuditor(ShardAuditor):
         if pairing is not None and pairing.is_same(audited.stored_version):
             self._add(row, tally, new, [], {"broken-before"} if new.rank >= 3 else set())
             return
-        self._compare(row, tally, definition, old_definition, new)
+        may_confuse = pairing is None or pairing.may_confuse
+        self._compare(row, tally, definition, old_definition, new, may_confuse=may_confuse)
 
     def _pairing(
         self, old: CustomResourceDefinition, new: CustomResourceDefinition, audited: AuditedObject
@@ -288,6 +289,8 @@ class UpgradeAuditor(ShardAuditor):
         new_definition: CustomResourceDefinition,
         old: CustomResourceDefinition,
         new: _Side,
+        *,
+        may_confuse: bool,
     ) -> None:
         before = self._judged_before(old, new.audited.audited_version or "", row.data)
         outcome = NOT_ASKED
@@ -311,7 +314,7 @@ class UpgradeAuditor(ShardAuditor):
                 if new.standing != was.standing:
                     changes.append(Change(VERDICT, None, was.standing, new.standing))
                 changes += compare_verdicts(_by_field(was), _by_field(new))
-            reads = compare_reads(was.audited, new.audited, lambda: _decoded(row.data))
+            reads = compare_reads(was.audited, new.audited, lambda: _decoded(row.data), may_confuse=may_confuse)
             categories |= _categories_of(reads)
             changes += reads
         elif new.standing != was.standing:

@@ -76,20 +76,23 @@ class Change:
         )
 
 
-def compare_reads(old: AuditedObject, new: AuditedObject, stored: Callable[[], Any]) -> list[Change]:
+def compare_reads(
+    old: AuditedObject, new: AuditedObject, stored: Callable[[], Any], *, may_confuse: bool = True
+) -> list[Change]:
     """Compare what two reads of the same stored bytes show.
 
     Args:
         old: As read under the old definition; readable.
         new: As read under the new one; readable.
         stored: Gives what the bytes hold, before anything was dropped; called where something is newly pruned.
+        may_confuse: Defaults may differ that Python takes for equal (`Pairing.may_confuse`).
     Returns:
         Changes of all sorts but verdicts; those of the object by path, then those of selectors by label.
     """
     before, after = old.object or {}, new.object or {}
     changes = _selectors(old, new)
     if old.pruned == new.pruned and old.defaulted == new.defaulted:
-        if before == after and (not new.defaulted or _same_defaults(before, after, new.defaulted)):
+        if before == after and (not may_confuse or _same_defaults(before, after, new.defaulted)):
             return changes
         lost: list[str] = []
         back: list[str] = []

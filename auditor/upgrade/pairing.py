@@ -26,6 +26,10 @@ class Pairing:
         new: The definition after.
         old_version: Name of the version at which the object was judged under the old one.
         new_version: The same under the new one.
+
+    Attributes:
+        may_confuse: A default under one may be true or false where it is 1 or 0 under the other: Python takes them for
+            equal, clients do not.
     """
 
     def __init__(
@@ -33,6 +37,7 @@ class Pairing:
     ) -> None:
         self.old = old
         self.new = new
+        self.may_confuse = _may_confuse(old, new)
         self._same: dict[str | None, bool] = {}
         self._is_same_frame = (
             old_version == new_version
@@ -73,6 +78,33 @@ def _frame(one: CustomResourceDefinition) -> tuple[Any, ...]:
 
 def _traits(one: CrdVersion) -> tuple[Any, ...]:
     return one.has_status, one.scale, one.selectable_fields, one.unserved_reason
+
+
+def _may_confuse(old: CustomResourceDefinition, new: CustomResourceDefinition) -> bool:
+    before, after = _leaves(old), _leaves(new)
+    return any(
+        (bool in types and types - {bool})
+        for types in (before[key] | after[key] for key in before.keys() & after.keys())
+    )
+
+
+def _leaves(definition: CustomResourceDefinition) -> dict[str, set[type]]:
+    """Return the types of truth values and of 0 and 1 in defaults, by the last key above each."""
+    found: dict[str, set[type]] = {}
+    trees = {id(one.structural): one.structural for one in definition.versions.values()}
+    todo: list[tuple[str, Any]] = [("", tree) for tree in trees.values() if tree is not None]
+    while todo:
+        key, one = todo.pop()
+        if type(one) is StructuralSchema:
+            todo += one.properties.items()
+            todo += [(key, one.items), (key, one.additional_properties), (key, [one.default])]
+        elif type(one) is dict:
+            todo += one.items()
+        elif type(one) is list:
+            todo += [(key, item) for item in one]
+        elif type(one) in (bool, int, float) and one in (0, 1):
+            found.setdefault(key, set()).add(type(one))
+    return found
 
 
 _NAMES = tuple(one.name for one in fields(StructuralSchema))
