@@ -220,7 +220,7 @@ def batches_of(options: argparse.Namespace) -> Iterator[Batch]:
     if "nested" in options.sorts:
         yield from nested_batches(random, int(300 * share) + 1)
     if "drawn" in options.sorts:
-        yield from drawn_batches(random, 40, max(options.evaluations - done, 1))
+        yield from drawn_batches(random, 40, max(options.evaluations - done, options.evaluations * 3 // 4))
 
 
 def main(words: list[str] | None = None) -> int:
