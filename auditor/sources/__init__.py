@@ -1,7 +1,7 @@
 """Dumps: bytes that hold objects -> a live table that workers cut values out of.
 
-What comes in is a path (or ``-``): an etcd snapshot or data directory, ``etcdctl get -w json``, manifests, any of them
-compressed, or a folder of these. What goes out is a `SourcePlan`: which file to map, and an Arrow file with one row a
+What comes in is a path, a URL or ``-``: an etcd snapshot or data directory, kine's table, ``etcdctl get -w json``,
+manifests, a backup of a tool, any of them compressed, or a folder, tar or zip of these (formats.py lists them). What goes out is a `SourcePlan`: which file to map, and an Arrow file with one row a
 live key, in key order, saying where its value lies. No value is copied between processes.
 
 Forms are told by content, the most specific first: a bolt file, compression (and again what is below it), forms that

@@ -72,7 +72,8 @@ def wal_notes(log: WalLog) -> Iterator[str]:
     """Say what the write-ahead log beside a database holds beyond it."""
     found = log.unapplied
     if found.entries:
-        ranges = f" and {found.ranges} ranges of keys" if found.ranges else ""
+        many = "s" if found.ranges > 1 else ""
+        ranges = f" and {found.ranges} range{many} of keys" if found.ranges else ""
         yield (
             f"{found.entries} entries of the write-ahead log (index {found.first}..{found.last}) are newer than the "
             f"database and not applied: {len(found.keys)} keys{ranges} may be newer; take a snapshot instead"

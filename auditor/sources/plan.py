@@ -53,7 +53,7 @@ class SourcePlan:
 
     Attributes:
         name: The dump as the user named it.
-        format: ``etcd-snapshot``, ``etcd-data-dir``, ``etcdctl-json``, or a form of the manifest readers.
+        format: A name of `auditor.sources.formats`, or a form of the manifest readers.
         mapped: The file that workers map; `offset` and `length` of the live table cut values out of it.
         sha256: Hex digest of the input as given (a data directory: of its database).
         revision: The store's current revision; None where the dump does not know it.

@@ -179,8 +179,9 @@ def test_a_snapshot_in_an_archive_is_the_snapshot(container: str, tmp_path: Path
 
 @pytest.mark.parametrize("name", ["data-dir-34.tar.gz", "data-dir-36.tar.gz"])
 def test_a_data_directory_in_an_archive_is_read_with_its_log(name: str, tmp_path: Path) -> None:
-    (plan,) = plans_of(shared(f"golden/etcd-files/{name}"), tmp_path / "work")
-    assert plan.format == "etcd-data-dir"
+    path = shared(f"golden/etcd-files/{name}")
+    (plan,) = plans_of(path, tmp_path / "work")
+    assert (plan.format, plan.name) == ("etcd-data-dir", str(path))
     assert plan.rows == 60
     assert any("entries of the write-ahead log" in note and "not applied" in note for note in plan.notes)
 

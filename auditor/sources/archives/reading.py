@@ -229,6 +229,7 @@ class _Reading:
             assert reopen is not None
             opened = reopen(self.name, self.folder, self.number)
             plans.extend(opened if isinstance(opened, list) else [opened])
+            plans[0].name = self.name
         elif self.read or not self.inner:
             plans.append(self._objects_plan(sha256))
         for name, path in self.inner:
