@@ -1,8 +1,9 @@
 """Dumps: bytes that hold objects -> a live table that workers cut values out of.
 
 What comes in is a path, a URL or ``-``: an etcd snapshot or data directory, kine's table, ``etcdctl get -w json``,
-manifests, a backup of a tool, any of them compressed, or a folder, tar or zip of these (formats.py lists them). What goes out is a `SourcePlan`: which file to map, and an Arrow file with one row a
-live key, in key order, saying where its value lies. No value is copied between processes.
+manifests, a backup of a tool, any of them compressed, or a folder, tar or zip of these (formats.py lists them). What
+goes out is a `SourcePlan`: which file to map, and an Arrow file with one row a live key, in key order, saying where its
+value lies. No value is copied between processes.
 
 Forms are told by content, the most specific first: a bolt file, compression (and again what is below it), forms that
 are refused by name, etcdctl's JSON, manifests. A folder gives one plan where it is a data directory or holds manifests
