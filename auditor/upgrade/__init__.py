@@ -9,7 +9,15 @@ Source: apiextensions-apiserver pkg/apiserver/validation/ratcheting.go (KEP-4008
 defaulting}, pkg/registry/customresourcedefinition/strategy.go.
 """
 
-from auditor.upgrade.changes import Change, compare_reads, compare_verdicts, plain_path, value_at, worst_by_field
+from auditor.upgrade.changes import (
+    Change,
+    compare_reads,
+    compare_verdicts,
+    is_below,
+    plain_path,
+    value_at,
+    worst_by_field,
+)
 from auditor.upgrade.decision import Decision, decide, decide_all
 from auditor.upgrade.definition_change import DefinitionChange, after_update, change_of_definition
 from auditor.upgrade.formats import UnknownFormats, parse_assumptions
@@ -31,6 +39,7 @@ __all__ = [
     "compare_verdicts",
     "decide",
     "decide_all",
+    "is_below",
     "parse_assumptions",
     "plain_path",
     "value_at",
