@@ -39,14 +39,17 @@ class CorrelatedObject:
         self.new = new
         self.old = old
         self.schema = schema
-        self._children: dict[str | int, CorrelatedObject] = {}
+        self._children: dict[str | int, CorrelatedObject] | None = None  # most nodes are never asked for one
         self._equal: bool | None = None
         self._old_items: MapListKeys | None = None
         self.dropped: list[tuple[Any, list[Any]]] | None = None
 
     def key(self, name: str) -> CorrelatedObject | None:
         """Return the node of a field or map key, or None where it cannot be correlated."""
-        child = self._children.get(name)
+        children = self._children
+        if children is None:
+            children = self._children = {}
+        child = children.get(name)
         if child is not None:
             return child
         schema, new, old = self.schema, self.new, self.old
@@ -58,13 +61,16 @@ class CorrelatedObject:
             if type(extra) is not StructuralSchema:
                 return None
             below = extra
-        child = self._children[name] = CorrelatedObject(new[name], old[name], below)
+        child = children[name] = CorrelatedObject(new[name], old[name], below)
         child.dropped = self.dropped
         return child
 
     def index(self, index: int) -> CorrelatedObject | None:
         """Return the node of an item of the new list, or None where it cannot be correlated."""
-        child = self._children.get(index)
+        children = self._children
+        if children is None:
+            children = self._children = {}
+        child = children.get(index)
         if child is not None:
             return child
         schema, new, old = self.schema, self.new, self.old
@@ -77,7 +83,7 @@ class CorrelatedObject:
         match = self._old_items.find(new[index])
         if match is None or schema.items is None:
             return None
-        child = self._children[index] = CorrelatedObject(new[index], match, schema.items)
+        child = children[index] = CorrelatedObject(new[index], match, schema.items)
         child.dropped = self.dropped
         return child
 
