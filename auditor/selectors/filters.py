@@ -208,6 +208,10 @@ class Term:
         out: NDArray[np.bool_] = table[places]
         return out
 
+    def of_array(self, values: Any) -> NDArray[np.bool_]:
+        """Return the same for an array."""
+        return self._chunk(values)
+
     def _values(self, values: Any) -> NDArray[np.bool_]:
         if self.operator == "present":
             return np.asarray(values.is_valid().to_numpy(zero_copy_only=False), dtype=np.bool_)
@@ -295,7 +299,7 @@ class LabelTerm:
         if requirement.operator == "exists":
             out[rows] = True
             return out
-        encoded = values.dictionary_encode()
+        encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
         fits = np.array(
             [requirement.matches({requirement.key: one}) for one in encoded.dictionary.to_pylist()], dtype=np.bool_
         )
@@ -309,6 +313,6 @@ def label_values(labels: Any, key: str) -> tuple[NDArray[np.int64], Any]:
     offsets = np.asarray(labels.offsets.to_numpy(zero_copy_only=False), dtype=np.int64)
     start, stop = int(offsets[0]), int(offsets[-1])
     keys = labels.keys.slice(start, stop - start)
-    hits = np.flatnonzero(pc.equal(keys, key).to_numpy(zero_copy_only=False)) + start
+    hits = np.flatnonzero(Term("", "==", key).of_array(keys)) + start
     rows = np.searchsorted(offsets, hits, side="right") - 1
     return rows, labels.items.take(pa.array(hits))

@@ -200,6 +200,9 @@ class _Field:
 
     def absent(self, table: pa.Table) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Return the rows without a value in the column, and those of them of which nothing is known."""
+        if table[self.column].null_count == 0:  # then the text may not even have been read
+            none = np.zeros(table.num_rows, dtype=np.bool_)
+            return none, none
         missing = _flags(pc.is_null(table[self.column]))
         if not self.text:
             return missing, np.zeros(len(missing), dtype=np.bool_)
@@ -247,7 +250,8 @@ class _Test:
         trues, falses = [], []
         for chunk in table["labels"].chunks:
             rows, values = label_values(chunk, label.key)
-            found = Term("v", self.operator, self.constant).mask(pa.table({"v": values.dictionary_encode()}))
+            encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+            found = Term("", self.operator, self.constant).of_array(encoded)
             true, false = np.zeros(len(chunk), dtype=np.bool_), np.zeros(len(chunk), dtype=np.bool_)
             true[rows[found]] = True
             false[rows[~found]] = True

@@ -8,11 +8,13 @@ something was found.
 from __future__ import annotations
 
 import difflib
+import os
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -24,7 +26,7 @@ from auditor.selectors.filters import And, Filter, LabelTerm, Term, mask_of
 from auditor.selectors.grammar import parse_field_selector, parse_label_selector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from auditor.crds.definition import CrdVersion
     from auditor.selectors.grammar import FieldRequirement, LabelRequirement
@@ -42,6 +44,8 @@ __all__ = [
 ]
 
 _HIDDEN = ("cluster",)
+_BYTES_A_CODE = 4
+"""A text column whose values take fewer bytes each than that is read as codes."""
 DEFINITIONS = "definitions.ndjson"
 """File of a report with the definitions that it was made by, one a line."""
 UNKNOWN = "auditor:unknown"
@@ -82,6 +86,7 @@ class Index:
 
     def __init__(self, report: Path) -> None:
         self.report = report
+        self._footers: dict[Path, pq.FileMetaData] = {}
         self.kinds = tuple(self._kinds())
 
     def _kinds(self) -> list[IndexedKind]:
@@ -101,12 +106,23 @@ class Index:
                     version=version,
                     kind=kind,
                     plural=row.get("plural") or kind.lower() + "s",
-                    namespaced=_has_namespaces(first),
+                    namespaced=_has_namespaces(self.footer(first)),
                     storage=bool(row.get("storage")),
                     folder=folder,
                 )
             )
         return out
+
+    def footer(self, path: Path) -> pq.FileMetaData:
+        """Return the footer of a part, read once."""
+        found = self._footers.get(path)
+        if found is None:
+            found = self._footers[path] = pq.read_metadata(path)
+        return found
+
+    def schema(self, place: IndexedKind) -> pa.Schema:
+        """Return the columns of a partition."""
+        return self.footer(place.parts[0]).schema.to_arrow_schema()
 
     def partition(self, group: str, version: str, kind: str) -> IndexedKind | None:
         """Return the partition of a kind at a version, or None."""
@@ -172,10 +188,37 @@ class Index:
         found = list(batches)
         if not found:
             place = self.resolve(kind)
-            names = self._columns(place, columns)
-            schema = pq.read_schema(place.parts[0])
+            names, schema = self._columns(place, columns), self.schema(place)
             return pa.table({name: pa.array([], schema.field(name).type) for name in names})
         return pa.concat_tables(found)
+
+    def stream(
+        self,
+        kind: str,
+        *,
+        field_selector: str = "",
+        label_selector: str = "",
+        where: str = "",
+        namespace: str = "",
+        columns: Sequence[str] | None = None,
+    ) -> pa.RecordBatchReader:
+        """Return what `select` returns as a stream, of which a few row groups are in memory at a time.
+
+        DuckDB, polars and everything else that takes an Arrow stream reads it as it is.
+        """
+        place = self.resolve(kind)
+        schema = self.schema(place)
+        wanted = pa.schema([schema.field(name) for name in self._columns(place, columns)])
+        found = self.batches(
+            kind,
+            field_selector=field_selector,
+            label_selector=label_selector,
+            where=where,
+            namespace=namespace,
+            columns=columns,
+        )
+        batches = (batch for table in found for batch in table.cast(wanted).to_batches())
+        return pa.RecordBatchReader.from_batches(wanted, batches)
 
     def batches(
         self,
@@ -189,12 +232,12 @@ class Index:
     ) -> Iterator[pa.Table]:
         """Yield what `select` returns piece by piece, one a row group in which something was found."""
         place = self.resolve(kind)
-        names = set(pq.read_schema(place.parts[0]).names)
+        schema = self.schema(place)
         condition = selector_filter(
             parse_field_selector(field_selector),
             parse_label_selector(label_selector),
             namespace,
-            names,
+            set(schema.names),
             namespaced=place.namespaced,
         )
         if not where:
@@ -203,7 +246,6 @@ class Index:
         from auditor.selectors.pushdown import push_down  # noqa: PLC0415 - loads the CEL room
         from auditor.selectors.where import compile_where  # noqa: PLC0415
 
-        schema = pq.read_schema(place.parts[0])
         predicate = push_down(compile_where(where).root, schema, nullable=self.nullable_fields(place))
         for table in self.scan(place, condition, columns=columns, where=predicate):
             if pc.any(table[UNKNOWN]).as_py():
@@ -234,11 +276,10 @@ class Index:
                     return nullable_of(version)
         return None
 
-    @staticmethod
-    def _columns(place: IndexedKind, columns: Sequence[str] | None) -> list[str]:
+    def _columns(self, place: IndexedKind, columns: Sequence[str] | None) -> list[str]:
         if columns is not None:
             return list(columns)
-        return [name for name in pq.read_schema(place.parts[0]).names if name not in _HIDDEN]
+        return [name for name in self.schema(place).names if name not in _HIDDEN]
 
     def scan(
         self,
@@ -261,70 +302,177 @@ class Index:
         """
         told = told if told is not None else Scan()
         wanted = self._columns(place, columns)
-        compared = sorted(condition.columns() | (where.columns() if where is not None else set()))
+        own = condition.columns()
+        compared = own | (where.columns() if where is not None else set())
+        found: list[_Group] = []
         for path in place.parts:
-            strings = [name for name in compared if _is_text(name)]
-            with pq.ParquetFile(path, read_dictionary=strings) as part:
-                for number in range(part.num_row_groups):
-                    yield from _scan_group(part, number, condition, compared, wanted, told, where)
+            footer = self.footer(path)
+            for number in range(footer.num_row_groups):
+                rows = footer.row_group(number).num_rows
+                told.rows += rows
+                told.row_groups += 1
+                if _may_match(footer, number, condition, where):
+                    told.scanned += rows
+                    found.append(_Group(path, footer, number))
+                else:
+                    told.skipped += 1
 
-    @staticmethod
-    def rows_to_scan(place: IndexedKind, condition: Filter, where: Predicate | None = None) -> int:
+        def scanned(group: _Group) -> pa.Table | None:
+            return _scan_group(group, condition, sorted(compared - _spared(group, compared - own)), wanted, where)
+
+        for table in _in_order(scanned, found):
+            if table is not None:
+                told.kept += table.num_rows
+                yield table
+
+    def rows_to_scan(self, place: IndexedKind, condition: Filter, where: Predicate | None = None) -> int:
         """Return how many rows are in the row groups that statistics do not rule out."""
         rows = 0
         for path in place.parts:
-            with pq.ParquetFile(path) as part:
-                for number in range(part.num_row_groups):
-                    if _may_match(part, number, condition, where):
-                        rows += part.metadata.row_group(number).num_rows
+            footer = self.footer(path)
+            for number in range(footer.num_row_groups):
+                if _may_match(footer, number, condition, where):
+                    rows += footer.row_group(number).num_rows
         return rows
 
 
-def _may_match(part: pq.ParquetFile, number: int, condition: Filter, where: Predicate | None) -> bool:
-    statistics = _Statistics(part, number)
+class _Group(NamedTuple):
+    """One row group of one part."""
+
+    path: Path
+    footer: pq.FileMetaData
+    number: int
+
+
+def _in_order(work: Callable[[_Group], pa.Table | None], groups: list[_Group]) -> Iterator[pa.Table | None]:
+    """Yield what work gives for each row group, in order; a few are ahead of the reader, on one thread a processor."""
+    workers = min(os.cpu_count() or 1, len(groups))
+    if workers <= 1:
+        yield from map(work, groups)
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        ahead: deque[Future[pa.Table | None]] = deque()
+        todo = iter(groups)
+        for group in todo:
+            ahead.append(pool.submit(work, group))
+            if len(ahead) > 2 * workers:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
+
+
+def _may_match(footer: pq.FileMetaData, number: int, condition: Filter, where: Predicate | None) -> bool:
+    statistics = _Statistics(footer, number)
     if not condition.may_match(statistics):
         return False
     return where is None or "T" in where.possible(statistics)
 
 
+def _spared(group: _Group, columns: set[str]) -> set[str]:
+    """Return the texts that only tell why a value is missing, where none is."""
+    statistics = _Statistics(group.footer, group.number)
+    return {
+        name
+        for name in columns
+        if name.startswith("field:") and statistics.has_nulls(f"value:{name.removeprefix('field:')}") is False
+    }
+
+
+def _repeating(footer: pq.FileMetaData, number: int, columns: Iterable[str]) -> list[str]:
+    """Return the text columns whose values repeat: these are read as codes, which is several times cheaper."""
+    wanted = set(columns)
+    out = []
+    group = footer.row_group(number)
+    for at in range(group.num_columns):
+        column = group.column(at)
+        path = column.path_in_schema
+        if path in wanted or path.partition(".key_value.")[0] in wanted:
+            is_text = column.physical_type == "BYTE_ARRAY"
+            if is_text and column.total_uncompressed_size < _BYTES_A_CODE * max(column.num_values, 1):
+                out.append(path)
+    return out
+
+
 def _scan_group(
-    part: pq.ParquetFile,
-    number: int,
-    condition: Filter,
-    compared: list[str],
-    wanted: list[str],
-    told: Scan,
-    where: Predicate | None,
-) -> Iterator[pa.Table]:
-    group = part.metadata.row_group(number)
-    told.rows += group.num_rows
-    told.row_groups += 1
-    if not _may_match(part, number, condition, where):
-        told.skipped += 1
-        return
-    told.scanned += group.num_rows
-    seen = part.read_row_group(number, columns=compared, use_threads=False) if compared else None
-    mask = np.ones(group.num_rows, dtype=np.bool_) if seen is None else mask_of(condition, seen)
-    unknown = None
-    if where is not None:
-        known = where.known(seen if seen is not None else pa.table({"": pa.nulls(group.num_rows)}))
-        mask = mask & known.true
-        unknown = known.unknown
-    kept = int(mask.sum())
-    if not kept:
-        return
-    told.kept += kept
-    rest = [name for name in wanted if name not in compared]
-    table = part.read_row_group(number, columns=rest, use_threads=False) if rest or seen is None else seen.select([])
+    place: _Group, condition: Filter, compared: list[str], wanted: list[str], where: Predicate | None
+) -> pa.Table | None:
+    count = place.footer.row_group(place.number).num_rows
+    codes = _repeating(place.footer, place.number, [*compared, *wanted])
+    with pq.ParquetFile(place.path, metadata=place.footer, read_dictionary=codes, memory_map=True) as part:
+
+        def read(columns: list[str]) -> pa.Table:
+            return part.read_row_group(place.number, columns=columns, use_threads=False)
+
+        seen = read(compared) if compared else pa.table({"": pa.nulls(count)})
+        mask = mask_of(condition, seen)
+        unknown = None
+        if where is not None:
+            known = where.known(seen)
+            mask = mask & known.true
+            unknown = known.unknown
+        kept = int(mask.sum())
+        if not kept:
+            return None
+        rest = [name for name in wanted if name not in compared]
+        table = read(rest) if rest else seen.select([])
     for name in wanted:
-        if name in compared and seen is not None:
+        if name in compared:
             table = table.append_column(name, seen[name])
     table = table.select(wanted)
     if unknown is not None:
         table = table.append_column(UNKNOWN, pa.array(unknown))
-    if kept < group.num_rows:
+    if kept < count:
         table = table.filter(pa.array(mask))
-    yield _plain(table)
+    return _plain(table, place.footer.schema.to_arrow_schema())
+
+
+def _plain(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return a table with the types of the schema, where text was read as codes."""
+    for at, field in enumerate(table.schema):
+        if field.name == UNKNOWN or field.type == schema.field(field.name).type:
+            continue
+        wanted = schema.field(field.name).type
+        column = table[field.name]
+        if pa.types.is_map(wanted):
+            chunks = [
+                pa.MapArray.from_arrays(one.offsets, one.keys.cast(pa.string()), one.items.cast(pa.string()))
+                for one in column.chunks
+            ]
+            table = table.set_column(at, field.name, pa.chunked_array(chunks, wanted))
+        elif not pa.types.is_dictionary(wanted):
+            table = table.set_column(at, field.name, column.cast(wanted))
+    return table
+
+
+class _Statistics:
+    """The least and greatest value of columns in one row group."""
+
+    def __init__(self, footer: pq.FileMetaData, number: int) -> None:
+        self.group = footer.row_group(number)
+        self.places = {self.group.column(at).path_in_schema: at for at in range(self.group.num_columns)}
+
+    def bounds(self, column: str) -> tuple[Any, Any] | None:
+        """Return both, or None where they are not known."""
+        at = self.places.get(column)
+        found = self.group.column(at).statistics if at is not None else None
+        if found is None or not found.has_min_max:
+            return None
+        return found.min, found.max
+
+    def has_nulls(self, column: str) -> bool | None:
+        """Return whether any value is null, or None where that is not known."""
+        at = self.places.get(column)
+        found = self.group.column(at).statistics if at is not None else None
+        return None if found is None or not found.has_null_count else found.null_count > 0
+
+
+def _has_namespaces(footer: pq.FileMetaData) -> bool:
+    at = footer.schema.to_arrow_schema().get_field_index("namespace")
+    for number in range(footer.num_row_groups):
+        column = footer.row_group(number).column(at)
+        if column.statistics is None or column.statistics.null_count < footer.row_group(number).num_rows:
+            return True
+    return False
 
 
 def nullable_of(version: CrdVersion) -> set[str]:
@@ -343,50 +491,6 @@ def nullable_of(version: CrdVersion) -> set[str]:
         if node is None or node.nullable:
             out.add(label)
     return out
-
-
-def _plain(table: pa.Table) -> pa.Table:
-    """Return a table whose text columns are plain, as the schema says, where they were read as dictionaries."""
-    for at, field in enumerate(table.schema):
-        if pa.types.is_dictionary(field.type) and _is_text(field.name):
-            table = table.set_column(at, field.name, table[field.name].cast(pa.string()))
-    return table
-
-
-class _Statistics:
-    """The least and greatest value of columns in one row group."""
-
-    def __init__(self, part: pq.ParquetFile, number: int) -> None:
-        self.group = part.metadata.row_group(number)
-        self.places = {self.group.column(at).path_in_schema: at for at in range(self.group.num_columns)}
-
-    def bounds(self, column: str) -> tuple[Any, Any] | None:
-        """Return both, or None where they are not known."""
-        at = self.places.get(column)
-        found = self.group.column(at).statistics if at is not None else None
-        if found is None or not found.has_min_max:
-            return None
-        return found.min, found.max
-
-    def has_nulls(self, column: str) -> bool | None:
-        """Return whether any value is null, or None where that is not known."""
-        at = self.places.get(column)
-        found = self.group.column(at).statistics if at is not None else None
-        return None if found is None or not found.has_null_count else found.null_count > 0
-
-
-def _is_text(name: str) -> bool:
-    return name.startswith("field:") or name in ("name", "namespace")
-
-
-def _has_namespaces(path: Path) -> bool:
-    with pq.ParquetFile(path) as part:
-        at = part.schema_arrow.get_field_index("namespace")
-        for number in range(part.num_row_groups):
-            column = part.metadata.row_group(number).column(at)
-            if column.statistics is None or column.statistics.null_count < column.num_values:
-                return True
-    return False
 
 
 def _names(kind: IndexedKind, *, with_version: bool = False) -> set[str]:
