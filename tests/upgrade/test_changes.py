@@ -1,0 +1,95 @@
+"""Two reads of one object side by side: paths, values, and what is told once only."""
+
+import pytest
+
+from auditor.model import AuditedObject
+from auditor.schema.structural import ABSENT
+from auditor.upgrade import Change, compare_reads, compare_verdicts, is_below, plain_path, value_at, worst_by_field
+
+
+def read(obj, pruned=(), defaulted=(), selectable=None, **more):
+    return AuditedObject(None, obj, tuple(pruned), tuple(defaulted), selectable=selectable or {}, **more)
+
+
+def compared(old, new, stored=None):
+    return compare_reads(old, new, lambda: stored)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "stored", "expected"),
+    [
+        (read({"a": 1}), read({"a": 1}), None, []),
+        (read({"apiVersion": "g/v1"}), read({"apiVersion": "g/v2"}), None, []),
+        (read({"a": 1}), read({}, ["a"]), {"a": 1}, [Change("pruned", "a", old=1)]),
+        (read({}, ["a"]), read({}, ["a"]), None, []),
+        # What the old read dropped already is no loss of the upgrade, also where more of it goes.
+        (read({"o": {}}, ["o.k"]), read({}, ["o"]), {"o": {"k": 1}}, [Change("pruned", "o", old={"k": 1})]),
+        (read({}, ["o"]), read({"o": {}}, ["o.k"]), None, [Change("pruned", "o", new={})]),
+        (read({}, ["o"]), read({"o": {"k": 1}}), None, [Change("pruned", "o", new={"k": 1})]),
+        # A default of the stored version that is pruned on the way to another was never stored.
+        (read({"a": "x"}, (), ["a"]), read({}, ["a"]), {}, [Change("default-changed", "a", old="x")]),
+        (read({}), read({"a": 1}, (), ["a"]), None, [Change("defaulted", "a", new=1)]),
+        (read({"l": [{}]}), read({"l": [{"a": 1}]}, (), ["l[0].a"]), None, [Change("defaulted", "l[0].a", new=1)]),
+        (read({"a": None}), read({"a": 1}, (), ["a"]), None, [Change("defaulted", "a", old=None, new=1)]),
+        (read({"a": 1}, (), ["a"]), read({"a": 2}, (), ["a"]), None, [Change("default-changed", "a", 1, 2)]),
+        (read({"a": 1}, (), ["a"]), read({"a": True}, (), ["a"]), None, [Change("default-changed", "a", 1, True)]),
+        (read({"a": 1}, (), ["a"]), read({"a": 1.0}, (), ["a"]), None, []),
+        (
+            read({"a": [1]}, (), ["a"]),
+            read({"a": [1, 2]}, (), ["a"]),
+            None,
+            [Change("default-changed", "a", [1], [1, 2])],
+        ),
+        (read({"a": None}), read({}), None, [Change("default-changed", "a", old=None)]),
+        (
+            read({"m": {"x.y": {"k": 1}}}),
+            read({"m": {"x.y": {}}}, ["m.x.y.k"]),
+            {"m": {"x.y": {"k": 1}}},
+            [Change("pruned", "m.x.y.k", old=1)],
+        ),
+        (
+            read({}, (), (), {"spec.a": "1"}),
+            read({}, (), (), {"spec.a": "2"}),
+            None,
+            [Change("selector", "spec.a", "1", "2")],
+        ),
+        (read({}, (), (), {"spec.a": "1"}), read({}, (), (), {"spec.b": "2"}), None, []),
+        (read({}), read({}, select_error="bad"), None, [Change("selector", None, new="bad")]),
+    ],
+)
+def test_differences_of_two_reads(old, new, stored, expected):
+    assert compared(old, new, stored) == expected
+
+
+def test_the_stored_value_is_asked_for_only_where_something_is_lost():
+    def never():
+        raise AssertionError("not asked for")
+
+    assert compare_reads(read({"a": 1}), read({"a": 2}, (), ["a"]), never) == [Change("default-changed", "a", 1, 2)]
+
+
+def test_nothing_and_null_are_told_apart():
+    assert Change("pruned", "a", old=None).texts() == ("null", None)
+    assert Change("pruned", "a", old=ABSENT, new="x").texts() == (None, '"x"')
+    assert Change("pruned", "a", old=None).is_loss
+    assert not Change("pruned", "a", new=1).is_loss
+
+
+def test_paths():
+    assert is_below("a.b", ["a"])
+    assert is_below("a[0]", ["a"])
+    assert not is_below("ab", ["a"])
+    assert plain_path("a[12].b[0]") == "a[*].b[*]"
+    assert value_at({"m": {"x.y": [5]}}, "m.x.y[0]") == 5
+    assert value_at({"m": {}}, "m.x") is ABSENT
+
+
+def test_the_worst_verdict_of_a_field_counts():
+    found = [("a", "tolerated-while-unchanged"), ("a", "blocks-every-update"), ("b", None), ("b", "tolerated-globally")]
+    worst = worst_by_field(found)
+    assert worst == {"a": "blocks-every-update", "b": "invalid"}
+    assert compare_verdicts({"a": "invalid", "c": "invalid"}, worst) == [
+        Change("verdict", "a", "invalid", "blocks-every-update"),
+        Change("verdict", "b", new="invalid"),
+        Change("verdict", "c", old="invalid"),
+    ]

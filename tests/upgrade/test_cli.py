@@ -1,0 +1,103 @@
+"""`auditor upgrade` as a user runs it."""
+
+import json
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from pipelines.cli import cli
+from tests.upgrade.support import crd, managed, spec, string, thing, version, write_crds, write_dump
+
+OLD = crd(
+    version(spec(a=string(), b=string())),
+    version(spec(a=string(), b=string()), "v1alpha1", storage=False),
+    stored=["v1alpha1", "v1"],
+)
+NEW = crd(version(spec(a=string(default="x", maxLength=3))))
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    wrote = managed("kubectl-edit", "2026-03-04T05:06:07Z", {"f:spec": {"f:a": {}}})
+    objects = [
+        thing("long", {"a": "much too long"}, metadata={"managedFields": [wrote]}),
+        thing("loses", {"a": "y", "b": "gone"}),
+        thing("drifts", {}),
+        thing("old", {"a": "z"}, at="v1alpha1"),
+    ]
+    return write_dump(tmp_path / "dump.json", [OLD], objects)
+
+
+def run(*words, **options):
+    return CliRunner().invoke(cli, ["upgrade", *map(str, words), "--jobs", "1"], **options)
+
+
+def test_the_summary_begins_with_the_answer_and_names_everything(cluster, tmp_path):
+    report = tmp_path / "out"
+    done = run(cluster, "--new-crds", write_crds(tmp_path / "new.json", NEW), "--report", report)
+    assert done.exit_code == 1, done.output
+    lines = done.output.splitlines()
+    assert lines[0].startswith("blocks, because of things.example.com (1 object loses stored data (spec.b)")
+    text = done.output
+    assert "1 object is stored as v1alpha1: migrate before you drop it" in text
+    assert "kubectl patch crd things.example.com --subresource=status" in text
+    assert "last written by kubectl-edit at 2026-03-04T05:06:07Z" in text
+    assert "spec.a: Too long: may not be more than 3 bytes" in text
+    assert f"auditor show {report} /registry/example.com/things/default/long" in text
+    assert 'spec.a: nothing -> "x"' in text
+    assert json.loads((report / "manifest.json").read_text())["upgrade"]["decision"] == "blocks"
+
+
+def test_what_helm_prints_is_read_from_standard_input(cluster, tmp_path):
+    other = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "values"}, "data": {"a": "b"}}
+    text = "---\n# Source: chart/templates/config.yaml\n" + yaml.safe_dump(other)
+    text += "---\n# Source: chart/crds/empty.yaml\n---\n# Source: chart/crds/things.yaml\n" + yaml.safe_dump(NEW)
+    report = tmp_path / "out"
+    done = run(cluster, "--new-crds", "-", "--report", report, "--fail-on", "never", input=text)
+    assert done.exit_code == 0, done.output
+    section = json.loads((report / "manifest.json").read_text())["upgrade"]
+    assert [one["name"] for one in section["definitions"]] == ["things.example.com"]
+    assert section["definitions"][0]["categories"]["data-loss"] == 1
+
+
+def test_old_definitions_for_exports(tmp_path):
+    export = tmp_path / "export.json"
+    export.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [thing("a", {"a": "long", "b": "x"})]}))
+    done = run(export, "--old-crds", write_crds(tmp_path / "old.json", OLD), "--new-crds",
+               write_crds(tmp_path / "new.json", NEW), "--report", tmp_path / "out")  # fmt: skip
+    assert done.exit_code == 1, done.output
+    assert "an export does not tell" in done.output
+    assert "auditor show" in done.output
+    assert "default/a" in done.output
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--new-crds", "nothing"], "no such file"),
+        (["--new-crds", "empty.json"], "no definition found"),
+        (["--new-crds", "new.json", "--assume-format", "x"], "--assume-format"),
+    ],
+)
+def test_usage_errors_say_what_is_wrong(cluster, tmp_path, monkeypatch, words, text):
+    from auditor.errors import AuditorError
+
+    monkeypatch.chdir(tmp_path)
+    write_crds(tmp_path / "new.json", NEW)
+    write_crds(tmp_path / "empty.json")
+    done = run(cluster, *words, "--report", "out")
+    assert isinstance(done.exception, AuditorError)
+    assert text in str(done.exception)
+    assert not (tmp_path / "out").exists()
+
+
+def test_standard_input_is_only_one_thing(tmp_path):
+    done = run("-", "--new-crds", "-", "--report", tmp_path / "out", input="")
+    assert "standard input is named more than once" in str(done.exception)
+
+
+def test_help_has_examples():
+    done = CliRunner().invoke(cli, ["upgrade", "-h"])
+    assert "helm template" in done.output
+    assert "--assume-format" in done.output

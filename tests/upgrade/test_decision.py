@@ -1,0 +1,92 @@
+"""One sentence: safe, safe after, or blocks."""
+
+import pytest
+
+from auditor.upgrade import Change, DefinitionChange, Tally, change_of_definition, decide, decide_all
+from tests.upgrade.support import crd, spec, string, version
+
+
+def tally(**categories):
+    made = Tally(objects=sum(categories.values()))
+    made.categories.update({name.replace("_", "-"): number for name, number in categories.items()})
+    return made
+
+
+@pytest.mark.parametrize(
+    ("change", "counts", "stored", "sentence"),
+    [
+        ({}, {"unchanged": 3}, {}, "safe"),
+        ({}, {"drift": 1}, {}, "safe; 1 object reads differently because of defaults"),
+        ({"versions_removed": ("v1",), "stored_versions": ("v1",)}, {}, {"v1": 37},
+         "safe after 37 objects stored as v1 are migrated and v1 is taken out of status.storedVersions"),
+        ({"versions_removed": ("v1",)}, {}, {"v1": 1}, "safe after 1 object stored as v1 is migrated"),
+        ({"versions_removed": ("v1",)}, {}, {}, "safe"),
+        ({"versions_removed": ("v1",), "stored_versions": ("v1",)}, {}, None,
+         ("safe after objects stored as v1 (an export does not tell how many) are migrated and v1 is taken out of "
+         "status.storedVersions")),
+        ({"refusals": ("spec.x: Invalid value: no", "b")}, {}, {},
+         "blocks, because the server refuses the definition: spec.x: Invalid value: no (and 1 more)"),
+        ({"unreadable": "why"}, {}, {}, "blocks, because no server could serve it: why"),
+        ({}, {"blocked": 2, "unreadable": 1}, {},
+         ("blocks, because 1 object can no longer be read, so that no LIST of the kind works and updates of 2 objects that "
+         "pass today are refused")),
+        ({"action": "delete"}, {"deleted": 2}, {}, "blocks, because 2 objects are deleted with it"),
+        ({"action": "delete"}, {}, {}, "safe: there are no objects that would be deleted with it"),
+    ],
+)  # fmt: skip
+def test_sentences(change, counts, stored, sentence):
+    given = DefinitionChange(**{"name": "x", "action": "update", **change})
+    decision = decide(given, tally(**counts), stored)
+    assert decision.sentence == sentence
+    assert sentence.replace(" ", "-").startswith(decision.word)
+
+
+def test_what_is_lost_is_named():
+    made = tally(data_loss=1)
+    made.count(Change("pruned", "spec.a", old=1), "spec.a")
+    made.count(Change("pruned", "spec.back", new=1), "spec.back")
+    assert decide(DefinitionChange("x", "update"), made, {}).sentence == (
+        "blocks, because 1 object loses stored data (spec.a)"
+    )
+
+
+def test_all_definitions_together_are_as_bad_as_the_worst():
+    safe, after, blocks = (
+        decide(DefinitionChange("x", "update", **more), tally(), {"v0": 1})
+        for more in ({}, {"versions_removed": ("v0",)}, {"unreadable": "why"})
+    )
+    assert decide_all([("a", safe)]).sentence == "safe"
+    assert decide_all([("a", safe), ("b", after)]).word == "safe-after"
+    found = decide_all([("a", safe), ("b", after), *((f"c{number}", blocks) for number in range(5))])
+    assert found.sentence.startswith("blocks, because of c0 (no server could serve it: why), c1 (")
+    assert found.sentence.endswith("and 2 more definitions")
+
+
+def test_the_answer_to_an_update_separates_what_migration_mends():
+    old = crd(version(spec(a=string()), "v1"), version(spec(a=string()), "v0", storage=False), stored=["v0", "v1"])
+    new = crd(version(spec(a=string()), "v1"))
+    change = change_of_definition("things.example.com", old, new)
+    assert (change.action, change.unmigrated, change.refusals) == ("update", ("v0",), ())
+    assert change.versions_removed == ("v0",)
+
+
+def test_definitions_that_say_the_same_need_no_answer():
+    one = crd(version(spec(a=string())))
+    assert change_of_definition("things.example.com", one, one).action == "none"
+
+
+def test_tallies_add_up_and_keep_the_first_examples():
+    from auditor.upgrade import Sample
+
+    whole, parts = Tally(), [Tally(), Tally()]
+    for number in range(6):
+        for one in (whole, parts[number // 3]):
+            one.objects += 1
+            one.categories["blocked"] += 1
+            one.managed["v0"] += 1
+            one.sample("blocked", Sample(str(number), "x"))
+    merged = Tally()
+    for part in parts:
+        merged.merge(part)
+    assert merged == whole
+    assert [one.key for one in merged.samples["blocked"]] == ["0", "1", "2"]
