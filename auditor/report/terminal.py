@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
 __all__ = ["format_table", "summary"]
 
+_UPDATES = ("blocks-delete", "blocks-every-update", "blocks-status", "blocks-metadata", "tolerated-while-unchanged")
 _SHOWN = ("valid", "invalid", "unreadable", "needs-conversion", "unserved", "orphaned")
 
 
@@ -90,6 +91,10 @@ def summary(manifest: dict[str, Any], report: str) -> str:
     rows = [(_name(kind), kind["objects"], *(kind["statuses"].get(status, 0) for status in _SHOWN)) for kind in judged]
     if rows:
         blocks.append(format_table(("KIND", "OBJECTS", *(status.upper() for status in _SHOWN)), rows))
+    refused = [kind for kind in judged if any(kind["impacts"].get(impact) for impact in _UPDATES)]
+    if refused:
+        rows = [(_name(kind), *(kind["impacts"].get(impact, 0) for impact in _UPDATES)) for kind in refused]
+        blocks.append("What updates come to\n" + format_table(("KIND", *(i.upper() for i in _UPDATES)), rows))
     rest = {s: counts["statuses"].get(s, 0) for s in ("definition", "builtin", "other")}
     line = f"{counts['keys']} keys seen: {counts['rows'] - sum(rest.values())} custom resource rows, "
     line += ", ".join(f"{number} {status}" for status, number in rest.items())

@@ -129,3 +129,13 @@ def test_a_snapshot_as_update_of_itself_is_the_unchanged_put(tmp_path):
         compared += 1
     assert compared > 550
     assert manifest["changes"].keys() == {"updated"}
+
+
+def test_the_summary_counts_per_kind_what_updates_come_to(report):
+    text = summary(report[0], "out")
+    table = text[text.index("What updates come to") :].splitlines()
+    assert "BLOCKS-EVERY-UPDATE" in table[1]
+    named = next(line for line in table if line.startswith("Sensor.telemetry.example.org")).split()[1:]
+    sensors = [row for row in report[1] if row["kind"] == "Sensor"]
+    impacts = ("blocks-delete", "blocks-every-update", "blocks-status", "blocks-metadata", "tolerated-while-unchanged")
+    assert [int(count) for count in named] == [sum(impact in row["impacts"] for row in sensors) for impact in impacts]
