@@ -299,13 +299,17 @@ class UpgradeAuditor(ShardAuditor):
         was = _side(before, outcome)
         categories: set[str] = set()
         changes: list[Change] = []
-        if new.standing == "unreadable" and before.object is not None:
-            migrated = self._after_migration(row, new_definition, old, new)
-            if migrated is not None:
+        if new.standing == "unreadable" and self._may_be_migrated(new_definition, new.audited):
+            migrated = None if before.object is None else self._after_migration(row, new_definition, old)
+            if migrated is None:
+                tally.rewrites["refused"] += 1
+            else:
                 first, after, first_outcome = migrated
                 if not self.is_export:  # an export shows another version than it is stored at
                     categories.add("unmigrated")
-                    tally.migration_refused += _is_refused(first_outcome)
+                    refused = _is_refused(first_outcome)
+                    tally.migration_refused += refused
+                    tally.rewrites["refused" if refused else "passed"] += 1
                     changes.append(Change(VERDICT, None, was.standing, "unreadable"))
                     tally.sample("unmigrated", Sample(_shown_key(row), _reason(new.audited)))
                 was, new = _side(first, first_outcome), after
@@ -335,8 +339,24 @@ class UpgradeAuditor(ShardAuditor):
             and audited.stored_version != side.storage_of(definition)
         )
 
+    def _may_be_migrated(self, definition: CustomResourceDefinition, audited: AuditedObject) -> bool:
+        """Whether an object cannot be read only because its version goes: under the old definition it can be rewritten.
+
+        That takes a version that both definitions have, and can be read at.
+        """
+        entry = self.old_entries.get(definition.name)
+        old = None if entry is None else self.before.definition(entry)
+        own = audited.stored_version
+        return (
+            old is not None
+            and not isinstance(old, str)
+            and own in old.versions
+            and own not in definition.versions
+            and not old.versions.keys().isdisjoint(definition.versions)
+        )
+
     def _after_migration(
-        self, row: Any, new_definition: CustomResourceDefinition, old: CustomResourceDefinition, new: _Side
+        self, row: Any, new_definition: CustomResourceDefinition, old: CustomResourceDefinition
     ) -> tuple[AuditedObject, _Side, Outcome] | None:
         """Judge an object as it would be once it was rewritten under the old definition; None: that would not help.
 
@@ -344,9 +364,6 @@ class UpgradeAuditor(ShardAuditor):
             What it is under the old definition at the version it would be written at, what it would then be under the
             new one, and what the old server says to the write.
         """
-        own = new.audited.stored_version
-        if own is None or own in new_definition.versions or own not in old.versions:
-            return None
         wanted = (self.storage_of(new_definition), self.before.storage_of(old), *new_definition.versions)
         at = next((name for name in wanted if name in old.versions and name in new_definition.versions), None)
         if at is None:
@@ -367,6 +384,8 @@ class UpgradeAuditor(ShardAuditor):
         storage = self.storage_of(definition)
         if not self.is_export and audited.stored_version is not None and audited.stored_version != storage:
             tally.to_migrate += 1
+        if audited.object is None and self._may_be_migrated(definition, audited):
+            return  # what the server says to a write under the old definition counts (`_compare`)
         if audited.object is None:
             tally.rewrites["unknown" if new.standing == "needs-conversion" else "refused"] += 1
             if new.standing != "needs-conversion":

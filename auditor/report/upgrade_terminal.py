@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.report.terminal import format_table
@@ -95,9 +96,8 @@ def _versions(one: dict[str, Any]) -> Iterator[str]:
         yield f"version {version} is new"
     if one["storage_before"] != one["storage_after"] and one["action"] == "update":
         yield f"storage version: {one['storage_before']} before, {one['storage_after']} after"
-    stored = one["objects_stored"]
     for version in one["versions_removed"]:
-        yield _removed(version, stored, is_listed=version in one["stored_versions"], name=one["name"])
+        yield _removed(one, version)
     for version in one["no_longer_served"]:
         yield f"version {version} is served no more: clients that use it get 404"
     migration = one["migration"]
@@ -106,7 +106,7 @@ def _versions(one: dict[str, Any]) -> Iterator[str]:
         yield f"{_objects(migration['to_migrate'])} not stored as {at}, its storage version, until written again"
     rewrites = migration["rewrites"]
     if rewrites["refused"]:
-        yield f"storage migration: {_objects(rewrites['refused'])} would be refused when written back as they are"
+        yield f"storage migration: {_objects(rewrites['refused'])} would be refused if written back unchanged"
         for sample in one["samples"].get("rewrite-refused", [])[:1]:
             yield from (line.removeprefix("  ") for line in _sample("MIGRATION", sample))
     for entry in one["managed_fields"]:
@@ -122,20 +122,21 @@ def _versions(one: dict[str, Any]) -> Iterator[str]:
         yield f"the server warns: {text}"
 
 
-def _removed(version: str, stored: dict[str, int] | None, *, is_listed: bool, name: str) -> str:
-    listed = (
-        f"; then: kubectl patch crd {name} --subresource=status --type=merge -p "
-        '\'{"status":{"storedVersions":[...]}}\' without it'
-        if is_listed
-        else ""
-    )
+def _removed(one: dict[str, Any], version: str) -> str:
+    """Say what is to be done before a version goes."""
+    then = ""
+    if version in one["stored_versions"]:
+        kept = [name for name in one["stored_versions"] if name in one["versions"]] or [one["storage_after"]]
+        status = json.dumps({"status": {"storedVersions": kept}}, separators=(",", ":"))
+        then = f"; then: kubectl patch crd {one['name']} --subresource=status --type=merge -p '{status}'"
+    stored = one["objects_stored"]
     if stored is None:
-        return f"version {version} goes; how many objects are stored as it an export does not tell{listed}"
+        return f"version {version} goes; how many objects are stored as it an export does not tell{then}"
     count = stored.get(version, 0)
     if count:
         verb = "is" if count == 1 else "are"
-        return f"{_objects(count)} {verb} stored as {version}: migrate before you drop it{listed}"
-    return f"version {version} goes; no object is stored as it{listed}"
+        return f"{_objects(count)} {verb} stored as {version}: migrate before you drop it{then}"
+    return f"version {version} goes; no object is stored as it{then}"
 
 
 def _sample(word: str, sample: dict[str, Any]) -> Iterator[str]:

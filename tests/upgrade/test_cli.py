@@ -1,6 +1,7 @@
 """`auditor upgrade` as a user runs it."""
 
 import json
+from pathlib import Path
 
 import pytest
 import yaml
@@ -101,3 +102,13 @@ def test_help_has_examples():
     done = CliRunner().invoke(cli, ["upgrade", "-h"])
     assert "helm template" in done.output
     assert "--assume-format" in done.output
+
+
+def test_the_sample_of_the_readme(tmp_path):
+    sample = Path(__file__).resolve().parents[2] / "sample-data"
+    done = run(sample / "cluster.db.gz", "--new-crds", sample / "next-crds.yaml", "--report", tmp_path / "out",
+               "--assume-format", "dns1123subdomain=dns1123subdomain")  # fmt: skip
+    assert done.exit_code == 1
+    readme = (sample.parent / "README.md").read_text()
+    for line in done.output.replace(str(tmp_path / "out"), "out/upgrade").splitlines():
+        assert line in readme
