@@ -1,4 +1,4 @@
-"""Stage 4: index rows of a shard, one partition a (group, version, kind), in the order of the shard (already sorted).
+"""Stage 4: index rows of a shard, one partition a (group, version, kind), sorted by namespace and name.
 
 One row per object and served version. At a version other than the audited one the object is read again only where that
 version can differ: it has selectable fields, or embedded resources, which can fail a read.
@@ -70,6 +70,10 @@ class _Partition:
         self.reads_again = bool(self.fields) or _has_embedded(version.structural)
         self.schema = tables.with_metadata(tables.index_schema(self.fields), **meta)
         self.rows: list[tuple[Any, ...]] = []
+
+
+def _by_name(row: tuple[Any, ...]) -> tuple[str, str]:
+    return row[1] or "", row[2] or ""
 
 
 class IndexBuilder:
@@ -151,6 +155,7 @@ class IndexBuilder:
         """Write one part a partition."""
         for place in self.partitions.values():
             if place.rows:
+                place.rows.sort(key=_by_name)  # in the order of keys "a-b/x" comes before "a/x", and names may differ
                 write_parquet(self._table(place), folder / place.folder / name)
 
     def _table(self, place: _Partition) -> pa.Table:
