@@ -13,8 +13,6 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-import zstandard
-
 from auditor.errors import DamagedDump, SourceError
 
 if TYPE_CHECKING:
@@ -165,6 +163,8 @@ def _gunzip(source: _Source) -> Iterator[bytes]:
 
 def _unzstd(source: _Source) -> Iterator[bytes]:
     """Yield what the frames of a zstd stream hold."""
+    import zstandard  # noqa: PLC0415 - only where needed
+
     unpacker = zstandard.ZstdDecompressor()
     rest = source.read(_ZSTD_FEED)
     while rest:

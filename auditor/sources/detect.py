@@ -13,8 +13,6 @@ import numpy as np
 from auditor.errors import DamagedDump, SourceError, UnknownDump
 from auditor.sources.bolt.meta import MAGIC, PAGE_SIZES
 from auditor.sources.compression import HEAD_SIZE
-from auditor.sources.kine import SQLITE_MAGIC
-from auditor.sources.kine_text import looks_like_kine_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,6 +25,7 @@ ACCEPTED: Final = (
     "backups of Velero and Rancher, must-gather, a folder, tar or zip of these; plain or compressed (.gz .zst .xz .bz2)"
 )
 
+SQLITE_MAGIC: Final = b"SQLite format 3\0"
 _MAGIC: Final = MAGIC.to_bytes(4, "little")
 _LATER: Final = "is not read yet"
 _SAVE_TABLE: Final = "export the table kine as CSV with a header, values in hex"
@@ -104,11 +103,13 @@ def form_of(path: Path | None, head: bytes) -> str:
         return "bolt"
     if head.startswith(SQLITE_MAGIC):
         return "sqlite"
+    # a database, the usual thing, is told without the readers of texts
+    from auditor.sources.kine_text import looks_like_kine_text  # noqa: PLC0415
+
     if looks_like_kine_text(head):
         return "kine-text"
     if refused_file(head) is not None:
         return ""
-    # a database, the usual thing, is told without the readers of texts
     from auditor.sources.etcdctl import looks_like_etcdctl  # noqa: PLC0415
     from auditor.sources.manifests import looks_like_manifests  # noqa: PLC0415
 

@@ -27,17 +27,19 @@ if TYPE_CHECKING:
 
     from auditor.sources.plan import Damage
 
-__all__ = ["COLUMNS", "SQLITE_MAGIC", "KineRow", "KineTable", "is_internal", "open_kine", "wal_of"]
+__all__ = ["COLUMNS", "KineRow", "KineTable", "is_internal", "open_kine", "wal_of"]
 
 pa: Any = pyarrow
 
-SQLITE_MAGIC: Final = b"SQLite format 3\0"
 COLUMNS: Final = ("id", "name", "created", "deleted", "create_revision", "prev_revision", "value")
 """Columns of the table that are read."""
 
 _COMPACTED: Final = b"compact_rev_key"
 _INTERNAL: Final = frozenset({_COMPACTED, b"compact_rev_key_apiserver"})
 _GAP: Final = b"gap-"
+_ERRORS: Final = (sqlite3.Error, OverflowError, UnicodeDecodeError)
+"""What a damaged database raises; SQLite's own messages and names of columns may be no UTF-8."""
+
 _BATCH: Final = 1 << 12
 _TRIES: Final = 3
 _PACKED: Final = (".gz", ".zst", ".xz", ".bz2")
@@ -218,7 +220,7 @@ def _read(connection: sqlite3.Connection, make: Callable[[], KineTable], damage:
         sound = _bytes(told) == b"ok"
         if not sound:
             damage.add("database", f"not sound: {_bytes(told).decode('utf-8', 'backslashreplace')}")
-    except sqlite3.Error as error:
+    except _ERRORS as error:
         sound = False
         damage.add("database", f"not sound: {error}")
     if sound:
@@ -226,7 +228,7 @@ def _read(connection: sqlite3.Connection, make: Callable[[], KineTable], damage:
         try:
             for row in _rows(connection, live_only=True):
                 table.add(row)
-        except (sqlite3.Error, OverflowError) as error:
+        except _ERRORS as error:
             damage.add("table kine", f"{error}; it is read row by row instead")
         else:
             return table
@@ -234,7 +236,7 @@ def _read(connection: sqlite3.Connection, make: Callable[[], KineTable], damage:
     try:
         for row in _rows(connection, live_only=False):
             table.add(row)
-    except (sqlite3.Error, OverflowError) as error:
+    except _ERRORS as error:
         damage.add("table kine", f"{error}; {table.seen} rows were read before that, newer ones are missing")
     return table
 
@@ -272,7 +274,7 @@ def open_kine(name: str, path: Path, *, number: int, workdir: Path, sha256: str,
                 told = ", ".join(sorted(found)[:10]) or "none"
                 raise UnknownDump(name, f"a SQLite database, not of kine: tables found: {told}", "a table `kine`")
             table = _read(connection, lambda: KineTable(workdir, number), damage)
-    except sqlite3.Error as error:
+    except _ERRORS as error:
         raise DamagedDump(name, f"a SQLite database that cannot be read: {error}", "", "copy it again") from None
     records = damage.records()
     if records and not table.seen:

@@ -25,8 +25,6 @@ from auditor.sources.etcd.snapshot import Digest, EtcdFile, MetaValues
 from auditor.sources.etcd.wal import read_wal
 from auditor.sources.file_view import FileView, map_file
 from auditor.sources.formats import FORMATS
-from auditor.sources.kine import open_kine, wal_of
-from auditor.sources.kine_text import open_kine_text
 from auditor.sources.notes import prefix_note, salvage_notes, wal_notes
 from auditor.sources.plan import DamageLog, SourcePlan
 from auditor.sources.stores import is_remote, remote_file
@@ -149,6 +147,8 @@ class _Opening:
         elif form == "sqlite":
             plan = self.kine(name, path, plain, number, damage)
         elif form == "kine-text":
+            from auditor.sources.kine_text import open_kine_text  # noqa: PLC0415
+
             sha256 = plain.sha256 or self.digest(plain.path)
             plan = open_kine_text(name, plain.path, number=number, workdir=self.workdir, sha256=sha256)
             plan.notes += prefix_note(plan, self.prefix)
@@ -277,6 +277,8 @@ class _Opening:
 
     def kine(self, name: str, path: Path | None, plain: Unpacked, number: int, damage: DamageLog) -> SourcePlan:
         """Open a SQLite database with the write-ahead log that lies beside it, packed or not."""
+        from auditor.sources.kine import open_kine, wal_of  # noqa: PLC0415
+
         wal = wal_of(path) if path is not None else None
         if wal is not None:
             folder = self.workdir / f"wal-{number:03d}"
