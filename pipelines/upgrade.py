@@ -313,6 +313,7 @@ class UpgradeAuditor(ShardAuditor):
                     changes.append(Change(VERDICT, None, was.standing, "unreadable"))
                     tally.sample("unmigrated", Sample(_shown_key(row), _reason(new.audited)))
                 was, new = _side(first, first_outcome), after
+                self._count_object(tally, row, new_definition, new.audited)
         if was.audited.object is not None and new.audited.object is not None:
             if was.rank or new.rank:
                 if new.standing != was.standing:
@@ -395,12 +396,19 @@ class UpgradeAuditor(ShardAuditor):
         tally.rewrites["unknown" if code is None else "passed" if code < 300 else "refused"] += 1
         if code is not None and code >= 300 and new.outcome.verdict is not None:
             tally.sample("rewrite-refused", Sample(_shown_key(row), new.outcome.verdict.put.message))
-        for version in _managed_versions(audited.object, definition):
+        self._count_object(tally, row, definition, audited)
+
+    def _count_object(
+        self, tally: Tally, row: Any, definition: CustomResourceDefinition, audited: AuditedObject
+    ) -> None:
+        """Count what an object holds: versions in managedFields that go, values of unknown formats."""
+        obj = audited.object or {}
+        for version in _managed_versions(obj, definition):
             tally.managed[version] += 1
             tally.sample(f"managed {version}", Sample(_shown_key(row), ""))
         formats = self._formats(definition, audited.audited_version or "")
         if formats:
-            for place, name, value, fails in formats.values(audited.object):
+            for place, name, value, fails in formats.values(obj):
                 tally.formats[(place, name)] += 1
                 if fails:
                     tally.failing[(place, name)] += 1

@@ -251,6 +251,26 @@ def test_managed_fields_at_a_version_that_goes(tmp_path):
     assert "v1alpha1 is taken out of the managedFields of 1 object" in done.definition["sentence"]
 
 
+def test_managed_fields_of_objects_that_are_to_be_migrated_count_too(tmp_path):
+    entry = managed("kubectl", "2026-03-04T05:06:07Z", {"f:spec": {"f:a": {}}}, at="v1alpha1")
+    old = two(first_storage=False, stored=["v1alpha1", "v1"])
+    objects = [thing("a", {"a": "x"}, at="v1alpha1", metadata={"managedFields": [entry]})]
+    done = scan(tmp_path, [old], [crd(version(spec(a=string(), b=string())))], objects)
+    assert [(one["version"], one["objects"]) for one in done.definition["managed_fields"]] == [("v1alpha1", 1)]
+    assert done.definition["migration"]["rewrites"] == {"passed": 1, "refused": 0, "unknown": 0}
+
+
+@pytest.mark.parametrize(("at", "versions"), [("served", {"v1", "v1alpha1"}), ("v1alpha1", {"v1alpha1"})])
+def test_objects_are_compared_at_each_version_that_is_asked_for(tmp_path, at, versions):
+    old = two(first_storage=False, stored=["v1"])
+    new = crd(version(spec(a=string(maxLength=1)), "v1alpha1", storage=False), version(spec(a=string()), "v1"))
+    done = scan(tmp_path, [old], [new], [thing("a", {"a": "xx", "b": "y"})], at=at)
+    rows = done.rows("changes")
+    assert {row["audited_version"] for row in rows if row["change"] == "pruned"} == versions
+    assert {row["audited_version"] for row in rows if row["change"] == "verdict"} == {"v1alpha1"}
+    assert {row["stored_version"] for row in rows} == {"v1"}
+
+
 def test_a_new_storage_version_counts_what_is_to_be_written_again(tmp_path):
     old, new = two(first_storage=True, stored=["v1alpha1"]), two(first_storage=False)
     done = scan(tmp_path, [old], [new], [thing("a", {"a": "x"}, at="v1alpha1"), thing("b", {"a": "x"})])
