@@ -96,6 +96,6 @@ class FileView:
         bounds = np.empty(2 * count + 1, dtype=np.int64)
         bounds[0:-1:2] = offsets
         bounds[1::2] = offsets + lengths
-        bounds[-1] = bounds[0] + 2 * int(lengths.sum())
+        bounds[-1] = min(len(self.data), int(bounds[0]) + 2 * int(lengths.sum()))  # spans of damaged files overlap
         spans = pa.Array.from_buffers(pa.large_binary(), 2 * count, [None, pa.py_buffer(bounds), self._buffer])
         return spans.take(pa.array(np.arange(0, 2 * count, 2, dtype=np.int64)))
