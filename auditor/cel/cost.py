@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import ceil
-from time import monotonic
+from time import thread_time
 from typing import Any
 
 from auditor.cel.equality import find, size_of
@@ -31,7 +31,7 @@ class Tracker:
 
     Args:
         limit: The limit.
-        deadline: Moment (of `time.monotonic`) at which the evaluation is given up; looked at now and then.
+        deadline: Moment (of `time.thread_time`) at which the evaluation is given up; looked at now and then.
     """
 
     __slots__ = ("_checkpoint", "_deadline", "_limit", "cost")
@@ -60,7 +60,7 @@ class Tracker:
         if self.cost > self._limit:
             raise Cancelled
         assert self._deadline is not None
-        if monotonic() > self._deadline:
+        if thread_time() > self._deadline:
             raise Cancelled(failure=GaveUp("evaluation took too long"))
         self._checkpoint = min(self._limit, self.cost + _BETWEEN_LOOKS)
 

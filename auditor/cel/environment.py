@@ -209,7 +209,7 @@ class Program:
         Args:
             variables: Values by name, see `auditor.cel.values`; a `CelError` is an error wherever it is used.
             cost_limit: Evaluation ends when it has cost more.
-            deadline: Moment (of `time.monotonic`) at which it is given up.
+            deadline: Moment (of `time.thread_time`) at which it is given up.
 
         Returns:
             The value, or a `CelError` (a `CostLimitExceeded` beyond the limit, a `GaveUp` beyond the deadline or where

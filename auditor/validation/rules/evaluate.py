@@ -9,7 +9,7 @@ Source: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go.
 from __future__ import annotations
 
 from contextlib import suppress
-from time import monotonic
+from time import thread_time
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.cel.environment import PER_CALL_LIMIT
@@ -37,7 +37,10 @@ __all__ = ["OBJECT_BUDGET", "OBJECT_SECONDS", "RuleProgram"]
 OBJECT_BUDGET: Final = 10_000_000
 """What all rules of one object may cost together."""
 OBJECT_SECONDS: Final = 60.0
-"""How long the rules of one object may take; a server ends a request after a minute as well, with no verdict."""
+"""How long the rules of one object may compute; a server ends a request after a minute as well, with no verdict.
+
+Time of the processor, so that a busy machine changes no verdict.
+"""
 _LONGEST_MESSAGE: Final = 5 * 1024  # bytes
 _OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
 _MESSAGE_OUT_OF_BUDGET: Final = (
@@ -98,7 +101,7 @@ class RuleProgram:
         Returns:
             The findings; None: a limit is met, or may be, so that it counts which evaluations come first.
         """
-        walk = _Walk(self._adapters, monotonic() + self.seconds)
+        walk = _Walk(self._adapters, thread_time() + self.seconds)
         walk.budget -= spent
         try:
             for node, value, trail in evaluations:
@@ -108,7 +111,7 @@ class RuleProgram:
         return walk.found
 
     def _walk(self, new: JsonObject, old: JsonObject | None, twin: CorrelatedObject | None) -> list[Finding]:
-        walk = _Walk(self._adapters, monotonic() + self.seconds)
+        walk = _Walk(self._adapters, thread_time() + self.seconds)
         with suppress(_Stop):
             walk.node(self.root, new, old, None, (twin, None))
         self.gave_up = self.gave_up or walk.gave_up
