@@ -18,6 +18,8 @@ import auditor
 from auditor import tables
 from auditor.crds.conversion import NEEDS_WEBHOOK
 from auditor.crds.definition import document_name
+from auditor.gates.change import gate_changes
+from auditor.gates.paths import places
 from auditor.golang.jsontext import encode
 from auditor.model import IMPACTS
 from auditor.program.field_path import locate
@@ -47,6 +49,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from auditor.crds.definition import CustomResourceDefinition
+    from auditor.gates.change import GateChanges
+    from auditor.gates.paths import GatePath
     from auditor.model import AuditedObject, JsonObject
     from pipelines.config import AuditOptions
     from pipelines.plan import DefinitionEntry, SourceShard
@@ -71,11 +75,14 @@ class UpgradeOptions:
         new_crds: Files or folders with the definitions to come; ``-`` is standard input.
         missing: What becomes of definitions that are not among them: keep or delete.
         assumptions: Format that this release does not know, to one that it does.
+        old_sidecars: Files of field-level gates of today, by name of the definition; those of the audit's options are
+            the ones to come.
     """
 
     new_crds: tuple[str, ...]
     missing: str = "keep"
     assumptions: dict[str, str] = field(default_factory=dict)
+    old_sidecars: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +126,7 @@ def plan_upgrade(options: AuditOptions, upgrade: UpgradeOptions, workdir: Path) 
     Raises:
         AuditorError: A dump or a file of definitions cannot be read.
     """
-    old = make_plan(options, workdir)
+    old = make_plan(replace(options, field_gates="", gate_sidecars=upgrade.old_sidecars), workdir)
     given = {document_name(document): document for document in read_crd_documents(upgrade.new_crds)}
     if not given:
         raise auditor.AuditorError(", ".join(upgrade.new_crds), "no definition found", "CustomResourceDefinitions")
@@ -146,6 +153,7 @@ def plan_upgrade(options: AuditOptions, upgrade: UpgradeOptions, workdir: Path) 
         entries=tuple(entries),
         from_files=old.from_files | given.keys(),
         crds_sha256=hashlib.sha256(lines).hexdigest(),
+        options=options,
     )
     gone = before.keys() - given.keys() if upgrade.missing == "delete" else ()
     return UpgradePlan(old, new, frozenset(given), frozenset(gone), upgrade)
@@ -200,6 +208,7 @@ class UpgradeAuditor(ShardAuditor):
         self.tallies: dict[str, Tally] = {}
         self.pairings: dict[tuple[str, str, str], Pairing] = {}
         self.formats: dict[tuple[str, str], UnknownFormats] = {}
+        self.gate_changes: dict[str, tuple[GateChanges, tuple[GatePath, ...]]] = {}
         self.old_entries = {entry.name: entry for entry in scan.old.entries}
         self.rows = Rows(tables.CHANGES)
         self.source_name = ""
@@ -236,6 +245,7 @@ class UpgradeAuditor(ShardAuditor):
             was = "orphaned" if entry is None else "unserved"
             self._add(row, tally, new, [Change(VERDICT, None, was, new.standing)], _newly(new, 0))
             return
+        self._count_gates(tally, row, definition, old_definition)
         pairing = self._pairing(old_definition, definition, audited)
         if pairing is not None and pairing.is_same(audited.stored_version):
             self._add(row, tally, new, [], {"broken-before"} if new.rank >= 3 else set())
@@ -413,6 +423,26 @@ class UpgradeAuditor(ShardAuditor):
                 if fails:
                     tally.failing[(place, name)] += 1
                     tally.sample(f"format {place} {name}", Sample(_shown_key(row), encode(value)))
+
+    def _count_gates(
+        self, tally: Tally, row: Any, definition: CustomResourceDefinition, old: CustomResourceDefinition
+    ) -> None:
+        """Count the use of fields whose gates change."""
+        found = self.gate_changes.get(definition.name)
+        if found is None:
+            made = gate_changes(self.before.gated.gates(old), self.gated.gates(definition))
+            paths = {path for change in made.changes for path in change.paths} | {*made.closed, *made.opened}
+            found = self.gate_changes[definition.name] = made, tuple(sorted(paths, key=str))
+        changes, concerned = found
+        if not concerned:
+            return
+        stored = _decoded(row.data)
+        for path in concerned:
+            if any(True for _ in places(stored, path.steps)):
+                tally.gates[str(path)] += 1
+                if path in changes.closed:
+                    tally.closed[str(path)] += 1
+                    tally.sample(f"gate {path}", Sample(_shown_key(row), f"{path} is switched off"))
 
     def _formats(self, definition: CustomResourceDefinition, version: str) -> UnknownFormats:
         found = self.formats.get((definition.name, version))

@@ -47,6 +47,11 @@ _FAIL_ON = ("never", "unreadable", "blocked", "data-loss", "invalid")
     metavar="FORMAT=KNOWN",
     help="Count the values that would fail if a format that this release does not know were, e.g., dns1123subdomain.",
 )
+@click.option(
+    "--field-gates", default="", metavar="NAME=BOOL,...", help="Gates of the new definitions to be on or off."
+)
+@click.option("--sidecar", multiple=True, metavar="FILE", help="Field-level gates to come, by name of the definition.")
+@click.option("--old-sidecar", multiple=True, metavar="FILE", help="The same for the definitions of today.")
 @click.option("--etcd-prefix", default="/registry", show_default=True, help="What the API server's keys start with.")
 @click.option("--encryption-config", default="", metavar="FILE", help="EncryptionConfiguration of the API server.")
 @click.option("--kms-decryptor", default="", metavar="CMD", help="Unwraps KMS data keys: wrapped on stdin, plain out.")
@@ -68,6 +73,9 @@ def upgrade(
     jobs: int | None,
     fail_on: str,
     assume_formats: tuple[str, ...],
+    field_gates: str,
+    sidecar: tuple[str, ...],
+    old_sidecar: tuple[str, ...],
     etcd_prefix: str,
     encryption_config: str,
     kms_decryptor: str,
@@ -121,9 +129,12 @@ def upgrade(
         cluster=cluster,
         encryption_config=encryption_config,
         kms_decryptor=kms_decryptor,
+        field_gates=field_gates,
+        gate_sidecars=sidecar,
         scope=Scope(namespace, labels, fields, include, exclude),
         progress=sys.stderr.isatty(),
     )
-    code, manifest = run_upgrade(options, UpgradeOptions(new_crds, missing, parse_assumptions(assume_formats)))
+    wanted = UpgradeOptions(new_crds, missing, parse_assumptions(assume_formats), old_sidecar)
+    code, manifest = run_upgrade(options, wanted)
     click.echo(upgrade_summary(manifest, report))
     sys.exit(code)

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.crds.definition import parse_definition
+from auditor.errors import SchemaError
+from auditor.gates.change import gate_changes
 from auditor.upgrade import Tally, change_of_definition, decide, decide_all
 from pipelines.config import FAIL_ON
+from pipelines.gated import GatedFields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from auditor.gates.paths import GatePath
+    from auditor.model import JsonObject
     from auditor.upgrade import Decision, DefinitionChange, Sample
     from pipelines.audit import ShardResult
     from pipelines.config import AuditOptions
@@ -25,6 +31,7 @@ def upgrade_section(scan: UpgradePlan, tallies: Mapping[str, Tally], total: Shar
     known = not any(source.is_export for source in scan.new.sources)
     entries = {entry.name: entry for entry in (*scan.new.entries, *scan.old.entries)}
     definitions, decisions = [], []
+    gates = _Gates(scan)
     for name in sorted(scan.applied | scan.deleted):
         old, new = scan.documents(name)
         change = change_of_definition(name, old, new)
@@ -36,7 +43,7 @@ def upgrade_section(scan: UpgradePlan, tallies: Mapping[str, Tally], total: Shar
             {"name": name, "group": entries[name].group, "kind": entries[name].kind}
             | _of_definition(change, decision, stored)
             | _of_objects(tally, report)
-            | {"formats": _formats(scan, change, tally, report), "gates": None}
+            | {"formats": _formats(scan, change, tally, report), "gates": gates.of(old, new, tally, report)}
         )
     decided = decide_all(decisions)
     return {
@@ -49,6 +56,55 @@ def upgrade_section(scan: UpgradePlan, tallies: Mapping[str, Tally], total: Shar
         "definitions": definitions,
         "kept": len(entries) - len(definitions),
     }
+
+
+class _Gates:
+    """Tells what becomes of the field-level gates of definitions."""
+
+    def __init__(self, scan: UpgradePlan) -> None:
+        options = (scan.old.options, scan.new.options)
+        self._asked = any(one.gate_sidecars or one.field_gates for one in options)
+        self._before, self._after = GatedFields(scan.old.options), GatedFields(scan.new.options)
+
+    def of(self, old: JsonObject | None, new: JsonObject | None, tally: Tally, report: str) -> dict[str, Any] | None:
+        """Return changes of gates and fields that close or open, with the objects that use them; None: no change."""
+        if not self._asked and not any(_has_gates(document) for document in (old, new)):
+            return None
+        sides = []
+        for gated, document in ((self._before, old), (self._after, new)):
+            try:
+                sides.append(None if document is None else gated.gates(parse_definition(document)))
+            except SchemaError:
+                sides.append(None)
+        made = gate_changes(*sides)
+        if not (made.changes or made.closed or made.opened):
+            return None
+
+        def used(path: GatePath) -> dict[str, Any]:
+            return {"field": str(path), "objects": tally.gates[str(path)]}
+
+        return {
+            "changes": [
+                {
+                    "gate": one.gate,
+                    "change": one.change,
+                    "before": one.before or None,
+                    "after": one.after or None,
+                    "fields": [used(path) for path in one.paths],
+                }
+                for one in made.changes
+            ],
+            "closed": [
+                used(path) | {"samples": _samples(tally.samples.get(f"gate {path}", []), report)}
+                for path in made.closed
+            ],
+            "opened": [used(path) for path in made.opened],
+        }
+
+
+def _has_gates(document: JsonObject | None) -> bool:
+    spec = None if document is None else document.get("spec")
+    return type(spec) is dict and "customFeatureGates" in spec
 
 
 def _of_definition(change: DefinitionChange, decision: Decision, stored: dict[str, int] | None) -> dict[str, Any]:

@@ -32,6 +32,7 @@ def run_upgrade(options: AuditOptions, upgrade: UpgradeOptions) -> tuple[int, di
     Raises:
         AuditorError: A dump or a definition cannot be read, or the report cannot be written where it was asked for.
     """
+    from pipelines.gated import check_plan  # noqa: PLC0415
     from pipelines.plan import cut_shards  # noqa: PLC0415 - heavy imports only when work is done
     from pipelines.report import MANIFEST, merge, write_manifest, write_versions  # noqa: PLC0415
     from pipelines.run import exit_code, new_report, run_shards  # noqa: PLC0415
@@ -50,6 +51,7 @@ def run_upgrade(options: AuditOptions, upgrade: UpgradeOptions) -> tuple[int, di
     with new_report(options) as (spool, parts):
         (parts / "changes").mkdir()
         scan = plan_upgrade(options, upgrade, spool)
+        check_plan(scan.new)
         lost = partial(lost_upgrade_shard, scan=scan, parts=str(parts))
         ready = partial(setup_upgrade, scan, str(parts))
         results = run_shards(ready, cut_shards(scan.new), options, lost)

@@ -116,10 +116,26 @@ def _versions(one: dict[str, Any]) -> Iterator[str]:
         yield f"field selectors at {entry['version']} can use {entry['field']}"
     for entry in one["selectable_fields_removed"]:
         yield f"field selectors at {entry['version']} can no longer use {entry['field']}: such queries are refused"
+    yield from _gates(one["gates"])
     for text in one["refusals"]:
         yield f"the server refuses: {_cut(text)}"
     for text in one["warnings"]:
         yield f"the server warns: {text}"
+
+
+def _gates(gates: dict[str, Any] | None) -> Iterator[str]:
+    """Say what becomes of gates, and who uses what they guard."""
+    if gates is None:
+        return
+    for change in gates["changes"]:
+        states = " -> ".join(state for state in (change["before"], change["after"]) if state)
+        fields = ", ".join(f"{one['field']} in {_objects(one['objects'])}" for one in change["fields"])
+        yield f"gate {change['gate']} {change['change'].replace('-', ' ')} ({states}): {fields or 'it guards nothing'}"
+    for closed in gates["closed"]:
+        if closed["objects"]:
+            yield f"{closed['field']} is closed now: what is stored there stays, and cannot be written any more"
+            for sample in closed["samples"][:1]:
+                yield from (line.removeprefix("  ") for line in _sample("GATE", sample))
 
 
 def _removed(one: dict[str, Any], version: str) -> str:

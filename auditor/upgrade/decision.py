@@ -131,6 +131,9 @@ def _notes(tally: Tally) -> str:
     if counts["drift"]:
         n = counts["drift"]
         notes.append(f"{_objects(n)} {'reads' if n == 1 else 'read'} differently because of defaults")
+    for path, n in sorted(tally.closed.items()):
+        has = "has" if n == 1 else "have"
+        notes.append(f"{_objects(n)} {has} {path}, which is switched off: made anew they lose it")
     return "".join(f"; {note}" for note in notes)
 
 

@@ -76,6 +76,8 @@ class Tally:
         to_migrate: Objects stored at another version than the new storage version.
         rewrites: Of a write that changes nothing: refused, passed, unknown (a webhook would have to tell).
         migration_refused: Objects stored at a version that goes, of which the old server refuses such a write.
+        gates: Objects that use a field whose gate changes, by the path of the field; `closed`: of fields that were open
+            and are not any more.
         formats: Number of values by (plain path, format); and of those that would fail, in `failing`.
     """
 
@@ -87,6 +89,8 @@ class Tally:
     to_migrate: int = 0
     rewrites: Counter[str] = field(default_factory=Counter)
     migration_refused: int = 0
+    gates: Counter[str] = field(default_factory=Counter)
+    closed: Counter[str] = field(default_factory=Counter)
     formats: Counter[tuple[str, str]] = field(default_factory=Counter)
     failing: Counter[tuple[str, str]] = field(default_factory=Counter)
 
@@ -108,7 +112,7 @@ class Tally:
         self.objects += other.objects
         self.to_migrate += other.to_migrate
         self.migration_refused += other.migration_refused
-        for name in ("categories", "changes", "managed", "rewrites", "formats", "failing"):
+        for name in ("categories", "changes", "managed", "rewrites", "gates", "closed", "formats", "failing"):
             getattr(self, name).update(getattr(other, name))
         for category, samples in other.samples.items():
             for one in samples:

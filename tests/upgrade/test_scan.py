@@ -6,7 +6,7 @@ import pytest
 
 import auditor
 from auditor.crds.catalog import CrdCatalog
-from tests.upgrade.support import NAME, crd, managed, scan, spec, string, thing, version
+from tests.upgrade.support import NAME, crd, managed, scan, spec, string, thing, version, write_crds
 
 OLD = crd(version(spec(a=string(), b=string())), stored=["v1"])
 
@@ -349,6 +349,44 @@ def test_unknown_formats_are_listed_and_what_would_fail_is_counted(tmp_path):
     [sample] = done.definition["formats"][0]["samples"]
     assert sample["text"] == '"Bad_Name"'
     assert done.definition["warnings"] == ['unrecognized format "k8s-name"', 'unrecognized format "other"']
+
+
+# -- gates -------------------------------------------------------------------------------------------------------------
+
+
+def gated(*gates):
+    one = crd(version(spec(replicas={"type": "integer"}, extra=string())))
+    one["spec"]["customFeatureGates"] = {"featureGates": list(gates)}
+    return one
+
+
+def gate(name, path, stage="alpha", **more):
+    return {"name": name, "preRelease": stage, "fieldPaths": [path], **more}
+
+
+def test_gates_that_come_go_graduate_and_close_with_the_objects_that_use_their_fields(tmp_path):
+    old = gated(gate("Replicas", ".spec.replicas", enabled=True), gate("Extra", ".spec.extra", "beta", default=True))
+    new = gated(gate("Replicas", ".spec.replicas", enabled=False), gate("Extra", ".spec.extra", "stable"))
+    old_file = write_crds(tmp_path / "old-crds.json", old)
+    done = scan(tmp_path, [OLD], [new], [thing("a", {"replicas": 1, "extra": "x"}), thing("b", {"extra": "x"})],
+                crds=(str(old_file),))  # fmt: skip
+    found = done.definition["gates"]
+    assert [(one["gate"], one["change"], one["before"], one["after"]) for one in found["changes"]] == [
+        ("Extra", "graduated", "beta, on", "stable, on"),
+        ("Replicas", "switched-off", "alpha, on", "alpha, off"),
+    ]
+    assert found["changes"][0]["fields"] == [{"field": ".spec.extra", "objects": 2}]
+    [closed] = found["closed"]
+    assert (closed["field"], closed["objects"]) == (".spec.replicas", 1)
+    assert closed["samples"][0]["key"].endswith("/things/default/a")
+    assert "1 object has .spec.replicas, which is switched off" in done.definition["sentence"]
+    assert done.changes() == [], "gates act on writes only"
+
+
+def test_gates_that_a_server_dropped_count_as_added(tmp_path):
+    done = scan(tmp_path, [OLD], [gated(gate("Replicas", ".spec.replicas"))], [thing("a", {"a": "x"})])
+    assert [one["change"] for one in done.definition["gates"]["changes"]] == ["added"]
+    assert scan(tmp_path, [OLD], [OLD], [], force=True).definition["gates"] is None
 
 
 # -- the run -----------------------------------------------------------------------------------------------------------
