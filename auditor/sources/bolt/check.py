@@ -198,7 +198,22 @@ def sound_elements(rows: Rows, info: PageInfo) -> list[str]:
             out.append("has no key")
         else:
             out.append("")
+    _tell_overlaps(rows, out)
     return out
+
+
+def _tell_overlaps(rows: Rows, faults: list[str]) -> None:
+    """Name the elements that lie over others: together the elements are never longer than the page."""
+    whole = [index for index, fault in enumerate(faults) if not fault]
+    starts = [int(rows.key[index]) for index in whole]
+    ends = [int(rows.key[index] + rows.key_size[index] + rows.value_size[index]) for index in whole]
+    if all(end <= start for end, start in zip(ends, starts[1:], strict=False)):
+        return
+    kept = longest_chain([start.to_bytes(8, "big") for start in starts], [(end - 1).to_bytes(8, "big") for end in ends])
+    apart = {whole[position] for position in kept}
+    for index in whole:
+        if index not in apart:
+            faults[index] = "lies over another one"
 
 
 def longest_chain(firsts: list[bytes], lasts: list[bytes]) -> list[int]:

@@ -358,7 +358,10 @@ class BoltTree:
         ascending = np.ones(len(rows), dtype=bool)
         ascending[1:] = precedes(rows.words[:-1], rows.words[1:], or_equal=False)
         ascending[firsts] = True
-        sound = np.logical_and.reduceat(whole & ascending, firsts)
+        packed = np.ones(len(rows), dtype=bool)  # behind each other: what lies over another would count twice
+        packed[1:] = rows.key[1:] == stops[:-1]
+        packed[firsts] = True
+        sound = np.logical_and.reduceat(whole & ascending & packed, firsts)
         sound &= rows.key[firsts] == least[firsts]  # no element is hidden behind a count that is too small
         sound &= precedes(pages.low, rows.words[firsts], or_equal=True)
         sound &= precedes(rows.words[firsts + count - 1], pages.high, or_equal=False)

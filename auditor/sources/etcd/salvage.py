@@ -166,7 +166,10 @@ def _leaves(view: FileView, size: int, limit: int, pages: I64) -> Rows | None:
     revision &= ~deleted | (((words[:, 2] >> np.uint64(48)) & np.uint64(0xFF)) == 0x74)
     least = np.repeat(offset + HEADER_SIZE + ELEMENT_SIZE * count, count)
     inside = (rows.key >= least) & (rows.key + rows.key_size + rows.value_size <= np.repeat(offset + span, count))
-    sound = np.logical_and.reduceat(ascending & revision & inside & (rows.flags == 0), firsts)
+    packed = np.ones(len(rows), dtype=bool)
+    packed[1:] = rows.key[1:] == (rows.key + rows.key_size + rows.value_size)[:-1]
+    packed[firsts] = True
+    sound = np.logical_and.reduceat(ascending & revision & inside & packed & (rows.flags == 0), firsts)
     return rows.select(np.repeat(sound, count), suspect=True) if sound.any() else None
 
 
