@@ -582,12 +582,20 @@ class DumpStore:
         rows = self.rows(resource, namespace, name) if known else self._anywhere(resource, name)
         for row in rows:
             try:
-                return self.shown(resource, row, self.read(resource, row))
+                return self.shown(resource, row, self._got(resource, row))
             except Unreadable as error:
                 key = (printable_key(row.key) if row.key is not None else "").removeprefix(self.prefix)
                 message = f"Internal error occurred: {_corrupt(key, row, error)}"
                 raise StatusError(500, "InternalError", message) from None
         raise not_found(resource, name)
+
+    def _got(self, resource: Resource, row: StoredRow) -> JsonObject:
+        """Return the object of a row as the answer to a GET, which a list in its place cannot be."""
+        obj = self.read(resource, row)
+        definition = self.definition(resource)
+        if definition is not None and obj.get("kind") == definition.list_kind:
+            raise StatusError(500, "", "*unstructured.Unstructured is not a list: no Items field in this object")
+        return obj
 
     def _anywhere(self, resource: Resource, name: str) -> Iterator[StoredRow]:
         for row in self.rows(resource):

@@ -24,7 +24,7 @@ from auditor.printing.discovery import Discovery, Resource
 from auditor.printing.get import StatusError, not_found
 from auditor.printing.tables import Header
 from auditor.selectors.fields import field_text
-from auditor.selectors.grammar import parse_field_selector, parse_label_selector
+from auditor.selectors.grammar import FieldRequirement, parse_field_selector, parse_label_selector
 from auditor.selectors.pushdown import push_down
 from auditor.selectors.query import DEFINITIONS, UNKNOWN, Scan, nullable_of, open_index, selector_filter
 from auditor.selectors.where import compile_where, unparse
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from auditor.model import JsonObject
     from auditor.printing.columns import Cell
     from auditor.selectors.filters import Filter
-    from auditor.selectors.grammar import FieldRequirement, LabelRequirement
+    from auditor.selectors.grammar import LabelRequirement
     from auditor.selectors.pushdown import Predicate
     from auditor.selectors.query import Index, IndexedKind
     from pipelines.config import AuditOptions
@@ -280,6 +280,17 @@ class ReportStore(DumpStore):
             key = f"{self.key_prefix(resource)}{middle}{row['name']}".encode("utf-8", "surrogatepass")
         encoding = int(inputs[at]["format"] == "etcdctl-json")
         return StoredRow(at, key, None, row["mod_revision"], None, row["offset"], row["length"], encoding)
+
+    def get_object(self, resource: Resource, namespace: str, name: str) -> JsonObject:
+        """Return one object, found by the index; what is not in it is looked up in the dump."""
+        place = self.partition(resource)
+        if place is not None:
+            wanted = [FieldRequirement("metadata.name", name)]
+            for table in self.index_rows(place, namespace, (), wanted, (*_POSITION, "namespace", "name")):
+                for row in table.to_pylist():
+                    stored = self._stored_row(resource, row)
+                    return self.shown(resource, stored, self.read(resource, stored))
+        return super().get_object(resource, namespace, name)
 
     def plan_of(self, resource: Resource) -> str:
         """Return what is done with the rows of a kind, as text."""

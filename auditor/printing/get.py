@@ -58,9 +58,10 @@ class StatusError(Exception):
             "kind": "Status",
             "message": self.message,
             "metadata": {},
-            "reason": self.reason,
             "status": "Failure",
         }
+        if self.reason:
+            body["reason"] = self.reason
         if self.details is not None:
             body["details"] = self.details
         return body
@@ -229,7 +230,8 @@ class _Get:
             )
             return 1
         for failed in self.errors:
-            self.err(f"Error from server ({failed.reason}): {failed.message}\n")
+            reason = f" ({failed.reason})" if failed.reason else ""
+            self.err(f"Error from server{reason}: {failed.message}\n")
         if any(failed.code == 400 for failed in self.errors):
             return options.usage_code
         return 1 if self.errors else 0
