@@ -11,6 +11,7 @@ from auditor.validation.rules import cel_type, declare
 from auditor.validation.rules.values import Adapters
 from tests.cel_fuzz.batches import Batch, definition, foo
 from tests.cel_fuzz.expressions import Drawer, is_shown
+from tests.cel_fuzz.nested import spoiled
 from tests.cel_fuzz.objects import RICH, draw
 
 if TYPE_CHECKING:
@@ -66,11 +67,11 @@ def _rule(random: Random, drawer: Drawer, turn: int) -> dict[str, Any]:
 
 
 def drawn_batches(random: Random, rules: int, evaluations: int) -> Iterator[Batch]:
-    """Yield batches of `rules` rules until there are so many evaluations; about one in twelve judges updates."""
+    """Yield batches of `rules` rules until there are so many evaluations; about one in six judges updates."""
     turn = made = number = 0
     while made < evaluations:
         number += 1
-        is_update = number % 12 == 0
+        is_update = number % 6 == 0
         readable = variables() + (variables("oldSelf") if is_update else [])
         drawer = Drawer(random, readable)
         batch = Batch(f"drawn{number}", {}, [], is_update=is_update)
@@ -88,8 +89,12 @@ def drawn_batches(random: Random, rules: int, evaluations: int) -> Iterator[Batc
         batch.crd = definition(batch.name, RICH | {"x-kubernetes-validations": chosen})
         for index in range(25):
             pair = [draw(random, RICH, []) for _ in range(2 if is_update else 1)]
-            if is_update and random.random() < 0.2:
-                pair[1] = pair[0]
+            if is_update and random.random() < 0.6:
+                # What is wrong already is tolerated, so that rules see it.
+                pair[0] = spoiled(random, spoiled(random, pair[0]))
+                pair[1] = pair[0] | {
+                    key: pair[1][key] for key in ("i", "s", "li") if key in pair[1] and random.random() < 0.3
+                }
             batch.objects.append([foo(batch.name, each, index) for each in pair])
         made += len(chosen) * len(batch.objects)
         yield batch

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from random import Random
 
-__all__ = ["nested_batches"]
+__all__ = ["nested_batches", "spoiled"]
 
 Schema = dict[str, Any]
 
@@ -25,6 +25,7 @@ _RULES: list[dict[str, Any]] = [
     {"rule": "!oldSelf.hasValue()", "optionalOldSelf": True},
     {"rule": "false", "messageExpression": "'m'", "reason": "FieldValueForbidden"},
     {"rule": "type(self) == type(oldSelf)"},
+    {"rule": "dyn(self) == dyn(self)"},
 ]
 _PRESERVED: Schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 _SCALARS: dict[str, Schema] = {
@@ -88,13 +89,28 @@ def _changed(random: Random, value: Any, schema: Schema) -> Any:
             value.pop(random.choice(list(value)))
         return value
     if isinstance(value, list):
-        value = [_changed(random, each, schema["items"]) if random.random() < 0.3 else each for each in value]
+        items = schema.get("items", {})
+        value = [_changed(random, each, items) if random.random() < 0.3 else each for each in value]
         if random.random() < 0.3:
             random.shuffle(value)
         if schema.get("x-kubernetes-list-type") == "set":
             value = [each for index, each in enumerate(value) if each not in value[:index]]
         return value
     return draw(random, schema, []) if random.random() < 0.5 else value
+
+
+_WRONG: list[Any] = [None, 1.5, True, "wrong", [], {}, [1], {"a": 1}, -0.0, 3]
+
+
+def spoiled(random: Random, value: Any) -> Any:
+    """Return a value in which something may be of a wrong type: an update that leaves it there is tolerated."""
+    if isinstance(value, dict) and value and random.random() < 0.9:
+        key = random.choice(list(value))
+        return value | {key: spoiled(random, value[key])}
+    if isinstance(value, list) and value and random.random() < 0.9:
+        index = random.randrange(len(value))
+        return [*value[:index], spoiled(random, value[index]), *value[index + 1 :]]
+    return random.choice(_WRONG)
 
 
 def nested_batches(random: Random, count: int) -> Iterator[Batch]:
@@ -105,6 +121,8 @@ def nested_batches(random: Random, count: int) -> Iterator[Batch]:
         batch.crd = definition(batch.name, schema)
         for index in range(12):
             old = draw(random, schema, [])
+            if random.random() < 0.3:
+                old = spoiled(random, old)
             new = _changed(random, old, schema) if random.random() < 0.8 else deepcopy(old)
             if old is not None and new is not None:
                 batch.objects.append([foo(batch.name, each, index) for each in (old, new)])

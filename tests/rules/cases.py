@@ -471,3 +471,47 @@ case(
     {"o": {"a__dash__b": 1}, "m": {"__a__": 2}},
     {"o": {"__x": 1}, "m": {}},
 )
+
+WRONG = {"s": [1, "a", None], "l": ["x", 1.5, None], "o": [], "m": {"a": "x", "b": None}, "n": "1"}
+case(
+    obj(
+        {
+            "s": L(S, list_type="set"),
+            "l": L(INT),
+            "o": obj({"a": INT}),
+            "m": {"type": "object", "additionalProperties": INT},
+            "n": INT,
+        },
+        [
+            "self.s == self.s",
+            "self.s != oldSelf.s",
+            "'a' in self.s",
+            "'b' in self.s",
+            "self.s + ['q'] == self.s",
+            "self.l == self.l",
+            "self.l.all(x, x > 0)",
+            "self.l.exists(x, x == 1)",
+            "1 in self.l",
+            "self.l[0] == 1",
+            "self.o.a == 1",
+            "has(self.o.a)",
+            "has(self.o)",
+            "self.o == self.o",
+            "self.m.all(k, self.m[k] > 0)",
+            "self.m == self.m",
+            "has(self.m.a)",
+            "'b' in self.m",
+            "self.n > 0",
+            "has(self.n)",
+            "self.?o.?a.hasValue()",
+            "self.?n.orValue(3) == 3",
+            "self.l.size() == 3",
+            "type(self.n) == int",
+            "self.l.map(x, 1).size() == 3",
+            "self.l.filter(x, x == 1 || true).size() == 3",
+            "self.s.map(x, x).size() == 3",
+        ],
+    ),
+    (WRONG, WRONG),
+    update=True,
+)
