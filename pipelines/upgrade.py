@@ -338,7 +338,7 @@ class UpgradeAuditor(ShardAuditor):
             categories.add("needs-conversion")
         categories |= _newly(new, was.rank)
         if new.rank in (1, 2) and any(one.change == VERDICT and one.path and one.old is ABSENT for one in changes):
-            categories.add("tolerated")
+            categories.add("tolerated" if new.rank == 1 else "invalid")
         self._add(row, tally, new, changes, categories)
 
     def _needs_webhook(self, side: ShardAuditor, definition: CustomResourceDefinition, audited: AuditedObject) -> bool:
@@ -494,7 +494,7 @@ def _newly(new: _Side, before: int) -> set[str]:
         return set()
     if new.rank == 4:
         return {new.standing}
-    return {"blocked"} if new.rank == 3 else {"tolerated"}
+    return {("tolerated", "invalid", "blocked")[new.rank - 1]}
 
 
 _CATEGORY: Final = {"defaulted": "drift", "default-changed": "drift", "selector": "selector"}
@@ -546,7 +546,7 @@ def _sample(row: Any, new: _Side, changes: list[Change], category: str) -> Sampl
     key = _shown_key(row)
     if category in ("unreadable", "needs-conversion"):
         return Sample(key, _reason(new.audited))
-    if category in ("blocked", "tolerated"):
+    if category in ("blocked", "invalid", "tolerated"):
         fields = {change.path for change in changes if change.change == VERDICT}
         told = [one for one in new.outcome.rows(new.audited) if one[0].field in fields or None in fields]
         # At the root stands first of all the note that rules were not checked: what is wrong says more.

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from auditor.model import JsonObject
     from auditor.upgrade import Decision, DefinitionChange, Sample
     from pipelines.audit import ShardResult
-    from pipelines.config import AuditOptions
+    from pipelines.config import AuditOptions, Scope
+    from pipelines.plan import DefinitionEntry
     from pipelines.upgrade import UpgradePlan
 
 __all__ = ["reaches", "upgrade_section"]
@@ -32,7 +33,10 @@ def upgrade_section(scan: UpgradePlan, tallies: Mapping[str, Tally], total: Shar
     entries = {entry.name: entry for entry in (*scan.new.entries, *scan.old.entries)}
     definitions, decisions = [], []
     gates = _Gates(scan)
+    scope = scan.new.options.scope
     for name in sorted(scan.applied | scan.deleted):
+        if not _is_in_scope(scope, entries[name]):
+            continue
         old, new = scan.documents(name)
         change = change_of_definition(name, old, new)
         tally = tallies.get(name, Tally())
@@ -48,7 +52,7 @@ def upgrade_section(scan: UpgradePlan, tallies: Mapping[str, Tally], total: Shar
     decided = decide_all(decisions)
     return {
         "decision": decided.word,
-        "sentence": decided.sentence,
+        "sentence": decided.sentence + ("" if scope.is_everything else " (of the objects in scope)"),
         "new_crds": list(scan.options.new_crds),
         "old_crds": list(scan.old.options.crds),
         "missing": scan.options.missing,
@@ -56,6 +60,13 @@ def upgrade_section(scan: UpgradePlan, tallies: Mapping[str, Tally], total: Shar
         "definitions": definitions,
         "kept": len(entries) - len(definitions),
     }
+
+
+def _is_in_scope(scope: Scope, entry: DefinitionEntry) -> bool:
+    """Whether the kind of a definition counts in this run, as for its objects."""
+    names = {part.lower() for one in (entry.kind, entry.plural) for part in (one, f"{one}.{entry.group}")}
+    excluded, included = ({name.lower() for name in some} for some in (scope.exclude, scope.include))
+    return not (names & excluded) and (not included or bool(names & included))
 
 
 class _Gates:
@@ -195,6 +206,6 @@ def reaches(options: AuditOptions, section: Mapping[str, Any], tallies: Mapping[
         or any(one["unreadable"] for one in definitions),
         "blocked": refused or bool(counted.get("blocked")),
         "data-loss": any(counted.get(name) for name in ("data-loss", "deleted")),
-        "invalid": bool(counted.get("tolerated")),
+        "invalid": any(counted.get(name) for name in ("invalid", "tolerated")),
     }
     return any(reached[level] for level in FAIL_ON[1 : FAIL_ON.index(options.fail_on) + 1])

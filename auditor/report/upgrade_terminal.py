@@ -17,6 +17,7 @@ _SAMPLED: Final = (
     ("unmigrated", "UNMIGRATED"),
     ("needs-conversion", "WEBHOOK"),
     ("blocked", "BLOCKED"),
+    ("invalid", "INVALID"),
     ("data-loss", "DATA LOSS"),
     ("tolerated", "TOLERATED"),
     ("drift", "DRIFT"),
@@ -92,6 +93,8 @@ def _arrow(change: dict[str, Any]) -> str:
 
 
 def _versions(one: dict[str, Any]) -> Iterator[str]:
+    if one["action"] == "delete":
+        return
     for version in one["versions_added"]:
         yield f"version {version} is new"
     if one["storage_before"] != one["storage_after"] and one["action"] == "update":

@@ -88,6 +88,9 @@ def _harm(tally: Tally) -> list[str]:
     if counts["blocked"]:
         n = counts["blocked"]
         out.append(f"updates of {_objects(n)} that pass today are refused")
+    if counts["invalid"]:
+        n = counts["invalid"]
+        out.append(f"{_objects(n)} {'becomes' if n == 1 else 'become'} invalid, and whether updates pass is not known")
     if counts["data-loss"]:
         n = counts["data-loss"]
         paths = [path for (what, path, _, _), _ in tally.changes.most_common() if what == "pruned"]

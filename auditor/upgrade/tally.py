@@ -21,6 +21,7 @@ CATEGORIES: Final = (
     "deleted",
     "blocked",
     "data-loss",
+    "invalid",
     "tolerated",
     "drift",
     "selector",
@@ -31,11 +32,12 @@ CATEGORIES: Final = (
 """What becomes of an object; all but the last can go together.
 
 ``unreadable``: readable before, not after. ``unmigrated``: the same, and only because it is stored at a version that
-goes: rewritten before the upgrade it is not; what it would be then is judged as well. ``needs-conversion``: from now on
+goes: what it would be once it was rewritten before the upgrade is judged as well. ``needs-conversion``: from now on
 only a webhook can read it. ``deleted``: with its definition. ``blocked``: newly invalid, and updates are refused.
-``tolerated``: newly invalid, and tolerated while nobody touches the fields. ``data-loss``, ``drift`` (defaults) and
-``selector``: as their changes say. ``mended``: better off than before. ``broken-before``: unreadable, or its updates
-are refused, before and after. ``unchanged``: nothing of all this.
+``invalid``: newly invalid, and nobody knows what updates come to. ``tolerated``: newly invalid, and tolerated while
+nobody touches the fields. ``data-loss``, ``drift`` (defaults) and ``selector``: as their changes say. ``mended``:
+better off than before. ``broken-before``: unreadable, or its updates are refused, before and after. ``unchanged``:
+nothing of all this.
 """
 
 SAMPLES: Final = 3

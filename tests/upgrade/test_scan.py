@@ -6,6 +6,7 @@ import pytest
 
 import auditor
 from auditor.crds.catalog import CrdCatalog
+from pipelines.config import Scope
 from tests.upgrade.support import NAME, crd, managed, scan, spec, string, thing, version, write_crds
 
 OLD = crd(version(spec(a=string(), b=string())), stored=["v1"])
@@ -172,6 +173,26 @@ def test_what_gets_better_is_mended_and_what_stays_bad_is_told_apart(tmp_path):
     assert done.code == 0
 
 
+def test_where_update_verdicts_are_left_out_nobody_claims_that_objects_are_tolerated(tmp_path):
+    done = scanned(tmp_path, spec(a=string()), spec(a=string(minLength=2)), thing("a", {"a": "x"}), skip=("updates",))
+    assert done.definition["categories"] == {"invalid": 1}
+    assert "whether updates pass is not known" in done.definition["sentence"]
+    assert done.code == 1
+
+
+def test_what_can_no_longer_be_read_breaks_the_kind(tmp_path):
+    preserved = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    new = spec(e={**preserved, "x-kubernetes-embedded-resource": True})
+    objects = [thing("bad", {"e": {"metadata": "text"}}), thing("good", {"e": {"apiVersion": "v1", "kind": "A"}})]
+    done = scanned(tmp_path, spec(e=preserved), new, *objects, fail_on="unreadable")
+    assert done.definition["categories"] == {"unreadable": 1, "unchanged": 1}
+    assert done.changes() == [("bad", "verdict", None, "valid", "unreadable")]
+    [sample] = done.definition["samples"]["unreadable"]
+    assert "cannot unmarshal string into Go value of type v1.ObjectMeta" in sample["text"]
+    assert "can no longer be read" in done.section["sentence"]
+    assert done.code == 1
+
+
 # -- versions ----------------------------------------------------------------------------------------------------------
 
 
@@ -334,6 +355,15 @@ def test_a_new_definition_adopts_keys_that_nobody_owned(tmp_path):
     assert done.definition["action"] == "create"
     assert ("b", "verdict", None, "orphaned", "valid") in done.changes()
     assert done.definition["categories"] == {"tolerated": 1, "unchanged": 1}
+
+
+def test_what_is_out_of_scope_is_not_called_safe(tmp_path):
+    other = crd(version(spec(a=string())), stored=["v1"], plural="others", kind="Other")
+    new = [crd(version(spec(a=string()))), crd(version(spec(a=string())), plural="others", kind="Other")]
+    objects = [thing("a", {"a": "x", "b": "y"})]
+    done = scan(tmp_path, [OLD, other], new, objects, scope=Scope(include=("Other.example.com",)))
+    assert [one["name"] for one in done.section["definitions"]] == ["others.example.com"]
+    assert (done.code, done.section["sentence"]) == (0, "safe (of the objects in scope)")
 
 
 # -- formats -----------------------------------------------------------------------------------------------------------
