@@ -30,7 +30,8 @@ from auditor.selectors.query import DEFINITIONS, UNKNOWN, Scan, nullable_of, ope
 from auditor.selectors.where import compile_where, unparse
 from auditor.sources.compression import compression_of
 from auditor.sources.plan import SourcePlan
-from pipelines.dump_store import DumpStore, Steps, StoredRow, name_of
+from auditor.sources.registry_key import printable_key
+from pipelines.dump_store import DumpStore, Steps, StoredRow, Unreadable, name_of
 from pipelines.plan import DefinitionEntry, Plan, definition_entry, make_plan
 from pipelines.report import MANIFEST
 
@@ -264,7 +265,11 @@ class ReportStore(DumpStore):
                     continue
                 stored = self._stored_row(resource, row)
                 steps.read += 1
-                obj = self.read(resource, stored)
+                try:
+                    obj = self.read(resource, stored)
+                except Unreadable as error:
+                    self.warn(f"500: corrupt object {printable_key(stored.key or b'')}: {error}\n")
+                    continue
                 if not unknown or where is None or where.test(obj):
                     steps.kept += 1
                     yield light if self.names_only else self.shown(resource, stored, obj)
@@ -289,7 +294,10 @@ class ReportStore(DumpStore):
             for table in self.index_rows(place, namespace, (), wanted, (*_POSITION, "namespace", "name")):
                 for row in table.to_pylist():
                     stored = self._stored_row(resource, row)
-                    return self.shown(resource, stored, self.read(resource, stored))
+                    try:
+                        return self.shown(resource, stored, self.read(resource, stored))
+                    except Unreadable:
+                        break  # encrypted, and its keys are not given here: the dump has the words for it
         return super().get_object(resource, namespace, name)
 
     def plan_of(self, resource: Resource) -> str:
