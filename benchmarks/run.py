@@ -1,11 +1,12 @@
 """Objects a second beside the real API server libraries, on the same objects, in the same run.
 
-    make bench                                  # needs ../shared (generator, oracle, definitions) and Go; says so if not
+    make bench                                  # needs ../shared (generator, oracle, definitions) and Go
     python benchmarks/run.py --objects 20000 --repeats 3
 
 Ours is measured from process start to finished report; the oracle by its own clock, in memory, after a warm-up pass
-(which is to its advantage), with GOMAXPROCS equal to the number of workers. Rules (CEL) are left out on both sides: the
-oracle's own timer of that phase is taken off its time.
+(which is to its advantage), with GOMAXPROCS equal to the number of workers. Create verdicts are compared twice: with
+rules, and without them on both sides (`--skip rules`; the oracle's own timer of that phase is taken off its time). What
+verdicts on updates cost, which the oracle does not give, is printed beside them.
 """
 
 from __future__ import annotations
@@ -53,11 +54,12 @@ def draw(corpus: str, objects: int, cache: Path) -> Path:
     return path
 
 
-def ours(corpus: Path, jobs: int) -> float:
+def ours(corpus: Path, jobs: int, *skip: str) -> float:
     """Return the seconds of one audit, from process start to finished report."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "pipelines", "audit", str(corpus), "--crds", str(SHARED / "corpus" / "crds"),
-                   "--report", f"{folder}/report", "--jobs", str(jobs), "--fail-on", "never"]  # fmt: skip
+                   "--report", f"{folder}/report", "--jobs", str(jobs), "--fail-on", "never",
+                   *(word for one in skip for word in ("--skip", one))]  # fmt: skip
         start = time.monotonic()
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=ROOT)
         return time.monotonic() - start
@@ -94,20 +96,31 @@ def main() -> None:
     options.cache.mkdir(parents=True, exist_ok=True)
     corpus = draw(options.corpus, options.objects, options.cache)
     build("oracle", options.cache)
-    figures = {}
+    figures: dict[int, dict[str, list[float]]] = {}
     for workers in (1, 2):
-        mine, theirs = [], []
+        found: dict[str, list[float]] = {
+            name: [] for name in ("all", "create", "no rules", "oracle", "oracle no rules")
+        }
         for _ in range(options.repeats):  # in turns, so that a slow minute hits both
-            mine.append(options.objects / ours(corpus, workers))
-            theirs.append(oracle(corpus, workers, options.cache)[1])
-        ratios = [a / b for a, b in zip(mine, theirs, strict=True)]
-        figures[workers] = {"ours": mine, "oracle": theirs, "ratio": ratios}
-        print(
-            f"{options.corpus}, {options.objects} objects, {workers} workers, no rules: "
-            f"{statistics.median(mine):,.0f} objects/s, oracle {statistics.median(theirs):,.0f}, "
-            f"ratio {statistics.median(ratios):.1f} ({min(ratios):.1f} to {max(ratios):.1f})"
-        )
-    speedup = statistics.median(figures[2]["ours"]) / statistics.median(figures[1]["ours"])
+            for name, skip in (("create", ("updates",)), ("no rules", ("rules",)), ("all", ())):
+                found[name].append(options.objects / ours(corpus, workers, *skip))
+            with_rules, without = oracle(corpus, workers, options.cache)
+            found["oracle"].append(with_rules)
+            found["oracle no rules"].append(without)
+        figures[workers] = found
+        for mine, theirs, what in (
+            ("create", "oracle", "with rules"),
+            ("no rules", "oracle no rules", "without rules"),
+        ):
+            ratios = [a / b for a, b in zip(found[mine], found[theirs], strict=True)]
+            print(
+                f"{options.corpus}, {options.objects} objects, {workers} workers, {what}: "
+                f"{statistics.median(found[mine]):,.0f} objects/s, oracle {statistics.median(found[theirs]):,.0f}, "
+                f"ratio {statistics.median(ratios):.1f} ({min(ratios):.1f} to {max(ratios):.1f})"
+            )
+        whole, create = statistics.median(found["all"]), statistics.median(found["create"])
+        print(f"  with verdicts on updates {whole:,.0f} objects/s: {create / whole:.2f} times the time")
+    speedup = statistics.median(figures[2]["create"]) / statistics.median(figures[1]["create"])
     print(f"2 workers over 1: {speedup:.2f}; Python {platform.python_version()}, {os.cpu_count()} processors")
     if options.json:
         options.json.write_text(json.dumps(figures, indent=2) + "\n")
