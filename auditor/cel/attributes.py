@@ -59,9 +59,9 @@ class Link:
             return self.key
         key = self.attribute.resolve(scope)
         if type(key) not in _KEYS:
-            if isinstance(key, CelError):
-                raise key
-            raise CelError(f"invalid qualifier type: {go_type(key)}")
+            # An item of a list that cannot be had is a value to the server, and as such no key.
+            kind = "*types.Err" if isinstance(key, CelError) else go_type(key)
+            raise CelError(f"invalid qualifier type: {kind}")
         return key
 
     def read(self, scope: Scope, value: Any) -> Any:

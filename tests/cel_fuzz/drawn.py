@@ -91,7 +91,8 @@ def drawn_batches(random: Random, rules: int, evaluations: int) -> Iterator[Batc
             pair = [draw(random, RICH, []) for _ in range(2 if is_update else 1)]
             if is_update and random.random() < 0.6:
                 # What is wrong already is tolerated, so that rules see it.
-                pair[0] = spoiled(random, spoiled(random, pair[0]))
+                wrong = spoiled(random, spoiled(random, pair[0]))
+                pair[0] = wrong if isinstance(wrong, dict) else pair[0]
                 pair[1] = pair[0] | {
                     key: pair[1][key] for key in ("i", "s", "li") if key in pair[1] and random.random() < 0.3
                 }
