@@ -42,14 +42,54 @@ def _load_config(context: click.Context, _: click.Parameter, path: str | None) -
         raise click.UsageError(f"{chosen}: {error}") from error
     if not isinstance(content, dict):
         raise click.UsageError(f"{chosen}: expected a mapping of command to options")
-    context.default_map = {
-        command: {name.replace("-", "_"): value for name, value in options.items()}
-        for command, options in content.items()
-        if isinstance(options, dict)
-    }
+    group = context.command
+    assert isinstance(group, click.Group)
+    context.default_map = _defaults(context, group, content, chosen)
 
 
-@click.group(context_settings=CONTEXT)
+def _defaults(context: click.Context, group: click.Group, content: dict[str, Any], where: str) -> dict[str, Any]:
+    """Return the defaults of a group's commands; what no command or option is called is refused, not passed over."""
+    made: dict[str, Any] = {}
+    for name, options in content.items():
+        command = group.get_command(context, name)
+        if command is None:
+            known = ", ".join(sorted(group.commands))
+            raise click.UsageError(f"{where}: {name}: there is no such command; expected one of {known}")
+        if not isinstance(options, dict):
+            raise click.UsageError(f"{where}: {name}: expected a mapping of options")
+        if isinstance(command, click.Group):
+            made[name] = _defaults(context, command, options, f"{where}: {name}")
+            continue
+        named = {
+            spelling.lstrip("-").replace("-", "_"): one.name
+            for one in command.params
+            if isinstance(one, click.Option)
+            for spelling in (*one.opts, f"--{one.name}")
+        }
+        unknown = [option for option in options if option.replace("-", "_") not in named]
+        if unknown:
+            raise click.UsageError(f"{where}: {name}: {unknown[0]}: there is no such option; see `auditor {name} -h`")
+        made[name] = {named[option.replace("-", "_")]: value for option, value in options.items()}
+    return made
+
+
+class _ClosedPipe(Exception):
+    """Whoever read our output has gone."""
+
+
+class _Group(click.Group):
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:  # click would make it a failure
+            raise _ClosedPipe from error
+
+
+def _forget_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@click.group(cls=_Group, context_settings=CONTEXT)
 @click.version_option(message="%(version)s", package_name="kubernetes-dump-auditor")
 @click.option(
     "--config",
@@ -129,6 +169,7 @@ def _scope_options(command: Any) -> Any:
 @click.option("--sidecar", multiple=True, metavar="FILE", help="Field-level gates, by name of the definition.")
 @click.option("--include", multiple=True, metavar="KIND[.GROUP]", help="Only these kinds.")
 @click.option("--exclude", multiple=True, metavar="KIND[.GROUP]", help="All but these kinds.")
+@click.option("-A", "--all-namespaces", is_flag=True, help="All namespaces (the default; for kubectl's habit).")
 @click.option("--explain-program", metavar="KIND", help="Say how many objects of a kind the generated program proved.")
 @_scope_options
 def audit(
@@ -154,6 +195,7 @@ def audit(
     sidecar: tuple[str, ...],
     include: tuple[str, ...],
     exclude: tuple[str, ...],
+    all_namespaces: bool,
     explain_program: str | None,
     namespace: str,
     labels: str,
@@ -203,15 +245,20 @@ def audit(
         old=old,
         apply=apply,
         skip=tuple(sorted(set(skip))),
-        scope=Scope(namespace, labels, fields, include, exclude),
+        scope=Scope("" if all_namespaces else namespace, labels, fields, include, exclude),
         progress=sys.stderr.isatty(),
     )
     code, manifest = run_anywhere(options)
-    click.echo(summary(manifest, report))
+    blocks = [summary(manifest, report)]
     if hint := encryption_hint(manifest, configured=bool(encryption_config or kms_decryptor)):
-        click.echo("\n" + hint)
+        blocks.append(hint)
     if explain_program:
-        click.echo("\n" + _explain(manifest, explain_program))
+        blocks.append(_explain(manifest, explain_program))
+    try:
+        click.echo("\n\n".join(blocks))
+        sys.stdout.flush()
+    except BrokenPipeError:  # nobody listens any more: what came of the audit is told by the code
+        _forget_output()
     sys.exit(code)
 
 
@@ -266,7 +313,12 @@ def validate(files: tuple[str, ...], crds: tuple[str, ...], output: str) -> None
 
 @cli.command(short_help="Print versions.")
 def version() -> None:
-    """Print the version, and the Kubernetes release whose behaviour is reproduced."""
+    """Print the version, and the Kubernetes release whose behaviour is reproduced.
+
+    \b
+    Example:
+      auditor version
+    """
     import auditor  # noqa: PLC0415
 
     click.echo(f"auditor {auditor.__version__} (Kubernetes {auditor.KUBERNETES_RELEASE})")
@@ -294,8 +346,8 @@ def main() -> None:
 
         click.echo(f"error: {error}", err=True)
         sys.exit(70 if isinstance(error, EngineError) else 2)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (_ClosedPipe, BrokenPipeError):
+        _forget_output()
         sys.exit(0)
     except Exception as error:  # noqa: BLE001 - the last word is an exit code, not a trace without advice
         import traceback  # noqa: PLC0415

@@ -16,7 +16,13 @@ _OUTPUT = click.Choice(["table", "json", "ndjson"])
 
 @click.group(short_help="Judge and list definitions.")
 def crds() -> None:
-    """Judge definitions as the API server would, and list those of a dump."""
+    """Judge definitions as the API server would, and list those of a dump.
+
+    \b
+    Examples:
+      auditor crds check crds/
+      auditor crds list snapshot.db
+    """
 
 
 def _no_definition(paths: tuple[str, ...]) -> Exception:

@@ -36,6 +36,11 @@ def gates() -> None:
 
     Gates stand in a definition's manifest (spec.customFeatureGates), which servers drop, or in a sidecar file that maps
     names of definitions to the same. --field-gates overrides them for a run, AllAlpha= and AllBeta= included.
+
+    \b
+    Examples:
+      auditor gates list --crds crds/
+      auditor gates list snapshot.db --crds crds/
     """
 
 
@@ -107,7 +112,7 @@ def check(paths: tuple[str, ...], sidecar: tuple[str, ...], field_gates: str, ou
     \b
     Examples:
       auditor gates check crds/
-      auditor gates check crds/ --sidecar gates.yaml --field-gates AllAlpha=true
+      auditor gates list snapshot.db --crds crds/ --field-gates AllAlpha=true
     """
     from auditor.gates import parse_overrides  # noqa: PLC0415
     from auditor.gates.resolve import check_overrides  # noqa: PLC0415

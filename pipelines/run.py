@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pipelines.audit import ShardResult
     from pipelines.config import AuditOptions
-    from pipelines.plan import SourceShard
+    from pipelines.plan import Plan, SourceShard
 
 __all__ = ["exit_code", "new_report", "run_audit", "run_shards"]
 
@@ -45,6 +45,7 @@ def run_audit(options: AuditOptions) -> tuple[int, dict[str, Any]]:
     with new_report(options) as (spool, parts):
         plan = make_plan(options, spool)
         check_plan(plan)
+        _check_version(plan)
         lost = partial(lost_shard, plan=plan, parts=str(parts))
         total = merge(run_shards(partial(setup, plan, str(parts)), cut_shards(plan), options, lost))
         versions = write_versions(plan, total, parts)
@@ -55,6 +56,20 @@ def run_audit(options: AuditOptions) -> tuple[int, dict[str, Any]]:
         )
         shutil.copyfile(plan.definitions, parts / "definitions.ndjson")  # what a query of the report goes by
     return code, manifest
+
+
+def _check_version(plan: Plan) -> None:
+    """Refuse an --at that no definition has as a version: it would judge everything at the storage version."""
+    from auditor.crds.outline import outline  # noqa: PLC0415
+    from pipelines.audit import definition_document  # noqa: PLC0415
+
+    at = plan.options.at
+    if at in ("stored", "storage", "served") or not plan.entries:
+        return
+    known = {version.name for entry in plan.entries for version in outline(definition_document(plan, entry))}
+    if at not in known:
+        expected = f"stored, storage, served, or one of {', '.join(sorted(known))}"
+        raise PlanError("--at", f"no definition has a version {at}", expected)
 
 
 @contextmanager

@@ -130,12 +130,19 @@ def _notes(manifest: dict[str, Any]) -> list[str]:
     for source in manifest["inputs"]:
         out += [f"DAMAGED  {source['name']}: {damage['where']}: {damage['reason']}" for damage in source["damage"]]
         out += [f"NOTE  {source['name']}: {note}" for note in source["notes"]]
+    counts = manifest["counts"]
+    if counts["out_of_scope"] and not counts["rows"]:
+        scope = manifest["options"]["scope"]
+        asked = ", ".join(f"{name} {value}" for name, value in scope.items() if value)
+        out.append(f"NOTE  no key is in scope ({asked})")
     out.extend(f"LOST  {text}" for text in manifest["lost"])
     return out
 
 
 def _next(manifest: dict[str, Any], report: str, broken: bool) -> str:
     statuses = manifest["counts"]["statuses"]
+    if manifest["counts"]["out_of_scope"] and not manifest["counts"]["rows"]:
+        return "Next: ask for something that is in the dump."
     if broken:
         return "Next: mend or delete the keys above first; until then nobody can list these kinds."
     if statuses.get("unreadable") or statuses.get("invalid"):

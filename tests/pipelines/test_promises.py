@@ -1,0 +1,213 @@
+"""What the command line promises beyond the road itself: configuration, environment, scope, help, pipes, terminals."""
+
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+
+import pytest
+from click.testing import CliRunner
+
+from pipelines import cli
+from tests.shared import ROOT
+
+SAMPLE = ROOT / "sample-data" / "cluster.db.gz"
+
+
+def run(*words, cwd, env=None, **options):
+    env = {**os.environ, "PYTHONPATH": str(ROOT), **(env or {})}
+    command = [sys.executable, "-m", "pipelines", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=env, check=False, **options)
+
+
+def commands(group, path=()):
+    for name, command in group.commands.items():
+        yield (*path, name), command
+        if hasattr(command, "commands"):
+            yield from commands(command, (*path, name))
+
+
+@pytest.mark.parametrize("path", [path for path, _ in commands(cli.cli)], ids=" ".join)
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_every_command_has_help_with_an_example(path, flag):
+    done = CliRunner().invoke(cli.cli, [*path, flag])
+    assert done.exit_code == 0, done.output
+    assert re.search(rf"Examples?:\n.*auditor {' '.join(path[:1])}", done.output, re.DOTALL), done.output
+
+
+def test_a_flag_wins_over_the_environment_and_that_over_the_file(tmp_path):
+    (tmp_path / "auditor.yaml").write_text("audit:\n  fail-on: never\n  report: r\n  jobs: 1\n  include: [Oven]\n")
+    assert run("audit", SAMPLE, cwd=tmp_path).returncode == 0
+    manifest = json.loads((tmp_path / "r" / "manifest.json").read_text())
+    assert manifest["options"]["scope"]["include"] == ["Oven"]
+    env = {"AUDITOR_AUDIT_FAIL_ON": "invalid"}
+    assert run("audit", SAMPLE, "--force", cwd=tmp_path, env=env).returncode == 1
+    assert run("audit", SAMPLE, "--force", "--fail-on", "never", cwd=tmp_path, env=env).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("audit:\n  fail_onn: never\n", "fail_onn: there is no such option"),
+        ("audti:\n  jobs: 1\n", "audti: there is no such command; expected one of audit"),
+        ("audit: 5\n", "expected a mapping of options"),
+        ("[1]\n", "expected a mapping of command to options"),
+        ("[1\n", "did not find expected"),
+        ("audit:\n  fail-on: sometimes\n", "'sometimes' is not one of"),
+        ("crds:\n  check:\n    cost: true\n", "cost: there is no such option"),
+    ],
+)
+def test_a_configuration_that_means_nothing_is_refused(tmp_path, text, said):
+    (tmp_path / "own.yaml").write_text(text)
+    done = run("--config", "own.yaml", "audit", SAMPLE, "--report", "r", "--force", cwd=tmp_path)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert not (tmp_path / "r").exists()
+
+
+def test_options_of_the_file_may_have_the_names_of_flags_or_of_variables(tmp_path):
+    (tmp_path / "auditor.yaml").write_text("audit:\n  cluster-name: north\n  fail_on: never\n  selector: app=none\n")
+    done = run("audit", SAMPLE, "--report", "r", "--jobs", 1, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    options = json.loads((tmp_path / "r" / "manifest.json").read_text())["options"]
+    assert (options["cluster"], options["scope"]["labels"]) == ("north", "app=none")
+
+
+@pytest.mark.parametrize(
+    ("flags", "rows"),
+    [
+        (["-n", "north"], 20), (["-n", "north", "-A"], 46), (["--include", "Loaf"], 32), (["--include", "loaves"], 32),
+        (["--include", "loaves.bakery.example.com", "--include", "Oven"], 36), (["--exclude", "Loaf.bakery.example.com"], 14),
+        (["--field-selector", "metadata.name=oven-a", "--include", "Oven"], 1), (["-l", "no-such-label", "--include", "Loaf"], 0),
+    ],
+)  # fmt: skip
+def test_scope_flags_leave_out_and_count(tmp_path, flags, rows):
+    done = run("audit", SAMPLE, "--report", "r", "--jobs", 1, "--fail-on", "never", *flags, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    counts = json.loads((tmp_path / "r" / "manifest.json").read_text())["counts"]
+    assert counts["rows"] == rows
+    assert counts["rows"] + counts["out_of_scope"] == counts["keys"] == 46
+    assert ("NOTE  no key is in scope" in done.stdout) == (rows == 0)
+
+
+@pytest.mark.parametrize(
+    ("at", "versions"),
+    [
+        ("storage", {"v1"}),
+        ("stored", {"v1", "v1alpha1"}),
+        ("served", {"v1", "v1alpha1"}),
+        ("v1alpha1", {"v1", "v1alpha1"}),
+    ],
+)
+def test_every_form_of_at_is_understood(tmp_path, at, versions):
+    done = run("audit", SAMPLE, "--report", "r", "--jobs", 1, "--fail-on", "never", "--at", at, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    manifest = json.loads((tmp_path / "r" / "manifest.json").read_text())
+    assert {entry["version"] for entry in manifest["programs"]} == versions
+    assert manifest["counts"]["rows"] == (46 + 32 if at == "served" else 46)
+
+
+def test_a_version_that_no_definition_has_is_refused(tmp_path):
+    done = run("audit", SAMPLE, "--report", "r", "--at", "v7", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "no definition has a version v7; expected stored, storage, served, or one of v1, v1alpha1" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("form", ["plain", "gz", "zst", "stdin", "folder", "member"])
+def test_every_way_to_give_a_snapshot_gives_the_same_rows(tmp_path, form):
+    import gzip
+
+    import zstandard
+
+    plain = gzip.decompress(SAMPLE.read_bytes())
+    dump, given = tmp_path / "dump.db", None
+    if form == "gz":
+        dump.write_bytes(gzip.compress(plain))
+    elif form == "zst":
+        dump.write_bytes(zstandard.compress(plain))
+    elif form == "stdin":
+        dump, given = "-", plain
+    elif form == "folder":
+        dump = tmp_path / "dumps"
+        dump.mkdir()
+        (dump / "a.db").write_bytes(plain)
+    elif form == "member":
+        dump = tmp_path / "data"
+        (dump / "member" / "snap").mkdir(parents=True)
+        (dump / "member" / "snap" / "db").write_bytes(plain)
+    else:
+        dump.write_bytes(plain)
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [
+        sys.executable,
+        "-m",
+        "pipelines",
+        "audit",
+        str(dump),
+        "--report",
+        "r",
+        "--jobs",
+        "1",
+        "--fail-on",
+        "never",
+    ]
+    done = subprocess.run(command, input=given, capture_output=True, cwd=tmp_path, env=env, check=False)
+    assert done.returncode == 0, done.stderr
+    counts = json.loads((tmp_path / "r" / "manifest.json").read_text())["counts"]
+    assert counts["statuses"] == {
+        "builtin": 1, "definition": 3, "invalid": 5, "orphaned": 1, "other": 1, "unreadable": 1, "valid": 34
+    }  # fmt: skip
+
+
+def into_closed_pipe(cwd, *words):
+    """Run a command whose reader is gone before it writes."""
+    command = f"{sys.executable} -m pipelines {' '.join(map(str, words))} | true; exit ${{PIPESTATUS[0]}}"
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=cwd, env=env, check=False)
+
+
+@pytest.mark.parametrize(("level", "code"), [("never", 0), ("invalid", 1)])
+def test_a_reader_that_closes_the_pipe_changes_no_exit_code(tmp_path, level, code):
+    done = into_closed_pipe(tmp_path, "audit", SAMPLE, "--report", "r", "--fail-on", level, "--jobs", 1)
+    assert (done.returncode, done.stderr) == (code, "")
+
+
+def test_a_query_into_a_closed_pipe_is_no_error(tmp_path):
+    assert run("audit", SAMPLE, "--report", "r", "--fail-on", "never", "--jobs", 1, cwd=tmp_path).returncode == 0
+    done = into_closed_pipe(tmp_path, "query", "r", "loaves", "-o", "json")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_progress_is_for_terminals_alone(tmp_path):
+    done = run("audit", SAMPLE, "--report", "r", "--jobs", 1, "--fail-on", "never", cwd=tmp_path)
+    assert done.stderr == ""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
+    command = [
+        sys.executable,
+        "-m",
+        "pipelines",
+        "audit",
+        str(SAMPLE),
+        "--report",
+        "s",
+        "--jobs",
+        "1",
+        "--fail-on",
+        "never",
+    ]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, cwd=tmp_path, env=env)
+    said, _ = process.communicate(timeout=60)
+    os.close(theirs)
+    shown = os.read(ours, 65536).decode() if select.select([ours], [], [], 1)[0] else ""
+    assert "objects/s" in shown
+    assert "\x1b[3" not in shown, "no colour"
+    assert b"BROKEN" in said
