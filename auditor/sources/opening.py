@@ -8,6 +8,7 @@ own, in the order of their names.
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 import tempfile
 from dataclasses import replace
@@ -16,14 +17,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from auditor.errors import DamagedDump, PlanError, SourceError, UnknownDump
-from auditor.sources.bolt import read_metas
 from auditor.sources.compression import HEAD_SIZE, Limits, UnpackedStream, is_tar, materialize, unpacked_head
 from auditor.sources.detect import ACCEPTED, database_of, form_of, refused_file, state_of, unknown_dump
 from auditor.sources.etcd.live import write_live_table
+from auditor.sources.etcd.mvcc import parse_revision
 from auditor.sources.etcd.salvage import Salvage
-from auditor.sources.etcd.snapshot import Digest, EtcdFile, MetaValues
+from auditor.sources.etcd.snapshot import Digest, EtcdFile, MetaValues, in_use, transactions
 from auditor.sources.etcd.wal import read_wal
-from auditor.sources.file_view import FileView, map_file
 from auditor.sources.formats import FORMATS
 from auditor.sources.notes import prefix_note, salvage_notes, wal_notes
 from auditor.sources.plan import DamageLog, SourcePlan
@@ -298,16 +298,30 @@ class _Opening:
         return digest.sha256
 
     def etcd(self, name: str, path: Path, number: int, *, sha256: str = "", form: str = "etcd-snapshot") -> SourcePlan:
-        """Open an etcd database; one that changes meanwhile is read again."""
-        for _ in range(_TRIES):
-            plan, before = self._etcd_once(name, path, number, sha256, form)
-            if _transactions(path) == before:
+        """Open an etcd database; of one that is in use, a copy."""
+        if not in_use(path):
+            before = transactions(path)
+            plan = self._etcd_once(name, path, number, sha256, form)
+            if transactions(path) == before:
                 return plan
+        for attempt in range(_TRIES):
+            copy = self.workdir / f"copy-{number:03d}-{attempt}.db"
+            shutil.copyfile(path, copy)
+            newest, taken = transactions(path)[:1], transactions(copy)[:1]
+            if not taken:
+                continue
+            plan = self._etcd_once(name, copy, number, sha256, form, in_use=True)
+            # The transaction behind the one that was copied leaves its pages alone. Later ones may have written over
+            # some; a page of another place does not fit there, and what does not fit is damage.
+            if not plan.damage or (newest and newest[0] <= taken[0] + 1):
+                plan.notes += (f"the database is in use: its state at revision {plan.revision} was read, from a copy",)
+                return plan
+            copy.unlink()
         raise DamagedDump(name, "being written while it is read", "a file at rest", "take a snapshot instead")
 
     def _etcd_once(
-        self, name: str, path: Path, number: int, sha256: str, form: str
-    ) -> tuple[SourcePlan, tuple[int, ...]]:
+        self, name: str, path: Path, number: int, sha256: str, form: str, *, in_use: bool = False
+    ) -> SourcePlan:
         digest = Digest(path, self.progress)
         digest.start()
         try:
@@ -318,7 +332,10 @@ class _Opening:
             compacted = max(values.finished or 0, values.scheduled or 0)
             saved = Salvage(file.view, file.tree, compacted if values.keys else None)
             rows = chain(file.rows(b"key"), saved.rows()) if self.salvage else file.rows(b"key")
-            found = write_live_table(file.view, rows, live, workdir=self.workdir, number=number, report=file.report)
+            until = _last_revision(file) if in_use else None
+            found = write_live_table(
+                file.view, rows, live, workdir=self.workdir, number=number, report=file.report, until=until
+            )
             lost = any(not loss.read_all for loss in file.tree.losses)
             file.note_losses()
         finally:
@@ -348,7 +365,7 @@ class _Opening:
         plan.notes += prefix_note(plan, self.prefix)
         if self.salvage and lost:
             plan.notes += tuple(salvage_notes(saved, plan))
-        return plan, tuple(meta.txid for meta in file.valid_metas)
+        return plan
 
     def folder(self, path: Path, number: int) -> SourcePlan | list[SourcePlan]:
         """Open a data directory, a folder of dumps, or a folder of manifests."""
@@ -412,15 +429,18 @@ class _Opening:
         plan = self.etcd(str(path), database, number, form="etcd-data-dir")
         logs = database.parent.parent / "wal"
         if logs.is_dir():
-            applied = MetaValues.of(EtcdFile.open(database).values(b"meta")).consistent_index or 0
+            applied = MetaValues.of(EtcdFile.open(Path(plan.mapped)).values(b"meta")).consistent_index or 0
             plan.notes += tuple(wal_notes(read_wal(logs, applied)))
         else:
             plan.notes += ("no write-ahead log beside the database: what it held beyond the database is missing",)
         return replace(plan, notes=tuple(note for note in plan.notes if note != _NO_DIGEST))
 
 
-def _transactions(path: Path) -> tuple[int, ...]:
-    return tuple(meta.txid for meta in read_metas(FileView(map_file(path))).valid)
+def _last_revision(file: EtcdFile) -> int | None:
+    """Return the last revision of a database's state; rows behind it are of transactions that came later."""
+    bucket = file.buckets.get(b"key")
+    found = parse_revision(file.tree.last_key(bucket) or b"") if bucket is not None else None
+    return found.main if found else None
 
 
 def _last_part(url: str) -> str:

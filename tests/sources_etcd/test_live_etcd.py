@@ -108,7 +108,10 @@ def test_a_database_that_is_written_to_meanwhile_is_read_at_one_moment(etcd: Etc
     writer.start()
     try:
         for number in range(6):
-            _, found = read(tmp_path / "data", tmp_path / f"work-{number}")
+            plan, found = read(tmp_path / "data", tmp_path / f"work-{number}")
+            assert any("the database is in use: its state at revision" in note for note in plan.notes)
+            assert not plan.mapped.startswith(str(tmp_path / "data"))  # values are cut later, from what stands still
+            assert plan.damage == ()
             pair = found.get(b"a"), found.get(b"b")
             assert pair[0] == pair[1]  # both, of the same transaction, or none
     finally:

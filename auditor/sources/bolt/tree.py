@@ -206,6 +206,23 @@ class BoltTree:
             return str(fault)
         return info.fault
 
+    def last_key(self, bucket: Bucket) -> bytes | None:
+        """Return the last key of a bucket by its rightmost pages alone; None: they do not hold, or there is none."""
+        page, depth = bucket.root, 0
+        while page and depth < MAX_DEPTH:
+            try:
+                info = read_page(self.view, self.page_size, self.limit, page)
+            except PageFault:
+                return None
+            if info.fault or not info.count:
+                return None
+            if info.flags == BRANCH:
+                page, depth = branch_keys(self.view, info)[1][-1], depth + 1
+                continue
+            rows = leaf_rows(self.view, np.array([info.page]), np.array([info.offset]), np.array([info.count]))
+            return None if any(sound_elements(rows, info)) else self.view.cut(int(rows.key[-1]), int(rows.key_size[-1]))
+        return None
+
     # ---- rows
 
     def rows(self, bucket: Bucket) -> Iterator[Rows]:

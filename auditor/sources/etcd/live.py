@@ -43,7 +43,14 @@ class LiveKeys:
 
 
 def write_live_table(
-    view: FileView, batches: Iterable[Rows], path: Path, *, workdir: Path, number: int, report: Report
+    view: FileView,
+    batches: Iterable[Rows],
+    path: Path,
+    *,
+    workdir: Path,
+    number: int,
+    report: Report,
+    until: int | None = None,
 ) -> LiveKeys:
     """Write the live table of a `key` bucket.
 
@@ -53,10 +60,12 @@ def write_live_table(
         workdir: Where to park what does not fit memory.
         number: Position of the dump among the inputs.
         report: Told of every row that cannot be used.
+        until: Revision behind which rows do not count; None: all do.
     """
     newest = NewestPerKey(workdir, number)
     count = last = 0
-    for rows in batches:
+    for batch in batches:
+        rows = batch if until is None else batch.select(batch.words[:, 0] <= np.uint64(until))
         count += len(rows)
         if len(rows):
             last = max(last, int(rows.words[-1, 0]) & ((1 << 63) - 1))

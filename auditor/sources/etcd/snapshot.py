@@ -31,12 +31,34 @@ if TYPE_CHECKING:
     from auditor.sources.file_view import I64
     from auditor.sources.plan import Progress
 
-__all__ = ["Digest", "EtcdFile", "MetaValues", "SnapshotStatus", "snapshot_status"]
+__all__ = ["Digest", "EtcdFile", "MetaValues", "SnapshotStatus", "in_use", "snapshot_status", "transactions"]
 
 _DIGEST_SIZE = 32
 _SECTOR = 512
 _PUT_SIZE, _DELETED_SIZE = 17, 18
 _HASH_AT_ONCE = 1 << 20
+
+
+def transactions(path: Path) -> tuple[int, ...]:
+    """Return the transactions that the meta pages of a database name, newest first."""
+    return tuple(meta.txid for meta in read_metas(FileView(map_file(path))).valid)
+
+
+def in_use(path: Path) -> bool:
+    """Whether a server holds the lock of a database; nothing waits for it here."""
+    try:
+        import fcntl  # noqa: PLC0415 - not on every platform
+    except ImportError:
+        return False
+    with path.open("rb") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        fcntl.flock(stream, fcntl.LOCK_UN)
+        return False
 
 
 class Digest(threading.Thread):
