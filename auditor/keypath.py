@@ -1,7 +1,8 @@
 """KeyPath: where in an object, with the two spellings that the server uses.
 
-Dotted (OpenAPI errors, pruned paths): ``spec.m.k.x[3].u``, a key of additionalProperties looks like
-a property. Structured (metadata, embedded resources, list types, rules): ``spec.m[k.x][3].u``. Nothing is quoted or escaped in either.
+Dotted (OpenAPI errors, pruned paths): ``spec.m.k.x[3].u``, a key of additionalProperties looks like a property.
+Structured (metadata, embedded resources, list types, rules): ``spec.m[k.x][3].u``. Nothing is quoted or escaped in
+either.
 
 A path is a chain from leaf to root, so that extending it costs one small object; text is made only for a finding.
 Source: kube-openapi pkg/validation/validate (dotted); apimachinery pkg/util/validation/field/path.go (structured).

@@ -41,8 +41,8 @@ class AuditOptions:
         encryption_config: EncryptionConfiguration of the API server; empty: none.
         kms_decryptor: Command that unwraps data keys of KMS providers; empty: none.
         ratcheting: Whether the server has CRDValidationRatcheting on; always on since Kubernetes 1.33.
-        skip: What is left out, to save time: ``rules`` (counted and named as not evaluated) or ``updates``; with either,
-            verdicts and codes of updates are null.
+        skip: What is left out, to save time: ``rules`` (counted and named as not evaluated) or ``updates``; with
+            either, verdicts and codes of updates are null.
         gate_sidecars: Files of field-level gates by name of the definition; they count before manifests.
         field_gates: Gates of definitions to be on or off in this run, as ``Name=true,Other=false``.
         source: Format of the dumps, where it is not to be told from their content.

@@ -36,7 +36,7 @@ def test_reads_and_refuses_what_the_server_does(read, data, answer):
     try:
         value = read(data)
     except GoJsonError as error:
-        assert {"err": str(error)} == answer
+        assert {"err": str(error)} == answer  # noqa: PT017
     else:
         assert [typed(value), display(value), quote(display(value)), encode(value)] == answer
 
@@ -239,4 +239,4 @@ def test_bytes_are_read_or_refused_and_nothing_else(data):
     try:
         jsontext.decode(data)
     except GoJsonError as error:
-        assert str(error)
+        assert str(error)  # noqa: PT017

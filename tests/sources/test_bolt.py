@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -362,7 +363,7 @@ def test_the_longest_chain_is_longest(sequence: list[bytes]) -> None:
     chain = longest_chain(sequence, sequence)
     values = [sequence[index] for index in chain]
     assert chain == sorted(chain)
-    assert all(one < other for one, other in zip(values, values[1:], strict=False))
+    assert all(one < other for one, other in pairwise(values))
     best = [1] * len(sequence)
     for index, value in enumerate(sequence):
         best[index] += max((best[before] for before in range(index) if sequence[before] < value), default=0)

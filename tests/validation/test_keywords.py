@@ -118,8 +118,10 @@ OF_PROPERTY_A = [
     (
         '{"type":"string","pattern":"(?=x)"}',
         '"a"',
-        """a: Invalid value: "a": a in body should match '(?=x), but pattern is invalid: error parsing regexp: """
-        "invalid or unsupported Perl syntax: `(?=`'",
+        (
+            """a: Invalid value: "a": a in body should match '(?=x), but pattern is invalid: error parsing regexp: """
+            "invalid or unsupported Perl syntax: `(?=`'"
+        ),
     ),
     (
         '{"type":"string","minLength":5,"maxLength":1,"pattern":"x","enum":["z"],"format":"ipv4"}',
