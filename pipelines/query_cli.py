@@ -108,6 +108,13 @@ def query_options(target: str, flags: dict[str, Any]) -> QueryOptions:
 @click.option("--ignore-not-found", is_flag=True, help="Be silent about what is not there.")
 @click.option("--show-managed-fields", is_flag=True, help="Keep managedFields in json and yaml.")
 @click.option("--show-secrets", is_flag=True, help="Print the values of Secrets; otherwise they are blotted out.")
+@click.option(
+    "--server-print/--no-server-print",
+    default=True,
+    help="Columns of the kind, or NAME and AGE alone.",
+    show_default=True,
+)
+@click.option("--strict-templates", is_flag=True, help="Fields that are missing are errors in jsonpath.")
 @click.option("--as-server", is_flag=True, help="Fail as a live server does where one object of a kind is broken.")
 @click.option("--no-watch-cache", is_flag=True, help="With --as-server: a server without its watch cache.")
 @source_options
@@ -148,5 +155,7 @@ def query(target: str, args: tuple[str, ...], **flags: Any) -> None:
         show_managed_fields=flags["show_managed_fields"],
         limit=flags["limit"],
         count=flags["count"],
+        server_print=flags["server_print"],
+        allow_missing=not flags["strict_templates"],
     )
     run(lambda: run_query(options))

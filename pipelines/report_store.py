@@ -309,7 +309,8 @@ class ReportStore(DumpStore):
         rows = sum(pq.read_metadata(path).num_rows for path in place.parts)
         passed = f"{self.scan.skipped} of {self.scan.row_groups} row groups passed over by their statistics"
         size_each = f"{size / max(rows, 1):.1f} bytes an object"
-        lines = [f"{resource.group_resource} {resource.version}: from the index ({rows} rows, {size_each}, {passed})"]
+        made = f"from the index of {self.manifest['started']}"
+        lines = [f"{resource.group_resource} {resource.version}: {made} ({rows} rows, {size_each}, {passed})"]
         for part in self.parts_of(resource):
             predicate = self.predicate(resource, place, part)
             how = "index" if predicate.is_decided() else "index, then object" if predicate.columns() else "object"
