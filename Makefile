@@ -34,6 +34,7 @@ bench: $(STAMP) ## Measure beside the API server's own libraries
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/cel.py
 	$(BIN)/python benchmarks/updates.py
+	$(BIN)/python benchmarks/definitions.py
 
 differential: $(STAMP) ## Hold audits against the API server's own libraries, object by object
 	$(BIN)/python -m tests.differential.run
