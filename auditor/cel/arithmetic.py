@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from auditor.cel.equality import NO_SUCH_OVERLOAD
+from auditor.cel.equality import NO_SUCH_OVERLOAD, contains, equal, size_of
 from auditor.cel.errors import CelError
 from auditor.cel.types import Kind
-from auditor.cel.values import CelList, Duration, Timestamp, UInt
+from auditor.cel.values import CelList, Duration, Timestamp, UInt, is_list
 
 __all__ = ["ADDERS", "DIVIDERS", "MODDERS", "NEGATERS", "SUBTRACTERS", "add", "divide", "modulo", "multiply", "negate"]
 __all__ += ["subtract"]
@@ -67,7 +67,7 @@ def add(left: Any, right: Any) -> Any:
         return left.cel_add(right)
     if kind is list and isinstance(right, CelList):
         # The empty list adds nothing, and what stays is the other list with all it knows.
-        return [*left, *right.cel_iter()] if left else right
+        return concatenated(left, right) if left else right
     if kind is Duration and other is Duration:
         return Duration(_int(left.nanos + right.nanos))
     if kind is Timestamp and other is Duration:
@@ -75,6 +75,59 @@ def add(left: Any, right: Any) -> Any:
     if kind is Duration and other is Timestamp:
         return timestamp_of(left.nanos + right.nanos, right.zone)
     raise CelError(NO_SUCH_OVERLOAD)
+
+
+class Concatenated(CelList):
+    """A list put together of two, where an item cannot be had: unlike a plain list it says so when it is compared."""
+
+    __slots__ = ("items", "parts")
+    go_type = "*types.concatList"
+
+    def __init__(self, parts: tuple[Any, Any], items: list[Any]) -> None:
+        self.parts = parts
+        self.items = items
+
+    def cel_size(self) -> int:
+        """Return the number of items."""
+        return len(self.items)
+
+    def cel_get(self, index: Any) -> Any:
+        """Return the item at an index, which is one of the list."""
+        return self.items[int(index)]
+
+    def cel_contains(self, value: Any) -> bool | CelError:
+        """Return whether one of the parts holds a value, or else what the first says that fails."""
+        first, second = (contains(part, value) for part in self.parts)
+        if first is True or second is True:
+            return True
+        return first if isinstance(first, CelError) else second
+
+    def cel_equal(self, other: Any) -> bool | CelError:
+        """Return whether the other list has equal items; what cannot be compared is an error if nothing differs."""
+        if not is_list(other) or size_of(other) != len(self.items):
+            return False
+        failure: CelError | None = None
+        for mine, yours in zip(self.items, other if type(other) is list else other.cel_iter(), strict=True):
+            same = equal(mine, yours)
+            if same is False:
+                return False
+            if same is not True and failure is None:
+                failure = same
+        return True if failure is None else failure
+
+    def cel_add(self, other: Any) -> Any:
+        """Return this list and another one."""
+        if not is_list(other):
+            raise CelError(NO_SUCH_OVERLOAD)
+        return concatenated(self, other)
+
+
+def concatenated(left: Any, right: Any) -> Any:
+    """Return two lists as one."""
+    items = [item for part in (left, right) for item in (part if type(part) is list else part.cel_iter())]
+    if any(isinstance(item, CelError) for item in items):
+        return Concatenated((left, right), items)
+    return items
 
 
 def subtract(left: Any, right: Any) -> Any:
