@@ -249,6 +249,18 @@ class AuditProgram:
             self._rule_prover = RuleProver(self.rule_program, self.definition, self.version)
         return self._rule_prover
 
+    def rules_hold(self, obj: JsonObject) -> bool:
+        """Tell that every rule which runs on a create holds for an object that was read; False: that is not known."""
+        if not self.rules:
+            return True
+        if not self.compiled:
+            return False
+        prover = self._prover()
+        try:
+            return prover.is_typed(obj) and prover.findings(obj, orjson.dumps(obj)) is None
+        except (TypeError, RecursionError):  # JSONEncodeError is a TypeError
+            return False
+
     def _rules_on(self, data: bytes) -> RuleHook | None:
         """Return the evaluator for an object that is not proven valid, which was read from some bytes."""
         if not self.rules:

@@ -37,6 +37,7 @@ class _Kept(local):
 
     def __init__(self) -> None:
         self.programs: dict[tuple[int, str], AuditProgram] = {}
+        self.updates: dict[tuple[int, bool], UpdateProgram] = {}
 
 
 _kept = _Kept()
@@ -49,6 +50,16 @@ def _program(definition: CustomResourceDefinition, version: str) -> AuditProgram
         if len(_kept.programs) >= _MAX_PROGRAMS:
             _kept.programs.clear()
         found = _kept.programs[key] = AuditProgram(definition, definition.versions[version])
+    return found
+
+
+def _update_program(program: AuditProgram, *, ratcheting: bool = True) -> UpdateProgram:
+    key = (id(program), ratcheting)
+    found = _kept.updates.get(key)
+    if found is None:
+        if len(_kept.updates) >= _MAX_PROGRAMS:
+            _kept.updates.clear()
+        found = _kept.updates[key] = UpdateProgram(program, ratcheting=ratcheting)
     return found
 
 
@@ -149,7 +160,7 @@ def check_update(
             return CheckedUpdate(unreadable=Unreadable(f"{which}: {read.unreadable}"))
     assert read_old.object is not None
     assert read_new.object is not None
-    return UpdateProgram(_program(definition, name)).check(read_old.object, read_new.object)
+    return _update_program(_program(definition, name)).check(read_old.object, read_new.object)
 
 
 def try_update(
@@ -204,7 +215,7 @@ def try_update(
     if audited.unreadable is not None or audited.object is None:
         reason = audited.unreadable.reason if audited.unreadable is not None else ""
         return refused_read(reason, f"/{key.lstrip('/').partition('/')[2]}", revision)
-    update = UpdateProgram(program, ratcheting=ratcheting)
+    update = _update_program(program, ratcheting=ratcheting)
     return update.attempt(request, audited.object, place, revision, body)
 
 

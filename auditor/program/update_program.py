@@ -28,6 +28,7 @@ from auditor.validation.update import UpdateValidator
 if TYPE_CHECKING:
     from auditor.model import JsonObject
     from auditor.program.audit_program import AuditProgram
+    from auditor.ratcheting import CorrelatedObject
     from auditor.validation.update import UpdateRules
 
 __all__ = ["REQUESTS", "CheckedUpdate", "Place", "TriedUpdate", "UpdateProgram", "refused_read"]
@@ -119,6 +120,7 @@ class UpdateProgram:
     Attributes:
         rules: Evaluator of validation rules, called with new object, old object and their correlation. None: there are
             none, or the program leaves them out.
+        has_old_self: Whether some rule looks at the old object.
     """
 
     def __init__(self, program: AuditProgram, *, ratcheting: bool = True) -> None:
@@ -126,7 +128,9 @@ class UpdateProgram:
         self.definition = program.definition
         self.version = program.version
         self.ratcheting = ratcheting
-        self.rules: UpdateRules | None = None if program.rule_program is None else program.rule_program.run_update
+        self.rules: UpdateRules | None = None if program.rule_program is None else self._rules
+        nodes = () if program.rule_program is None else program.rule_program.root.walk()
+        self.has_old_self = any(rule.uses_old_self for node in nodes for rule in node.rules)
         self.validator = UpdateValidator(program.validator)
         self.api_version = f"{program.definition.group}/{program.version.name}"
 
@@ -135,6 +139,13 @@ class UpdateProgram:
         """Number of validation rules that are left out, or do not compile."""
         return self.program.unevaluated_rules
 
+    def _rules(self, new: JsonObject, old: JsonObject, twin: CorrelatedObject | None) -> list[Finding]:
+        """Run the rules of an update; those that are proven to hold for the new object need no old one."""
+        rules = self.program.rule_program
+        if rules is None or (not self.has_old_self and self.program.rules_hold(new)):
+            return []
+        return rules.run_update(new, old, twin)
+
     # -- the strategy alone -----------------------------------------------------------------------------------------
 
     def check(self, old: JsonObject, new: JsonObject) -> CheckedUpdate:
@@ -142,17 +153,16 @@ class UpdateProgram:
         update, rules = self.validator, self.rules
         if update.crashes(new, old):
             return CheckedUpdate(unreadable=Unreadable("panic: the schema is not structural"))
-        hooks = self.program.rules
-
-        def as_create(obj: JsonObject) -> list[Finding]:
-            return [finding for hook in hooks for finding in hook(obj)]
-
         return CheckedUpdate(
             _sorted(self._run(new, old)),
             _sorted(update.run(new, old, ratchet=False, rules=rules)),
-            _sorted(update.create.run(new, as_create if hooks else None)),
+            _sorted(update.create.run(new, self._as_create if rules is not None else None)),
             unevaluated_rules=self.unevaluated_rules,
         )
+
+    def _as_create(self, obj: JsonObject) -> list[Finding]:
+        rules = self.program.rule_program
+        return [] if rules is None or self.program.rules_hold(obj) else rules.run(obj)
 
     def _run(
         self, new: JsonObject, old: JsonObject, rules: UpdateRules | None = None, dropped: list[Any] | None = None
