@@ -101,7 +101,7 @@ class CorrelatedObject:
         if type(old) is not kind or len(new) != len(old):
             return False
         if kind is dict:
-            return all(_is_equal(self.key(name)) for name in new)
+            return self._compare_maps(new, old)
         for index in range(len(new)):
             child = self.index(index)
             if child is None:
@@ -111,9 +111,22 @@ class CorrelatedObject:
                 return False
         return True
 
-
-def _is_equal(node: CorrelatedObject | None) -> bool:
-    return node is not None and node.is_equal()
+    def _compare_maps(self, new: Any, old: Any) -> bool:
+        """Compare two maps of one size: each key needs a schema. Scalars are compared here, without nodes."""
+        schema = self.schema
+        properties = {} if schema is None else schema.properties
+        knows_all = schema is not None and type(schema.additional_properties) is StructuralSchema
+        for name, value in new.items():
+            if name not in old or not (knows_all or name in properties):
+                return False
+            kind = type(value)
+            if kind is dict or kind is list:
+                child = self.key(name)
+                if child is None or not child.is_equal():
+                    return False
+            elif type(old[name]) is not kind or old[name] != value:
+                return False
+        return True
 
 
 class MapListKeys:
