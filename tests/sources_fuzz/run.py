@@ -145,6 +145,8 @@ def run(options: argparse.Namespace) -> Outcome:
             _one(number, options, families, unsealer, base, outcome)
             if outcome.inputs % 5000 == 0 and not options.quiet:
                 print(f"{outcome.inputs} inputs, {len(outcome.failures)} failures", file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
     finally:
         shutil.rmtree(base, ignore_errors=True)
     return outcome
