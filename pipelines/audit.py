@@ -380,8 +380,10 @@ class _ShardWriter:
 
     def simple(self, row: _RowHead, status: str, reason: str | None) -> None:
         """Write the row of a key that is not judged."""
-        impacts = ("breaks-list",) if status == "unreadable" else ()
-        self.object_row(row, AuditedObject(), status, reason, impacts, None if impacts else "none", deleting=None)
+        is_somewhere = row.key is not None or row.kind  # a manifest without a kind breaks nothing: it stands at no key
+        impacts = ("breaks-list",) if status == "unreadable" and is_somewhere else ()
+        impact = None if status == "unreadable" else "none"
+        self.object_row(row, AuditedObject(), status, reason, impacts, impact, deleting=None)
 
     def defined(self, row: _RowHead) -> None:
         """Write the row of a definition: rules of it that do not compile are findings, for they break its objects."""

@@ -211,3 +211,46 @@ def test_progress_is_for_terminals_alone(tmp_path):
     assert "objects/s" in shown
     assert "\x1b[3" not in shown, "no colour"
     assert b"BROKEN" in said
+
+
+def test_a_manifest_that_is_no_object_is_unreadable_and_breaks_nothing(tmp_path):
+    (tmp_path / "m.yaml").write_text(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n---\nkind: 5\nmetadata: {name: d}\n"
+    )
+    done = run("audit", "m.yaml", "--report", "r", "--jobs", 1, cwd=tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert "BROKEN" not in done.stdout
+    manifest = json.loads((tmp_path / "r" / "manifest.json").read_text())
+    assert manifest["counts"]["statuses"] == {"builtin": 1, "unreadable": 1}
+    assert all(kind["breaking"] is None for kind in manifest["kinds"])
+
+
+def test_validate_judges_manifests_and_tells_what_it_skips(tmp_path):
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "xs.x.example.com"},
+        "spec": {
+            "group": "x.example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "xs", "kind": "Xx"},
+            "versions": [
+                {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {
+                    "type": "object", "properties": {"size": {"type": "integer", "maximum": 5}}}}}
+            ],
+        },
+    }  # fmt: skip
+    (tmp_path / "crd.json").write_text(json.dumps(definition))
+    head = "apiVersion: x.example.com/v1\nkind: Xx\nmetadata: {namespace: d, name: "
+    text = f"{head}a}}\nsize: 3\n---\n{head}b}}\nsize: 9\n---\napiVersion: other.io/v1\nkind: Other\nmetadata: {{name: c}}\n"
+    (tmp_path / "m.yaml").write_text(text)
+    done = run("validate", "--crds", "crd.json", "m.yaml", "-o", "ndjson", cwd=tmp_path)
+    assert done.returncode == 1
+    assert [json.loads(line)["status"] for line in done.stdout.splitlines()] == ["valid", "invalid", "orphaned"]
+    shown = run("validate", "--crds", "crd.json", "m.yaml", cwd=tmp_path)
+    assert "size in body should be less than or equal to 5" in shown.stdout
+    assert "no definition for Other.other.io" in shown.stdout
+    assert "3 objects: 1 invalid, 1 orphaned, 1 valid" in shown.stderr
+    fine = run("validate", "--crds", "crd.json", "-", cwd=tmp_path, input=text.split("---", maxsplit=1)[0])
+    assert fine.returncode == 0, fine.stderr
+    assert run("validate", "m.yaml", cwd=tmp_path).returncode == 2
