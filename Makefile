@@ -43,4 +43,5 @@ check: $(STAMP) ## Lint, types, layers
 	$(BIN)/ruff check auditor pipelines tests
 	$(BIN)/ruff format --check auditor pipelines tests
 	$(BIN)/mypy
+	$(BIN)/mypy tests/typing/api.py
 	$(BIN)/lint-imports
