@@ -36,8 +36,9 @@ bench: $(STAMP) ## Measure beside the API server's own libraries
 	$(BIN)/python benchmarks/updates.py
 	$(BIN)/python benchmarks/definitions.py
 
-differential: $(STAMP) ## Hold audits against the API server's own libraries, object by object
+differential: $(STAMP) ## Hold audits and rules against the API server's own libraries, object by object
 	$(BIN)/python -m tests.differential.run
+	$(BIN)/python -m tests.cel_fuzz.run
 
 check: $(STAMP) ## Lint, types, layers
 	$(BIN)/ruff check auditor pipelines tests
