@@ -79,6 +79,7 @@ def test_options_of_the_file_may_have_the_names_of_flags_or_of_variables(tmp_pat
     assert (options["cluster"], options["scope"]["labels"]) == ("north", "app=none")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("flags", "rows"),
     [
@@ -96,6 +97,7 @@ def test_scope_flags_leave_out_and_count(tmp_path, flags, rows):
     assert ("NOTE  no key is in scope" in done.stdout) == (rows == 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("at", "versions"),
     [
@@ -120,6 +122,7 @@ def test_a_version_that_no_definition_has_is_refused(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["plain", "gz", "zst", "stdin", "folder", "member"])
 def test_every_way_to_give_a_snapshot_gives_the_same_rows(tmp_path, form):
     import gzip
