@@ -257,7 +257,7 @@ class AuditProgram:
             return False
         prover = self._prover()
         try:
-            return prover.is_typed(obj) and prover.findings(obj, orjson.dumps(obj)) is None
+            return prover.is_typed(obj) and not prover.findings(obj, orjson.dumps(obj))
         except (TypeError, RecursionError):  # JSONEncodeError is a TypeError
             return False
 

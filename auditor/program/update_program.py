@@ -131,8 +131,14 @@ class UpdateProgram:
         self.rules: UpdateRules | None = None if program.rule_program is None else self._rules
         nodes = () if program.rule_program is None else program.rule_program.root.walk()
         self.has_old_self = any(rule.uses_old_self for node in nodes for rule in node.rules)
-        self.validator = UpdateValidator(program.validator)
+        self._validator = UpdateValidator(program.validator)
         self.api_version = f"{program.definition.group}/{program.version.name}"
+
+    @property
+    def validator(self) -> UpdateValidator:
+        """The checks; the program is asked each time, for it attaches provers to them when that is worth its time."""
+        self._validator.create = self.program.validator
+        return self._validator
 
     @property
     def unevaluated_rules(self) -> int:

@@ -79,13 +79,19 @@ class UpdateValidator:
             dropped: Takes what was tolerated in the schema, for `tolerated_values`.
         """
         create = self.create
-        twin = CorrelatedObject(new, old, create.version.structural) if ratchet else None
-        if twin is not None:
+        prove = create.root.prove
+        is_proven = prove is not None and prove(new)
+        twin = None
+        if ratchet and not (is_proven and (rules is None or not create.has_rules)):
+            twin = CorrelatedObject(new, old, create.version.structural)
             twin.dropped = dropped
         found = create.check_type_meta(new)
         if not found:
             found = self.check_metadata(new, old)
-            found += validate_value(create.root, new, twin)
+            if not is_proven:
+                # Ratcheting only ever drops findings: what has none needs no correlation.
+                plain = validate_value(create.root, new)
+                found += validate_value(create.root, new, twin) if plain and twin is not None else plain
             found += check_scale_spec(new, create.version.scale)
             found += check_scale_status(new, create.version.scale)
         found += create.check_embedded(new)
