@@ -14,7 +14,7 @@ __all__ = ["crds"]
 _OUTPUT = click.Choice(["table", "json", "ndjson"])
 
 
-@click.group(short_help="Judge and list definitions.")
+@click.group(context_settings={"help_option_names": ["-h", "--help"]}, short_help="Judge and list definitions.")
 def crds() -> None:
     """Judge definitions as the API server would, and list those of a dump.
 
