@@ -79,7 +79,12 @@ def _checked(document: Any, old: Any) -> dict[str, Any]:
     import auditor  # noqa: PLC0415
     from auditor.crds.definition import document_name  # noqa: PLC0415
 
-    got = auditor.check_crd(document) if old is None else auditor.check_crd_update(old, document)
+    if old is None:
+        got = auditor.check_crd(document)
+    else:
+        from auditor.upgrade import as_sent  # noqa: PLC0415
+
+        got = auditor.check_crd_update(old, as_sent(document, old))
     return {
         "name": document_name(document),
         "request": "create" if old is None else "update",

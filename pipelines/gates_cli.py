@@ -30,7 +30,9 @@ def gate_options(command: Any) -> Any:
     return command
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]}, short_help="Field-level feature gates of definitions.")
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"]}, short_help="Field-level feature gates of definitions."
+)
 def gates() -> None:
     """Work with field-level feature gates: a proposal, which no API server implements yet.
 

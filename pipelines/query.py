@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 AnyStore = DumpStore | IndexOnlyStore
 
-__all__ = ["AnyStore", "QueryOptions", "Writer", "open_store", "print_key", "run_query"]
+__all__ = ["AnyStore", "QueryOptions", "Writer", "open_store", "run_query"]
 
 
 @dataclass(slots=True)
@@ -207,10 +207,3 @@ class Writer:
             self.stream.write(text)
         except UnicodeEncodeError:  # a lone surrogate that a stored value smuggled in
             self.stream.write(text.encode("utf-8", "replace").decode())
-
-
-def print_key(report: str, key: str) -> None:
-    """Print what a report, and its dump, know of one key."""
-    from pipelines.show import run_show  # noqa: PLC0415 - it needs this module
-
-    run_show(QueryOptions(report), key, output="yaml")

@@ -61,6 +61,7 @@ def fused(
         or schema.int_or_string
         or schema.embedded_resource
         or schema.legacy is not None
+        or isinstance(schema.additional_properties, StructuralSchema)  # it would also apply to apiVersion and kind
     ):
         raise NotEmittable("the root is not an object of its own")
     emitter.module.namespace.update(_metadata=prove_metadata, _repair=repair)

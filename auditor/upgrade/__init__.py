@@ -19,7 +19,7 @@ from auditor.upgrade.changes import (
     worst_by_field,
 )
 from auditor.upgrade.decision import Decision, decide, decide_all
-from auditor.upgrade.definition_change import DefinitionChange, after_update, change_of_definition
+from auditor.upgrade.definition_change import DefinitionChange, after_update, as_sent, change_of_definition
 from auditor.upgrade.formats import UnknownFormats, parse_assumptions
 from auditor.upgrade.pairing import Pairing
 from auditor.upgrade.tally import CATEGORIES, Sample, Tally
@@ -34,6 +34,7 @@ __all__ = [
     "Tally",
     "UnknownFormats",
     "after_update",
+    "as_sent",
     "change_of_definition",
     "compare_reads",
     "compare_verdicts",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.model import JsonObject
 
-__all__ = ["DefinitionChange", "after_update", "change_of_definition"]
+__all__ = ["DefinitionChange", "after_update", "as_sent", "change_of_definition"]
 
 _STORED_VERSIONS = "status.storedVersions["
 
@@ -76,7 +76,7 @@ def change_of_definition(name: str, old: JsonObject | None, new: JsonObject | No
     if old is not None and _is_same(old, new):
         return _unchanged(name, old)
     before = _parsed(old)
-    checked = check_crd(new) if old is None else check_crd_update(old, _as_sent(new, old))
+    checked = check_crd(new) if old is None else check_crd_update(old, as_sent(new, old))
     refusals, unmigrated = _said(checked)
     warnings = (*(f'unknown field "{path}"' for path in checked.unknown_fields), *checked.warnings)
     action = "create" if old is None else "update"
@@ -136,7 +136,7 @@ def _unchanged(name: str, document: JsonObject) -> DefinitionChange:
     )
 
 
-def _as_sent(new: JsonObject, old: JsonObject) -> JsonObject:
+def as_sent(new: JsonObject, old: JsonObject) -> JsonObject:
     """Return a manifest as a client sends it: its metadata completed from what is stored."""
     given, known = new.get("metadata"), old.get("metadata")
     if type(given) is not dict or type(known) is not dict:

@@ -59,6 +59,13 @@ def test_an_update_may_keep_what_was_wrong(tmp_path: Path) -> None:
     assert json.loads(answer.stdout)["request"] == "update"
 
 
+def test_a_plain_manifest_updates_a_plain_manifest(tmp_path: Path) -> None:
+    new = definition(properties(a=TEXT, b=TEXT))
+    paths = write(tmp_path / "old.json", definition(properties(a=TEXT))), write(tmp_path / "new.json", new)
+    answer = run("check", "--old", paths[0], paths[1])
+    assert (answer.exit_code, answer.stdout) == (0, "loaves.bakery.example.com: ok\n")
+
+
 def test_kinds_are_counted_by_the_version_they_are_stored_at() -> None:
     answer = run("list", str(shared("golden/upgrade/snapshot.db.gz")), "-o", "json")
     assert answer.exit_code == 0

@@ -89,3 +89,16 @@ def test_a_map_in_the_place_of_a_text_stays_with_the_generated_read():
     assert program.read == 1
     assert audited.pruned == ("text.a",)
     assert audited.object["text"] == {}
+
+
+def test_other_keys_of_the_root_also_mean_api_version_and_kind():
+    document = json.loads(json.dumps(DEFINITION))
+    schema = document["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["additionalProperties"] = {"type": "object"}
+    definition = parse_definition(document)
+    version = definition.versions["v1"]
+    made = {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "a"}}
+    quick = AuditProgram(definition, version).audit(json.dumps(made).encode())
+    exact = AuditProgram(definition, version, compiled=False).audit(json.dumps(made).encode())
+    assert quick.findings == exact.findings
+    assert quick.unreadable == exact.unreadable
