@@ -13,8 +13,6 @@ import traceback
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-import multiprocess
-
 from auditor.errors import WorkerLost
 
 if TYPE_CHECKING:
@@ -91,6 +89,8 @@ def run_processes(
     Raises:
         EngineError: A worker failed with an exception; its trace is in the text.
     """
+    import multiprocess  # noqa: PLC0415 - it brings much along, and a run in one process needs none of it
+
     context = multiprocess.get_context("forkserver")
     context.set_forkserver_preload(list(preload))
     source = iter(items)
