@@ -10,9 +10,11 @@ Source: kube-openapi pkg/validation/validate (dotted); apimachinery pkg/util/val
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
 from typing import Final
 
-__all__ = ["ROOT", "KeyPath"]
+__all__ = ["ROOT", "KeyPath", "plain_path"]
 
 _PROPERTY, _KEY, _INDEX = 0, 1, 2
 
@@ -94,3 +96,12 @@ class KeyPath:
 
 ROOT: Final = KeyPath()
 """The object itself."""
+
+
+_NUMBER: Final = re.compile(r"\[\d+\]")
+
+
+@lru_cache(maxsize=4096)
+def plain_path(path: str) -> str:
+    """Return the text of a path with all its indexes as ``[*]``, for counting."""
+    return _NUMBER.sub("[*]", path)

@@ -17,7 +17,6 @@ import itertools
 import os
 import re
 import resource
-import shutil
 import statistics
 import subprocess
 import sys
@@ -37,7 +36,7 @@ from auditor.program.rules import RuleProver
 from auditor.sources.crd_files import read_crd_documents
 from auditor.validation.findings import has_blocking
 from auditor.validation.rules import RuleProgram
-from benchmarks.run import SHARED, SHARES, build, draw
+from benchmarks.run import SHARED, SHARES, build, draw, is_yardstick_missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -147,9 +146,7 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "auditor-bench")
     parser.add_argument("--file", type=Path, help="objects of the corpus' definitions, in place of drawn ones")
     options = parser.parse_args()
-    if not SHARED.exists() or not shutil.which("go"):
-        missing = "Go" if SHARED.exists() else "../shared"
-        print(f"skipped: {missing} is missing; the yardstick is built from it")
+    if is_yardstick_missing():
         return
     options.cache.mkdir(parents=True, exist_ok=True)
     corpus = options.file or draw(options.corpus, options.objects, options.cache)

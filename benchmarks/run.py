@@ -34,6 +34,15 @@ KINDS = (
 SHARES = {"bench-30": "0.4", "bench-2": "0.027"}
 
 
+def is_yardstick_missing() -> bool:
+    """Say, also aloud, whether the yardstick can't be built here."""
+    if SHARED.exists() and shutil.which("go"):
+        return False
+    missing = "Go" if SHARED.exists() else "../shared"
+    print(f"skipped: {missing} is missing; the yardstick is built from it")
+    return True
+
+
 def build(name: str, cache: Path) -> Path:
     """Build one of the Go programs beside the project, once."""
     target = cache / name
@@ -89,9 +98,7 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "auditor-bench")
     parser.add_argument("--json", type=Path, help="write the figures here as well")
     options = parser.parse_args()
-    if not SHARED.exists() or not shutil.which("go"):
-        missing = "Go" if SHARED.exists() else "../shared"
-        print(f"skipped: {missing} is missing; the yardstick is built from it")
+    if is_yardstick_missing():
         return
     options.cache.mkdir(parents=True, exist_ok=True)
     corpus = draw(options.corpus, options.objects, options.cache)

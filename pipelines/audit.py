@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import base64
 import gc
-import re
 from collections import Counter
 from dataclasses import dataclass, field
-from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -22,6 +20,7 @@ from auditor import tables
 from auditor.crds.conversion import NEEDS_WEBHOOK
 from auditor.crds.definition import parse_definition
 from auditor.golang import jsontext
+from auditor.keypath import plain_path
 from auditor.model import AuditedObject, Origin, Unreadable
 from auditor.program.audit_program import AuditProgram
 from auditor.program.impact import impacts_of, worst
@@ -99,11 +98,6 @@ class _Scope:
             return True
         labels = ((audited.object or {}).get("metadata") or {}).get("labels") or {}
         return all(r.matches(labels) for r in self.labels) and all(r.matches(audited.selectable) for r in self.fields)
-
-
-@lru_cache(maxsize=4096)
-def _plain_path(path: str) -> str:
-    return re.sub(r"\[\d+\]", "[*]", path)
 
 
 class ShardAuditor:
@@ -398,7 +392,7 @@ class _ShardWriter:
         kind = (row.group or "", row.kind or row.plural or "")
         for finding in found:
             self.finding_row(row, audited, finding, None)
-            self.result.findings[(kind, finding.check, _plain_path(finding.field), finding.type)] += 1
+            self.result.findings[(kind, finding.check, plain_path(finding.field), finding.type)] += 1
 
     def has_objects(self, row: _RowHead) -> bool:
         """Whether a definition has live keys in this dump; without any, its rules are not worth compiling."""
@@ -450,7 +444,7 @@ class _ShardWriter:
             for finding in gated:
                 self.finding_row(row, audited, finding, deleting)
             for finding in (*audited.findings, *gated):
-                self.result.findings[(kind, finding.check, _plain_path(finding.field), finding.type)] += 1
+                self.result.findings[(kind, finding.check, plain_path(finding.field), finding.type)] += 1
             gated = []
             program = owner.programs.get((definition.name, audited.audited_version or ""))
             if program is None or program.total <= program.warm_up:

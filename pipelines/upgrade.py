@@ -21,6 +21,7 @@ from auditor.crds.definition import document_name
 from auditor.gates.change import gate_changes
 from auditor.gates.paths import places
 from auditor.golang.jsontext import encode
+from auditor.keypath import plain_path
 from auditor.model import IMPACTS
 from auditor.program.field_path import locate
 from auditor.program.managed_fields import last_writer
@@ -36,7 +37,6 @@ from auditor.upgrade import (
     after_update,
     compare_reads,
     compare_verdicts,
-    plain_path,
     worst_by_field,
 )
 from auditor.upgrade.changes import VERDICT

@@ -14,7 +14,6 @@ from auditor.upgrade.changes import (
     compare_reads,
     compare_verdicts,
     is_below,
-    plain_path,
     value_at,
     worst_by_field,
 )
@@ -42,7 +41,6 @@ __all__ = [
     "decide_all",
     "is_below",
     "parse_assumptions",
-    "plain_path",
     "value_at",
     "worst_by_field",
 ]

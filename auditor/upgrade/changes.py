@@ -6,7 +6,6 @@ that prunes what the other knows, a default that came, went or changed, a null t
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,7 +28,6 @@ __all__ = [
     "compare_reads",
     "compare_verdicts",
     "is_below",
-    "plain_path",
     "value_at",
     "worst_by_field",
 ]
@@ -41,7 +39,6 @@ SELECTOR: Final = "selector"
 VERDICT: Final = "verdict"
 
 _VERDICTS: Final = ("tolerated-globally", "tolerated-while-unchanged", "invalid", "blocks-every-update")
-_INDEX: Final = re.compile(r"\[\d+\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,11 +179,6 @@ def value_at(obj: Any, path: str) -> Any:
     for step in steps:
         obj = obj[step]
     return obj
-
-
-def plain_path(path: str) -> str:
-    """Return a path with all its indexes as ``[*]``, for counting."""
-    return _INDEX.sub("[*]", path)
 
 
 # -- verdicts ----------------------------------------------------------------------------------------------------------

@@ -2,9 +2,10 @@
 
 import pytest
 
+from auditor.keypath import plain_path
 from auditor.model import AuditedObject
 from auditor.schema.structural import ABSENT
-from auditor.upgrade import Change, compare_reads, compare_verdicts, is_below, plain_path, value_at, worst_by_field
+from auditor.upgrade import Change, compare_reads, compare_verdicts, is_below, value_at, worst_by_field
 
 
 def read(obj, pruned=(), defaulted=(), selectable=None, **more):

@@ -12,27 +12,10 @@ from auditor.golang import jsontext
 from auditor.program import request
 from auditor.program.audit_program import AuditProgram
 from auditor.program.impact import impacts_of, worst
-from auditor.sources.crd_files import read_crd_documents
 from tests.shared import shared, shared_lines
 
 FILES = ["conformance-audit.jsonl", "conformance-versions.jsonl", "real-audit.jsonl.gz"]
 MINIMUM = {"conformance-audit.jsonl": 340, "conformance-versions.jsonl": 90, "real-audit.jsonl.gz": 3200}
-
-
-@pytest.fixture(scope="module")
-def catalogs():
-    known = {}
-
-    def catalog(case):
-        key = case.get("ref") or json.dumps(case["crd"])
-        if key not in known:
-            documents = (
-                [case["crd"]] if "crd" in case else read_crd_documents([str(shared(f"corpus/crds/{case['ref']}"))])
-            )
-            known[key] = auditor.CrdCatalog.from_documents(documents)
-        return known[key]
-
-    return catalog
 
 
 def plain(value):

@@ -9,26 +9,9 @@ from collections import Counter
 import pytest
 
 import auditor
-from auditor.sources.crd_files import read_crd_documents
-from tests.shared import shared, shared_lines
+from tests.shared import shared_lines
 
 FILES = {"conformance-update.jsonl": 34, "conformance-versions.jsonl": 20, "real-update.jsonl.gz": 1018}
-
-
-@pytest.fixture(scope="module")
-def catalogs():
-    known = {}
-
-    def catalog(case):
-        key = case.get("ref") or json.dumps(case["crd"])
-        if key not in known:
-            documents = (
-                [case["crd"]] if "crd" in case else read_crd_documents([str(shared(f"corpus/crds/{case['ref']}"))])
-            )
-            known[key] = auditor.CrdCatalog.from_documents(documents)
-        return known[key]
-
-    return catalog
 
 
 def ours(findings):
