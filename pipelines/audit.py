@@ -5,7 +5,6 @@ The one broad `except` of the house is here: an object that breaks the auditor b
 
 from __future__ import annotations
 
-import base64
 import gc
 from collections import Counter
 from dataclasses import dataclass, field
@@ -34,7 +33,7 @@ from pipelines.columns import ObjectRows, Rows, write_parquet
 from pipelines.gated import GatedFields
 from pipelines.index import IndexBuilder
 from pipelines.old_objects import Before, Changes
-from pipelines.plan import DefinitionEntry, Plan, SourceShard, open_live, open_values
+from pipelines.plan import DefinitionEntry, Plan, SourceShard, cut_value, open_live, open_values
 from pipelines.verdicts import NOT_ASKED, NOTHING_TOLD, Outcome, Told, UpdateVerdicts
 
 if TYPE_CHECKING:
@@ -247,10 +246,7 @@ class ShardAuditor:
         writer.result.bytes = item.bytes
         columns = (rows[name].to_pylist() for name in ("key", "mod_revision", "offset", "length", "encoding"))
         for at, (key, revision, offset, length, encoding) in enumerate(zip(*columns, strict=True)):
-            data = values[offset : offset + length]
-            if encoding == 1:
-                data = base64.b64decode(data)
-            row = _RowHead(at, key, revision, data)
+            row = _RowHead(at, key, revision, cut_value(values, offset, length, encoding))
             try:
                 writer.add(row)
             except Exception as error:  # noqa: BLE001 - the audit goes on; the row names the object

@@ -5,7 +5,6 @@ What an audit does in many workers is done here in one loop; each value is decod
 
 from __future__ import annotations
 
-import base64
 import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from auditor.sources.encryption import resource_of
 from auditor.sources.registry_key import classify, printable_key, split_key
 from pipelines.audit import ShardAuditor
 from pipelines.config import AuditOptions
-from pipelines.plan import make_plan
+from pipelines.plan import cut_value, make_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,9 +81,7 @@ class CustomObjects:
         for number, source in enumerate(self.plan.sources):
             table, values = self._auditor.source(number)
             for key, offset, length, encoding in _rows(table):
-                data = bytes(values[offset : offset + length])
-                if encoding == 1:
-                    data = base64.b64decode(data)
+                data = cut_value(values, offset, length, encoding)
                 made = self._exported(source.name, data) if source.is_export else self._stored(source.name, key, data)
                 if made is not None:
                     yield made

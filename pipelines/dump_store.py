@@ -9,7 +9,6 @@ Source: apiserver pkg/storage/etcd3/{store,errors}.go, pkg/storage/cacher, pkg/r
 
 from __future__ import annotations
 
-import base64
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -36,7 +35,7 @@ from auditor.selectors.where import check_names, compile_where, conjuncts, unpar
 from auditor.sources.encryption import make_unsealer
 from auditor.sources.manifest_rows import read_header
 from auditor.sources.registry_key import printable_key
-from pipelines.plan import open_live, open_values
+from pipelines.plan import cut_value, open_live, open_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -278,8 +277,7 @@ class DumpStore:
     def stored_bytes(self, row: StoredRow) -> bytes:
         """Return the bytes of a row as the dump has them."""
         _, values = self.source(row.source)
-        data = bytes(values[row.offset : row.offset + row.length])
-        return base64.b64decode(data) if row.encoding == 1 else data
+        return cut_value(values, row.offset, row.length, row.encoding)
 
     def plain_bytes(self, row: StoredRow, resource: Resource) -> bytes:
         """Return the bytes of a row, decrypted.

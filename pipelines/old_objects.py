@@ -6,7 +6,6 @@ as one: a manifest is applied to the object that is there, an object of another 
 
 from __future__ import annotations
 
-import base64
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
@@ -19,7 +18,7 @@ from auditor.program.noop_update import NoopUpdates
 from auditor.program.update_program import Place
 from auditor.sources.encryption import resource_of
 from auditor.sources.registry_key import classify, split_key
-from pipelines.plan import open_live, open_values
+from pipelines.plan import cut_value, open_live, open_values
 from pipelines.verdicts import NOT_ASKED, Outcome, judged_change
 
 if TYPE_CHECKING:
@@ -103,14 +102,9 @@ def _identities(
     values = open_values(source)
     spans = zip(*(table[name].to_pylist() for name in ("offset", "length", "encoding")), strict=True)
     for row, (offset, length, encoding) in enumerate(spans):
-        found = _of_document(_cut(values, offset, length, encoding), kinds)
+        found = _of_document(cut_value(values, offset, length, encoding), kinds)
         if found is not None:
             yield row, found
-
-
-def _cut(values: Any, offset: int, length: int, encoding: int) -> bytes:
-    data = bytes(values[offset : offset + length])
-    return base64.b64decode(data) if encoding == 1 else data
 
 
 def _of_document(data: bytes, kinds: Mapping[tuple[str, str], DefinitionEntry]) -> bytes | None:
@@ -180,7 +174,7 @@ class OldObjects:
             self._open[source] = open_live(self._plans[source]), open_values(self._plans[source])
         table, values = self._open[source]
         cut = (table[column][row].as_py() for column in ("offset", "length", "encoding"))
-        data, revision = _cut(values, *cut), table["mod_revision"][row].as_py()
+        data, revision = cut_value(values, *cut), table["mod_revision"][row].as_py()
         key = table["key"][row].as_py()
         if key is not None and data[:4] == b"k8s:":
             place = classify(split_key(key, self._prefix), {})

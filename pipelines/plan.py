@@ -6,6 +6,7 @@ worker gets is a Plan (names of files) once and then Shards (ranges of rows).
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import mmap
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ __all__ = [
     "Plan",
     "SourceShard",
     "cut_shards",
+    "cut_value",
     "definition_entry",
     "make_plan",
     "open_live",
@@ -119,9 +121,7 @@ def _definitions_of(plan: SourcePlan, prefix: str, unsealer: Unsealer) -> Iterat
         rows = [int(row) for row in np.flatnonzero(mask.to_numpy(zero_copy_only=False))]
     for row in rows:
         offset, length = table["offset"][row].as_py(), table["length"][row].as_py()
-        data = bytes(values[offset : offset + length])
-        if table["encoding"][row].as_py() == 1:
-            data = _decoded(data)
+        data = cut_value(values, offset, length, table["encoding"][row].as_py())
         if not plan.is_export:
             opened = unsealer.open(table["key"][row].as_py(), _CRDS, data)
             if opened.data is None:
@@ -134,10 +134,10 @@ def _definitions_of(plan: SourcePlan, prefix: str, unsealer: Unsealer) -> Iterat
         yield from definitions_in(document)
 
 
-def _decoded(data: bytes) -> bytes:
-    import base64  # noqa: PLC0415 - only for etcdctl's JSON
-
-    return base64.b64decode(data)
+def cut_value(values: mmap.mmap | bytes, offset: int, length: int, encoding: int) -> bytes:
+    """Cut the value of a row of the live table out of the file that it stands in (`tables.LIVE_KEYS`)."""
+    data = bytes(values[offset : offset + length])
+    return base64.b64decode(data) if encoding == 1 else data
 
 
 def _rows_that_mention_definitions(table: pa.Table, values: mmap.mmap | bytes) -> list[int]:
