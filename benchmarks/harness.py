@@ -52,6 +52,55 @@ CACHE = Path(tempfile.gettempdir()) / "auditor-bench"
 _PACKAGES = ("pyarrow", "orjson", "msgspec", "numpy", "google-re2")
 
 
+# -- the machine ------------------------------------------------------------------------------------------------------
+
+
+def this_machine() -> dict[str, Any]:
+    """Return what figures depend on: processor, memory, versions; and how busy the machine was."""
+    return {
+        "date": datetime.now(UTC).date().isoformat(),
+        "processor": _processor(),
+        "processors": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "memory_gb": round(_memory() / 1e9, 1),
+        "system": f"{platform.system()} {platform.release().split('-')[0]} {platform.machine()}",
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "packages": {name: _version(name) for name in _PACKAGES},
+        "go": _output("go", "version").removeprefix("go version ").partition(" ")[0],
+        "commit": _output("git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"),
+        "load_before": round(os.getloadavg()[0], 2),
+    }
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or "unknown"
+
+
+def _memory() -> int:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (OSError, ValueError):
+        return 0
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def _output(*command: str) -> str:
+    if shutil.which(command[0]) is None:
+        return ""
+    return subprocess.run(command, check=False, capture_output=True, text=True).stdout.strip()
+
+
 # -- figures --------------------------------------------------------------------------------------------------------
 
 
@@ -309,55 +358,6 @@ def audit(dump: Path, crds: Path, *words: object, jobs: int = 1, objects: int | 
     if objects is not None and counted != objects:
         raise SystemExit(f"{dump.name}: {counted} keys are in the report, {objects} were in the dump")
     return Run(run.wall, run.processor, run.output, manifest)
-
-
-# -- the machine ------------------------------------------------------------------------------------------------------
-
-
-def this_machine() -> dict[str, Any]:
-    """Return what figures depend on: processor, memory, versions; and how busy the machine was."""
-    return {
-        "date": datetime.now(UTC).date().isoformat(),
-        "processor": _processor(),
-        "processors": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-        "memory_gb": round(_memory() / 1e9, 1),
-        "system": f"{platform.system()} {platform.release().split('-')[0]} {platform.machine()}",
-        "python": f"{platform.python_implementation()} {platform.python_version()}",
-        "packages": {name: _version(name) for name in _PACKAGES},
-        "go": _output("go", "version").removeprefix("go version ").partition(" ")[0],
-        "commit": _output("git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"),
-        "load_before": round(os.getloadavg()[0], 2),
-    }
-
-
-def _processor() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor() or "unknown"
-
-
-def _memory() -> int:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (OSError, ValueError):
-        return 0
-
-
-def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return ""
-
-
-def _output(*command: str) -> str:
-    if shutil.which(command[0]) is None:
-        return ""
-    return subprocess.run(command, check=False, capture_output=True, text=True).stdout.strip()
 
 
 # -- arguments --------------------------------------------------------------------------------------------------------
