@@ -39,7 +39,10 @@ PER_TRANSACTION = 100
 
 
 def draw(path: Path, keys: int, size: int) -> None:
-    """Fill a server with keys of a cluster, update a tenth of them, delete some, and save a snapshot."""
+    """Fill a server with keys of a cluster, update a tenth of them, delete some, and save a snapshot.
+
+    Values have a fifth of a size to twice that size.
+    """
     print(f"drawing {keys} keys of {size} bytes ...", file=sys.stderr)
     noise = random.Random(42)
     with (
@@ -55,7 +58,7 @@ def draw(path: Path, keys: int, size: int) -> None:
                     {
                         "kind": "Widget",
                         "metadata": {"name": f"widget-{number}"},
-                        "pad": noise.randbytes(size // 2).hex(),
+                        "pad": noise.randbytes(noise.randrange(size // 10, size)).hex(),
                     }
                 )
                 requests.append({"request_put": {"key": _b64(key), "value": _b64(value)}})
@@ -80,7 +83,7 @@ def seconds(command: list[str]) -> tuple[float, float, str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--keys", type=int, default=100_000)
-    parser.add_argument("--size", type=int, default=2700)
+    parser.add_argument("--size", type=int, default=1550)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--snapshot", type=Path, help="use this file; drawn and kept there if it does not exist")
     options = parser.parse_args()
@@ -102,10 +105,14 @@ def main() -> None:
                     rows = int(out.split()[0])
                 elif json.loads(out)["totalKey"] != rows:
                     sys.exit(f"ours finds {rows} keys, etcdutl {json.loads(out)['totalKey']}")
-        print(f"{path.stat().st_size / 1e6:.0f} MB, {rows} live keys, {options.repeats} runs each, medians")
-        for what, times in (("wall", walls), ("processor", processor)):
-            ours_s, tool_s = (statistics.median(times[name][1:]) for name in ("ours", "etcdutl"))
-            print(f"{what:9}  ours {ours_s:5.2f} s   etcdutl {tool_s:5.2f} s   ratio {ours_s / tool_s:.2f}")
+        print(f"{path.stat().st_size / 1e6:.0f} MB, {rows} live keys, {options.repeats} runs each")
+        for what, times, pick in (
+            ("wall, median", walls, statistics.median),
+            ("wall, best", walls, min),
+            ("processor", processor, statistics.median),
+        ):
+            ours_s, tool_s = (pick(times[name][1:]) for name in ("ours", "etcdutl"))
+            print(f"{what:13} ours {ours_s:5.2f} s   etcdutl {tool_s:5.2f} s   ratio {ours_s / tool_s:.2f}")
 
 
 if __name__ == "__main__":

@@ -8,11 +8,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from auditor.errors import DamagedDump, SourceError, UnknownDump
-from auditor.sources.bolt.meta import MAGIC, PAGE_SIZES
 from auditor.sources.compression import HEAD_SIZE
+from auditor.sources.signatures import BOLT_MAGIC, BOLT_PAGE_SIZES, SQLITE_MAGIC
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,8 +23,7 @@ ACCEPTED: Final = (
     "backups of Velero and Rancher, must-gather, a folder, tar or zip of these; plain or compressed (.gz .zst .xz .bz2)"
 )
 
-SQLITE_MAGIC: Final = b"SQLite format 3\0"
-_MAGIC: Final = MAGIC.to_bytes(4, "little")
+_MAGIC: Final = BOLT_MAGIC.to_bytes(4, "little")
 _LATER: Final = "is not read yet"
 _SAVE_TABLE: Final = "export the table kine as CSV with a header, values in hex"
 _SAVE_AS_JSON: Final = 'repeat "etcdctl get /registry --prefix -w json"'
@@ -76,7 +73,7 @@ def state_of(folder: Path) -> Path | None:
 
 
 def _has_second_meta(path: Path | None, head: bytes) -> bool:
-    for page_size in PAGE_SIZES:
+    for page_size in BOLT_PAGE_SIZES:
         if page_size + 20 <= len(head):
             found = head[page_size + 16 : page_size + 20]
         elif path is None:
@@ -123,7 +120,7 @@ def refused_file(head: bytes) -> tuple[str, str] | None:
     for magic, what, advice in _MAGICS:
         if head.startswith(magic):
             return what, advice
-    if head[16:20] == MAGIC.to_bytes(4, "big"):
+    if head[16:20] == BOLT_MAGIC.to_bytes(4, "big"):
         return f"an etcd database from a big-endian machine, which {_LATER}", "save it through etcdctl -w json"
     if head[8:12] == b"\x08\x04\x10\x00" and head[:7].endswith(b"\0\0\0\0\0\0"):
         return "a write-ahead log of etcd", "the data directory that it is from"
@@ -142,6 +139,8 @@ def refused_file(head: bytes) -> tuple[str, str] | None:
 
 def intact_pages(head: bytes) -> tuple[int, int] | None:
     """Look for a bolt file whose meta pages are both gone: (page size, pages that stand where they say) of the head."""
+    import numpy as np  # noqa: PLC0415 - what is read by the other readers does without
+
     for page_size in (4096, 16384, 65536, 8192, 32768, 1024, 2048):
         count = len(head) // page_size
         pages = np.arange(2, count, dtype=np.int64)

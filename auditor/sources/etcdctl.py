@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow
 
 from auditor.errors import DamagedDump
-from auditor.sources.file_view import map_file
+from auditor.sources.digest import map_file
 from auditor.sources.json_stream import skip_space, value_end
 from auditor.sources.live_table import UNKNOWN, KeyedRows, NewestPerKey
 from auditor.sources.plan import DamageLog, SourcePlan

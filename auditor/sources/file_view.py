@@ -6,31 +6,23 @@ is taken out is taken for thousands of places at once.
 
 from __future__ import annotations
 
-import mmap
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow
 
 if TYPE_CHECKING:
+    import mmap
+
     from numpy.typing import NDArray
 
-__all__ = ["I64", "U8", "U64", "FileView", "map_file"]
+__all__ = ["I64", "U8", "U64", "FileView"]
 
 pa: Any = pyarrow  # type stubs, where there are any, lag behind the library
 
 I64: TypeAlias = "NDArray[np.int64]"
 U64: TypeAlias = "NDArray[np.uint64]"
 U8: TypeAlias = "NDArray[np.uint8]"
-
-
-def map_file(path: str | Path) -> mmap.mmap | bytes:
-    """Map a file for reading; an empty file, which cannot be mapped, gives empty bytes."""
-    with Path(path).open("rb") as stream:
-        if stream.seek(0, 2) == 0:
-            return b""
-        return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 class FileView:

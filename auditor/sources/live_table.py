@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow
 import pyarrow.compute
 
-from auditor.sources.file_view import I64, map_file
+from auditor.sources.digest import map_file
 from auditor.tables import LIVE_KEYS
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+    from auditor.sources.file_view import I64
 
 __all__ = ["UNKNOWN", "KeyedRows", "LiveTableWriter", "NewestPerKey"]
 

@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from auditor.errors import DamagedDump, SourceError, UnknownDump
-from auditor.sources.etcd.snapshot import Digest
-from auditor.sources.file_view import map_file
+from auditor.sources.digest import Digest, map_file
 from auditor.sources.manifest_rows import ManifestRows
 from auditor.sources.manifest_walk import PRINTED, ManifestWalk, NeedsSpool, Spans, Spool
 from auditor.sources.plan import DamageLog, SourcePlan

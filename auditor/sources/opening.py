@@ -3,6 +3,8 @@
 A file gives one plan. A folder gives one plan where it is an etcd data directory or holds manifests alone; where dumps
 (snapshots, databases, etcdctl output) lie directly in it, each of them and each manifest beside them is a plan of its
 own, in the order of their names.
+
+Readers are loaded where they are needed: a database is being hashed while the libraries that walk it come in.
 """
 
 from __future__ import annotations
@@ -19,13 +21,8 @@ from typing import TYPE_CHECKING, Any
 from auditor.errors import DamagedDump, PlanError, SourceError, UnknownDump
 from auditor.sources.compression import HEAD_SIZE, Limits, UnpackedStream, is_tar, materialize, unpacked_head
 from auditor.sources.detect import ACCEPTED, database_of, form_of, refused_file, state_of, unknown_dump
-from auditor.sources.etcd.live import write_live_table
-from auditor.sources.etcd.mvcc import parse_revision
-from auditor.sources.etcd.salvage import Salvage
-from auditor.sources.etcd.snapshot import Digest, EtcdFile, MetaValues, in_use, transactions
-from auditor.sources.etcd.wal import read_wal
+from auditor.sources.digest import Digest, in_use
 from auditor.sources.formats import FORMATS
-from auditor.sources.notes import prefix_note, salvage_notes, wal_notes
 from auditor.sources.plan import DamageLog, SourcePlan
 from auditor.sources.stores import is_remote, remote_file
 
@@ -35,6 +32,7 @@ if TYPE_CHECKING:
 
     from auditor.sources.compression import Unpacked
     from auditor.sources.encryption import Unsealer
+    from auditor.sources.etcd import EtcdFile
     from auditor.sources.formats import SourceFormat
     from auditor.sources.plan import Progress
 
@@ -148,12 +146,14 @@ class _Opening:
             plan = self.kine(name, path, plain, number, damage)
         elif form == "kine-text":
             from auditor.sources.kine_text import open_kine_text  # noqa: PLC0415
+            from auditor.sources.notes import prefix_note  # noqa: PLC0415
 
             sha256 = plain.sha256 or self.digest(plain.path)
             plan = open_kine_text(name, plain.path, number=number, workdir=self.workdir, sha256=sha256)
             plan.notes += prefix_note(plan, self.prefix)
         elif form == "etcdctl":
             from auditor.sources.etcdctl import open_etcdctl  # noqa: PLC0415 - readers are loaded where they are needed
+            from auditor.sources.notes import prefix_note  # noqa: PLC0415
 
             sha256 = plain.sha256 or self.digest(plain.path)
             plan = open_etcdctl(name, plain.path, number=number, workdir=self.workdir, sha256=sha256)
@@ -278,6 +278,7 @@ class _Opening:
     def kine(self, name: str, path: Path | None, plain: Unpacked, number: int, damage: DamageLog) -> SourcePlan:
         """Open a SQLite database with the write-ahead log that lies beside it, packed or not."""
         from auditor.sources.kine import open_kine, wal_of  # noqa: PLC0415
+        from auditor.sources.notes import prefix_note  # noqa: PLC0415
 
         wal = wal_of(path) if path is not None else None
         if wal is not None:
@@ -299,9 +300,13 @@ class _Opening:
 
     def etcd(self, name: str, path: Path, number: int, *, sha256: str = "", form: str = "etcd-snapshot") -> SourcePlan:
         """Open an etcd database; of one that is in use, a copy."""
+        digest = Digest(path, self.progress)
+        digest.start()
+        from auditor.sources.etcd.snapshot import transactions  # noqa: PLC0415 - loads beside the digest
+
         if not in_use(path):
             before = transactions(path)
-            plan = self._etcd_once(name, path, number, sha256, form)
+            plan = self._etcd_once(name, path, number, sha256, form, digest)
             if transactions(path) == before:
                 return plan
         for attempt in range(_TRIES):
@@ -310,7 +315,9 @@ class _Opening:
             newest, taken = transactions(path)[:1], transactions(copy)[:1]
             if not taken:
                 continue
-            plan = self._etcd_once(name, copy, number, sha256, form, in_use=True)
+            digest = Digest(copy, self.progress)
+            digest.start()
+            plan = self._etcd_once(name, copy, number, sha256, form, digest, in_use=True)
             # The transaction behind the one that was copied leaves its pages alone. Later ones may have written over
             # some; a page of another place does not fit there, and what does not fit is damage.
             if not plan.damage or (newest and newest[0] <= taken[0] + 1):
@@ -320,10 +327,13 @@ class _Opening:
         raise DamagedDump(name, "being written while it is read", "a file at rest", "take a snapshot instead")
 
     def _etcd_once(
-        self, name: str, path: Path, number: int, sha256: str, form: str, *, in_use: bool = False
+        self, name: str, path: Path, number: int, sha256: str, form: str, digest: Digest, *, in_use: bool = False
     ) -> SourcePlan:
-        digest = Digest(path, self.progress)
-        digest.start()
+        from auditor.sources.etcd.live import write_live_table  # noqa: PLC0415 - readers are loaded where needed
+        from auditor.sources.etcd.salvage import Salvage  # noqa: PLC0415
+        from auditor.sources.etcd.snapshot import EtcdFile, MetaValues  # noqa: PLC0415
+        from auditor.sources.notes import prefix_note, salvage_notes  # noqa: PLC0415
+
         try:
             file = EtcdFile.open(path, name=name, salvage=self.salvage)
             live = self.workdir / f"live-{number:03d}.arrow"
@@ -427,6 +437,10 @@ class _Opening:
     def data_dir(self, path: Path, database: Path, number: int) -> SourcePlan:
         """Open an etcd data directory: its database alone."""
         plan = self.etcd(str(path), database, number, form="etcd-data-dir")
+        from auditor.sources.etcd.snapshot import EtcdFile, MetaValues  # noqa: PLC0415 - loaded where needed
+        from auditor.sources.etcd.wal import read_wal  # noqa: PLC0415
+        from auditor.sources.notes import wal_notes  # noqa: PLC0415
+
         logs = database.parent.parent / "wal"
         if logs.is_dir():
             applied = MetaValues.of(EtcdFile.open(Path(plan.mapped)).values(b"meta")).consistent_index or 0
@@ -439,6 +453,8 @@ class _Opening:
 def _last_revision(file: EtcdFile) -> int | None:
     """Return the last revision of a database's state; rows behind it are of transactions that came later."""
     bucket = file.buckets.get(b"key")
+    from auditor.sources.etcd.mvcc import parse_revision  # noqa: PLC0415 - loaded where needed
+
     found = parse_revision(file.tree.last_key(bucket) or b"") if bucket is not None else None
     return found.main if found else None
 

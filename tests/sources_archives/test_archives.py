@@ -17,9 +17,9 @@ import zstandard
 
 from auditor.errors import DamagedDump, SourceError, UnknownDump
 from auditor.sources import Limits, open_source
+from auditor.sources.digest import map_file
 from auditor.sources.encryption import Unsealer
 from auditor.sources.encryption.config import parse_config
-from auditor.sources.file_view import map_file
 from tests.shared import shared
 from tests.sources.dumps import table_rows, unpacked
 from tests.sources_archives.writing import (

@@ -13,9 +13,10 @@ from auditor.errors import DamagedDump
 from auditor.sources import open_source
 from auditor.sources.bolt import read_metas
 from auditor.sources.bolt.page import BRANCH, LEAF, branch_elements, read_headers
+from auditor.sources.digest import map_file
 from auditor.sources.etcd import EtcdFile
 from auditor.sources.etcd.salvage import find_root
-from auditor.sources.file_view import FileView, map_file
+from auditor.sources.file_view import FileView
 from auditor.sources.plan import SourcePlan
 from tests.shared import SHARED, shared
 from tests.sources.bolt_writer import bolt_file

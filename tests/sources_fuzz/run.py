@@ -34,9 +34,9 @@ sys.path.insert(0, str(ROOT))
 from auditor.errors import AuditorError, DamagedDump, UnknownDump  # noqa: E402
 from auditor.golang import jsontext  # noqa: E402
 from auditor.sources import Limits, open_source  # noqa: E402
+from auditor.sources.digest import map_file  # noqa: E402
 from auditor.sources.encryption import Unsealer, resource_of  # noqa: E402
 from auditor.sources.encryption.config import parse_config  # noqa: E402
-from auditor.sources.file_view import map_file  # noqa: E402
 from auditor.sources.registry_key import classify, split_key  # noqa: E402
 from tests.sources.dumps import table_rows  # noqa: E402
 from tests.sources_archives.writing import unpack  # noqa: E402

@@ -16,7 +16,7 @@ from auditor.sources.archives.layouts import LAYOUTS, MANIFESTS, Layout, layout_
 from auditor.sources.archives.members import Member, folder_members, tar_members, zip_members
 from auditor.sources.compression import HEAD_SIZE, Limits, UnpackedStream, compression_of, is_tar
 from auditor.sources.detect import form_of
-from auditor.sources.file_view import map_file
+from auditor.sources.digest import map_file
 from auditor.sources.manifest_rows import ManifestRows
 from auditor.sources.manifest_walk import ManifestWalk, Spool
 from auditor.sources.manifests import text_bytes

@@ -6,17 +6,15 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from auditor.sources.signatures import BOLT_MAGIC, BOLT_PAGE_SIZES
+
 if TYPE_CHECKING:
     from auditor.sources.file_view import FileView
 
-__all__ = ["MAGIC", "PAGE_SIZES", "Meta", "Metas", "fnv64a", "read_metas"]
+__all__ = ["Meta", "Metas", "fnv64a", "read_metas"]
 
-MAGIC = 0xED0CDAED
 VERSION = 2
 NO_FREELIST = 0xFFFFFFFFFFFFFFFF
-PAGE_SIZES = tuple(1024 << shift for shift in range(15))
-"""Sizes that a second meta page is looked for at: 1 KiB to 16 MiB."""
-
 _META = struct.Struct("<IIII QQ QQQ Q")
 _AFTER_HEADER = 16
 
@@ -63,13 +61,13 @@ def _read_meta(view: FileView, page: int, offset: int) -> Meta | str:
     if len(raw) < _META.size:
         return "beyond end of file"
     magic, version, page_size, _flags, root, _sequence, freelist, high_water_mark, txid, checksum = _META.unpack(raw)
-    if magic != MAGIC:
+    if magic != BOLT_MAGIC:
         return "no bolt database (magic number)"
     if version != VERSION:
         return f"version {version}, not {VERSION}"
     if checksum != fnv64a(raw[:-8]):
         return "checksum error"
-    if page_size not in PAGE_SIZES:
+    if page_size not in BOLT_PAGE_SIZES:
         return f"page size {page_size}"
     return Meta(page, page_size, root, None if freelist == NO_FREELIST else freelist, high_water_mark, txid)
 
@@ -84,7 +82,7 @@ def read_metas(view: FileView) -> Metas:
     if isinstance(first, Meta):
         second = _read_meta(view, 1, first.page_size)
     else:
-        for page_size in PAGE_SIZES:
+        for page_size in BOLT_PAGE_SIZES:
             found = _read_meta(view, 1, page_size)
             if isinstance(found, Meta) and found.page_size == page_size:
                 second = found

@@ -7,8 +7,6 @@ Source: etcd etcdutl/snapshot/v3_snapshot.go, server/storage/schema/bucket.go, s
 
 from __future__ import annotations
 
-import hashlib
-import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,11 +14,12 @@ import numpy as np
 
 from auditor.errors import DamagedDump, UnknownDump
 from auditor.sources.bolt import BoltTree, Bucket, Loss, Meta, Metas, read_metas
+from auditor.sources.digest import DIGEST_SIZE, SECTOR, Digest, map_file
 from auditor.sources.etcd.crc32c import Crc32c
 from auditor.sources.etcd.live import write_live_table
 from auditor.sources.etcd.mvcc import parse_revision, revisions
 from auditor.sources.etcd.salvage import find_root
-from auditor.sources.file_view import FileView, map_file
+from auditor.sources.file_view import FileView
 from auditor.sources.plan import DamageLog
 
 if TYPE_CHECKING:
@@ -29,67 +28,15 @@ if TYPE_CHECKING:
 
     from auditor.sources.bolt import Rows
     from auditor.sources.file_view import I64
-    from auditor.sources.plan import Progress
 
-__all__ = ["Digest", "EtcdFile", "MetaValues", "SnapshotStatus", "in_use", "snapshot_status", "transactions"]
+__all__ = ["EtcdFile", "MetaValues", "SnapshotStatus", "snapshot_status", "transactions"]
 
-_DIGEST_SIZE = 32
-_SECTOR = 512
 _PUT_SIZE, _DELETED_SIZE = 17, 18
-_HASH_AT_ONCE = 1 << 20
 
 
 def transactions(path: Path) -> tuple[int, ...]:
     """Return the transactions that the meta pages of a database name, newest first."""
     return tuple(meta.txid for meta in read_metas(FileView(map_file(path))).valid)
-
-
-def in_use(path: Path) -> bool:
-    """Whether a server holds the lock of a database; nothing waits for it here."""
-    try:
-        import fcntl  # noqa: PLC0415 - not on every platform
-    except ImportError:
-        return False
-    with path.open("rb") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
-        fcntl.flock(stream, fcntl.LOCK_UN)
-        return False
-
-
-class Digest(threading.Thread):
-    """Hashes a file beside other work; hashing holds no interpreter lock.
-
-    Attributes:
-        sha256: Hex digest of the whole file, after `join`.
-        status: ``ok``, ``mismatch``, or ``absent`` where the file carries none, after `join`.
-    """
-
-    def __init__(self, path: Path, progress: Progress | None = None) -> None:
-        super().__init__(daemon=True)
-        self._data = map_file(path)
-        self._progress = progress
-        self.sha256 = ""
-        self.status = "absent"
-
-    def run(self) -> None:
-        """Hash everything, looking at the digest on the way."""
-        data, total = memoryview(self._data), len(self._data)
-        carries = total % _SECTOR == _DIGEST_SIZE
-        body = total - _DIGEST_SIZE if carries else total
-        running = hashlib.sha256()
-        for start in range(0, body, _HASH_AT_ONCE):
-            running.update(data[start : min(start + _HASH_AT_ONCE, body)])
-            if self._progress:
-                self._progress(start, total)
-        if carries:
-            self.status = "ok" if running.digest() == data[body:] else "mismatch"
-            running.update(data[body:])
-        self.sha256 = running.hexdigest()
 
 
 @dataclass(slots=True)
@@ -128,7 +75,7 @@ class EtcdFile:
         name = name or str(path)
         data = map_file(path)
         size = len(data)
-        view = FileView(data, size - _DIGEST_SIZE if size % _SECTOR == _DIGEST_SIZE else size)
+        view = FileView(data, size - DIGEST_SIZE if size % SECTOR == DIGEST_SIZE else size)
         metas = read_metas(view)
         if not metas.valid:
             faults = "; ".join(f"meta page {page}: {fault}" for page, fault in metas.faults)
@@ -183,7 +130,7 @@ class EtcdFile:
             pages = view.size / meta.page_size
             text = f"header says {meta.high_water_mark} pages of {meta.page_size} bytes, file has {pages:.10g}"
             self.damage.add("end of file", f"truncated: {text}")
-        elif size % _SECTOR not in {0, _DIGEST_SIZE}:
+        elif size % SECTOR not in {0, DIGEST_SIZE}:
             self.notes.append(f"size {size} is neither that of a database nor of a snapshot: cut or padded")
 
     @property
