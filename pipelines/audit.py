@@ -241,7 +241,7 @@ class ShardAuditor:
         shard = item.shard
         source = self.plan.sources[item.source]
         rows = table.slice(shard.start, shard.stop - shard.start)
-        writer = _ShardWriter(self, source.name, shard.number, rows, is_export=source.is_export)
+        writer = self.writer(source.name, shard.number, rows, is_export=source.is_export)
         writer.table = table
         writer.result.bytes = item.bytes
         columns = (rows[name].to_pylist() for name in ("key", "mod_revision", "offset", "length", "encoding"))
@@ -256,6 +256,10 @@ class ShardAuditor:
             self.since_collect = 0
             gc.collect()
         return writer.finish()
+
+    def writer(self, source: str, number: int, live: Any, *, is_export: bool) -> _ShardWriter:
+        """Return what writes the rows of a shard."""
+        return _ShardWriter(self, source, number, live, is_export=is_export)
 
     def source(self, number: int) -> tuple[Any, Any]:
         """Return the mapped (live table, values) of a source."""
