@@ -5,7 +5,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup audit test slow check bench differential
+# Release of the Kubernetes libraries that `make reference` asks; the recorded one where it is not given.
+KUBERNETES ?=
+
+.PHONY: help setup audit test slow check bench differential paths reference
 
 help: ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -37,8 +40,14 @@ bench: $(STAMP) ## Measure beside the API server's own libraries
 	$(BIN)/python benchmarks/definitions.py
 
 differential: $(STAMP) ## Hold audits and rules against the API server's own libraries, object by object
-	$(BIN)/python -m tests.differential.run
+	$(BIN)/python -m tests.differential.run --objects 100000 --rules
 	$(BIN)/python -m tests.cel_fuzz.run
+
+paths: $(STAMP) ## Hold the generated code against the interpreters, over 1,000,000 objects
+	$(BIN)/python -m tests.differential.fast_vs_exact --objects 1000000
+
+reference: $(STAMP) ## Build the program around the API server's own libraries, have it answer the vectors anew (KUBERNETES=v0.38.0)
+	$(BIN)/python -m tests.reference.make $(if $(KUBERNETES),--release $(KUBERNETES))
 
 check: $(STAMP) ## Lint, types, layers
 	$(BIN)/ruff check auditor pipelines tests

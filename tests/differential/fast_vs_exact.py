@@ -1,0 +1,244 @@
+"""Holds the generated code against the reference interpreters, on as many objects of real definitions as wanted.
+
+    python -m tests.differential.fast_vs_exact                              # 1,000,000 objects, one process a core
+    python -m tests.differential.fast_vs_exact --objects 20000 --seeds 7 8 --updates
+
+The generator beside the project draws objects for every version of every definition in ../shared/corpus/crds, as many for
+each, with each seed in turn. They are audited twice, by a compiled program and by one that goes the way of the
+reference: at their own version and, of definitions with several, at every other one (`--own` leaves that out). All that an
+audit gives is compared: readable or not, the object with the types of its numbers, pruned and defaulted paths, findings
+whole, selectable values. `--updates` compares what their no-op updates come to as well.
+
+Objects are streamed: memory does not grow with their number. At the end stands what was compared, for each version
+(`--table`) and in all: how many were invalid, unreadable, and how many the generated code proved valid by itself.
+
+Needs the generator beside the project, and Go to build it (or --gen, built elsewhere); where they are missing it says so
+and stops with 0. Exit code 1: something differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import auditor
+from auditor.program.audit_program import AuditProgram
+from auditor.program.noop_update import NoopUpdates
+from auditor.program.update_program import Place
+from auditor.sources.crd_files import read_crd_documents
+from pipelines.verdicts import NOT_ASKED, UpdateVerdicts
+from tests.differential.run import tool
+from tests.shared import SHARED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from auditor.model import AuditedObject
+
+CRDS = SHARED / "corpus" / "crds"
+OBJECTS = 1_000_000
+CHUNK = 500
+
+
+class Compared(NamedTuple):
+    """What came of one chunk."""
+
+    counts: Counter[tuple[str, str]]
+    """(definition and version, what) to a number: compared, invalid, unreadable, pruned, defaulted, proven."""
+    different: list[tuple[str, str, str]]
+    """Definition and version, what differs, the object."""
+
+
+class Pair:
+    """The two programs of one version of a definition."""
+
+    def __init__(self, definition: Any, version: str) -> None:
+        self.fast = AuditProgram(definition, definition.versions[version])
+        self.exact = AuditProgram(definition, definition.versions[version], compiled=False)
+        self.verdicts = UpdateVerdicts()
+        self.noop = NoopUpdates(self.exact)
+
+    def difference(self, data: bytes, *, updates: bool) -> tuple[str, AuditedObject]:
+        """Return what differs, empty where nothing does, and the answer of the reference."""
+        exact = self.exact.audit(data)
+        fast = self.fast.audit(data)
+        found = next((name for name in _PARTS if _text(fast, name) != _text(exact, name)), "")
+        if not found and updates and exact.object is not None:
+            metadata = exact.object.get("metadata")
+            metadata = metadata if type(metadata) is dict else {}
+            place = (str(metadata.get("namespace") or ""), str(metadata.get("name") or ""))
+            ours = self.verdicts.judge(self.fast, fast, data, place, 7, is_export=False)
+            theirs = self.noop.judge(exact, Place(*place), 7)
+            codes = tuple(None if tried is None else tried.code for tried in (theirs.put, theirs.label, theirs.status))
+            if ours is not NOT_ASKED and None not in ours.codes[:2] and ours.codes != codes:
+                found = f"update codes {ours.codes} / {codes}"
+            elif ours.verdict is not None and ours.verdict != theirs:
+                found = "update verdict"
+        elif found:
+            found += f": fast {_text(fast, found)[:300]} exact {_text(exact, found)[:300]}"
+        return found, exact
+
+
+_PARTS = ["unreadable", "object", "pruned", "defaulted", "findings", "selectable", "select_error", "stored_version"]
+
+
+def _text(audited: AuditedObject, name: str) -> str:
+    """Return a part as text, in which 1, 1.0 and true differ and the order of keys does not count."""
+    part = getattr(audited, name, None)
+    return json.dumps(part, sort_keys=True, default=repr)
+
+
+@cache
+def catalog() -> auditor.CrdCatalog:
+    return auditor.CrdCatalog.from_documents(read_crd_documents([str(CRDS)]))
+
+
+@cache
+def pair(name: str, version: str) -> Pair:
+    return Pair(catalog().crds[name], version)
+
+
+def compare(lines: list[bytes], *, own: bool, updates: bool) -> Compared:
+    """Compare the objects of one chunk."""
+    counts: Counter[tuple[str, str]] = Counter()
+    different = []
+    for line in lines:
+        head = json.loads(line)
+        group, _, stored = head["apiVersion"].rpartition("/")
+        definition = catalog().by_group_kind(group, head["kind"])
+        assert definition is not None, line[:200]
+        for version in [stored] if own else definition.versions:
+            where = f"{definition.name} {version}" + ("" if version == stored else f" from {stored}")
+            both = pair(definition.name, version)
+            before = both.fast.proven
+            found, exact = both.difference(line, updates=updates)
+            counts[where, "compared"] += 1
+            counts[where, "proven"] += both.fast.proven - before
+            counts[where, "unreadable"] += exact.unreadable is not None
+            counts[where, "invalid"] += bool(exact.findings)
+            counts[where, "pruned"] += bool(exact.pruned)
+            counts[where, "defaulted"] += bool(exact.defaulted)
+            if found:
+                different.append((where, found, line.decode()))
+    return Compared(counts, different)
+
+
+def drawn(gen: Path, seed: int, per_kind: int, invalid: float) -> Iterator[bytes]:
+    """Yield the objects that the generator draws with a seed."""
+    command = [
+        gen,
+        "-crds",
+        CRDS,
+        "-per-kind",
+        per_kind,
+        "-seed",
+        seed,
+        "-invalid",
+        invalid,
+        "-pool",
+        200,
+        "-size",
+        2000,
+    ]
+    environment = {**os.environ, "GOMAXPROCS": "1"}
+    with subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, env=environment) as process:
+        assert process.stdout is not None
+        yield from process.stdout
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+
+
+def chunks(options: argparse.Namespace) -> Iterator[list[bytes]]:
+    """Yield the objects of all seeds in chunks, until there are as many as wanted."""
+    versions = sum(len(definition.versions) for definition in catalog().crds.values())
+    per_kind = -(-options.objects // (versions * len(options.seeds)))
+    lines = islice((line for seed in options.seeds for line in drawn(options.gen, seed, per_kind, options.invalid)),
+                   options.objects)  # fmt: skip
+    while chunk := list(islice(lines, CHUNK)):
+        yield chunk
+
+
+def answers(options: argparse.Namespace) -> Iterable[Compared]:
+    """Yield what comes of each chunk, in order; a few chunks are under way at a time."""
+    how = {"own": options.own, "updates": options.updates}
+    if options.jobs == 1:
+        yield from (compare(chunk, **how) for chunk in chunks(options))
+        return
+    given = chunks(options)
+    with ProcessPoolExecutor(options.jobs) as pool:
+        pending = [pool.submit(compare, chunk, **how) for chunk in islice(given, options.jobs * 3)]
+        while pending:
+            yield pending.pop(0).result()
+            pending += [pool.submit(compare, chunk, **how) for chunk in islice(given, 1)]
+
+
+def main(words: list[str] | None = None) -> int:
+    """Run; return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--objects", type=int, default=OBJECTS, help="objects in all")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4])
+    parser.add_argument("--invalid", type=float, default=0.5, help="share of objects with defects")
+    parser.add_argument("--own", action="store_true", help="judge objects at their own version only")
+    parser.add_argument("--updates", action="store_true", help="compare the outcomes of no-op updates, too")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
+    parser.add_argument("--gen", type=Path)
+    parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "auditor-bench")
+    parser.add_argument("--table", action="store_true", help="print the counts of each version")
+    parser.add_argument("--show", type=int, default=10, help="differences to print")
+    parser.add_argument("--save", type=Path, help="write every difference here, as JSON lines")
+    options = parser.parse_args(words)
+    if not SHARED.exists():
+        print("skipped: ../shared (generator, definitions) is not beside the project")
+        return 0
+    if options.gen is None and not shutil.which("go"):
+        print("skipped: Go is missing, and no --gen is given")
+        return 0
+    options.gen = tool("gen", options.gen, options.cache)
+    counts: Counter[tuple[str, str]] = Counter()
+    different: list[tuple[str, str, str]] = []
+    done, said = 0, time.monotonic()
+    for chunk in answers(options):
+        counts += chunk.counts
+        different += chunk.different
+        done += CHUNK
+        if time.monotonic() - said > 10:
+            said = time.monotonic()
+            print(f"{min(done, options.objects):,} objects, {len(different)} differ", file=sys.stderr)
+    _summarise(counts, different, options)
+    return 1 if different or not counts else 0
+
+
+def _summarise(counts: Counter[tuple[str, str]], different: list[Any], options: argparse.Namespace) -> None:
+    columns = ["compared", "invalid", "unreadable", "pruned", "defaulted", "proven"]
+    if options.table:
+        print(f"{'definition and version':76}" + "".join(f"{name:>11}" for name in columns))
+        for where in sorted({where for where, _ in counts}):
+            print(f"{where:76}" + "".join(f"{counts[where, name]:>11,}" for name in columns))
+    totals: Counter[str] = Counter()
+    for (_, name), number in counts.items():
+        totals[name] += number
+    versions = len({where for where, _ in counts})
+    parts = ", ".join(f"{totals[name]:,} {name}" for name in columns[1:])
+    print(f"{totals['compared']:,} comparisons of {versions} versions (or readings at another): {parts}")
+    print(f"{len(different)} differ")
+    for where, text, line in different[: options.show]:
+        print(f"  {where}: {text}\n    {line[:2000].rstrip()}")
+    if options.save and different:
+        with options.save.open("a") as stream:
+            stream.writelines(f"{json.dumps(one)}\n" for one in different)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

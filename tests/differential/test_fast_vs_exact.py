@@ -1,0 +1,104 @@
+"""The comparison of generated code and reference: what it sees, what it says, and a small run."""
+
+import dataclasses
+import json
+import shutil
+
+import pytest
+
+import auditor
+from tests.differential import fast_vs_exact
+from tests.shared import shared
+
+DEFINITION = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "foos.example.com"},
+    "spec": {
+        "group": "example.com",
+        "names": {"plural": "foos", "singular": "foo", "kind": "Foo", "listKind": "FooList"},
+        "scope": "Namespaced",
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {
+                            "spec": {
+                                "type": "object",
+                                "properties": {
+                                    "n": {"type": "number", "maximum": 5},
+                                    "d": {"type": "string", "default": "x"},
+                                },
+                            }
+                        },
+                    }
+                },
+            }
+        ],
+    },
+}
+
+
+def foo(spec):
+    metadata = {"name": "a", "namespace": "b", "uid": "c", "generation": 1, "creationTimestamp": "2024-01-01T00:00:00Z"}
+    return json.dumps({"apiVersion": "example.com/v1", "kind": "Foo", "metadata": metadata, "spec": spec}).encode()
+
+
+@pytest.fixture
+def pair():
+    catalog = auditor.CrdCatalog.from_documents([DEFINITION])
+    return fast_vs_exact.Pair(catalog.crds["foos.example.com"], "v1")
+
+
+@pytest.mark.parametrize("updates", [True, False])
+@pytest.mark.parametrize("spec", [{}, {"n": 1}, {"n": 1.0}, {"n": 9}, {"n": "x", "zz": 1}, 5])
+def test_both_paths_agree(pair, spec, updates):
+    assert pair.difference(foo(spec), updates=updates)[0] == ""
+
+
+@pytest.mark.parametrize(
+    ("part", "spec", "changed"),
+    [
+        ("findings", {"n": 9}, ()),
+        ("pruned", {"zz": 1}, ("spec.zzz",)),
+        ("defaulted", {}, ()),
+        ("selectable", {}, {"metadata.name": "b"}),
+        ("object", {"n": 1}, {"spec": {"n": 1.0}}),
+        ("unreadable", {}, auditor.Unreadable("torn")),
+    ],
+)
+def test_a_path_that_says_something_else_is_found(pair, part, spec, changed):
+    audit = pair.fast.audit
+    pair.fast.audit = lambda data: dataclasses.replace(audit(data), **{part: changed})
+    assert pair.difference(foo(spec), updates=False)[0].startswith(f"{part}: ")
+
+
+def test_another_outcome_of_an_update_is_found(pair):
+    audit = pair.fast.audit
+    pair.fast.audit = lambda data: dataclasses.replace(audit(data))
+    pair.verdicts.judge = lambda *_, **__: dataclasses.replace(fast_vs_exact.NOT_ASKED, codes=(422, 200, None))
+    assert pair.difference(foo({"n": 1}), updates=True)[0].startswith(
+        "update codes (422, 200, None) / (200, 200, None)"
+    )
+
+
+@pytest.mark.slow
+def test_a_sample_goes_both_ways_alike(capsys):
+    shared("gen")
+    if not shutil.which("go"):
+        pytest.skip("Go is missing: the generator cannot be built")
+    code = fast_vs_exact.main(["--objects", "600", "--seeds", "5", "6", "--jobs", "1", "--updates", "--table"])
+    said = capsys.readouterr().out
+    assert code == 0, said
+    assert "0 differ" in said
+    assert " httproutes.gateway.networking.k8s.io v1 " in f" {said.replace(chr(10), ' ')} "
+
+
+def test_where_the_reference_data_are_missing_it_says_so(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(fast_vs_exact, "SHARED", tmp_path / "shared")
+    assert fast_vs_exact.main([]) == 0
+    assert capsys.readouterr().out.startswith("skipped: ../shared")
