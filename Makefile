@@ -34,7 +34,7 @@ audit: $(STAMP) ## Audit sample-data/ and show the result
 
 bench: $(STAMP) ## Measure beside the API server's own libraries
 	$(BIN)/python benchmarks/run.py
-	$(BIN)/python benchmarks/memory.py
+	$(BIN)/python benchmarks/scaling.py --objects 100000 1000000
 	$(BIN)/python benchmarks/cel.py
 	$(BIN)/python benchmarks/updates.py
 	$(BIN)/python benchmarks/definitions.py

@@ -12,15 +12,8 @@ share of the clock for which the process had a processor.
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import os
-import re
-import resource
-import statistics
-import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from pathlib import Path
@@ -28,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+if not __package__:
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
 from auditor.crds.catalog import CrdCatalog
 from auditor.program.audit_program import AuditProgram
@@ -36,7 +30,8 @@ from auditor.program.rules import RuleProver
 from auditor.sources.crd_files import read_crd_documents
 from auditor.validation.findings import has_blocking
 from auditor.validation.rules import RuleProgram
-from benchmarks.run import SHARED, SHARES, build, draw, is_yardstick_missing
+from benchmarks.harness import Results, arguments, ratios
+from benchmarks.yardstick import CRDS, build, draw, is_yardstick_missing, oracle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +44,7 @@ class Ours:
     """The programs of all versions that a corpus has objects of."""
 
     def __init__(self) -> None:
-        self.catalog = CrdCatalog.from_documents(read_crd_documents([str(SHARED / "corpus" / "crds")]))
+        self.catalog = CrdCatalog.from_documents(read_crd_documents([str(CRDS)]))
         self.known: dict[tuple[str, str], tuple[AuditProgram, RuleProver | None]] = {}
 
     def program(self, decoded: dict[str, Any]) -> tuple[AuditProgram, RuleProver | None]:
@@ -121,53 +116,38 @@ def coverage(catalog: CrdCatalog) -> str:
             each = [rule for node in rules.root.walk() for rule in node.rules]
             transitions += sum(rule.uses_old_self and not rule.rule.optional_old_self for rule in each)
     total = emitted + transitions + reasons.total()
-    return f"{emitted} of {total} rules have code; {transitions} are about changes only; others: {dict(reasons)}"
+    return f"{emitted} of {total} rules have code; {transitions} are about changes only; others: {dict(reasons)}."
 
 
-def oracle(corpus: Path, cache: Path) -> tuple[float, float]:
-    """Return microseconds of wall and processor time per object of one warm pass."""
-    command = [build("oracle", cache), "bench", "--crds", SHARED / "corpus" / "crds", "--in", corpus,
-               "--workers", 1, "--passes", 1]  # fmt: skip
-    env = {name: value for name, value in os.environ.items() if name != "GOMAXPROCS"}
-    start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True, env=env)
-    after, wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter() - start
-    share = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / wall
-    found = re.search(r"cel=([\d.]+)", done.stdout.splitlines()[-1])
-    assert found is not None, done.stdout
-    return float(found[1]), float(found[1]) * min(share, 1.0)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--objects", type=int, default=20_000)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--corpus", choices=sorted(SHARES), default="bench-30")
-    parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "auditor-bench")
+def main() -> int:
+    """Run it."""
+    parser = arguments(__doc__, objects=20_000)
+    parser.add_argument("--corpus", choices=("bench-30", "bench-2"), default="bench-30")
     parser.add_argument("--file", type=Path, help="objects of the corpus' definitions, in place of drawn ones")
     options = parser.parse_args()
     if is_yardstick_missing():
-        return
-    options.cache.mkdir(parents=True, exist_ok=True)
+        return 0
     corpus = options.file or draw(options.corpus, options.objects, options.cache)
     build("oracle", options.cache)
     ours = Ours()
-    print(coverage(ours.catalog))
+    results = Results("cel", f"Validation rules alone ({corpus.stem})")
+    results.note(coverage(ours.catalog))
     ours.run(corpus)  # warm, as the oracle is
     mine, theirs = [], []
     for _ in range(options.repeats):
         wall, cpu, seen = ours.run(corpus)
         mine.append((wall, cpu))
-        theirs.append(oracle(corpus, options.cache))
-    print(f"{corpus.stem}: {dict(seen)}")
-    for index, name in enumerate(("wall", "processor")):
-        ratios = [b[index] / a[index] for a, b in zip(mine, theirs, strict=True)]
-        print(
-            f"rules, {name} time: {statistics.median(each[index] for each in mine):.1f} us/object, "
-            f"oracle {statistics.median(each[index] for each in theirs):.1f}, "
-            f"ratio {statistics.median(ratios):.1f} ({min(ratios):.1f} to {max(ratios):.1f})"
-        )
+        found = oracle(corpus, 1, options.cache)
+        theirs.append((found.phases["cel"], found.phases["cel"] * found.processor_share))
+    results.settings |= {"objects": seen["objects"], "repeats": options.repeats}
+    results.note(f"Objects: {dict(seen)}.")
+    for index, row in enumerate(("by the clock", "processor time")):
+        one, other = [each[index] for each in mine], [each[index] for each in theirs]
+        results.add(row, "ours, us an object", one)
+        results.add(row, "oracle, us an object", other)
+        results.add(row, "times faster", ratios(other, one))
+    return results.finish(options)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -140,15 +140,22 @@ class Figure:
     def asked(self) -> str:
         """The limit in words; empty: it has none."""
         words = [
-            f"{word} {_number(limit)}"
+            f"{word} {limit:.3g}"
             for word, limit in (("at least", self.at_least), ("at most", self.at_most))
             if limit is not None
         ]
         return " and ".join(words)
 
+    @property
+    def cell(self) -> str:
+        """The figure with its limit, as a table shows it."""
+        if self.holds is None:
+            return str(self)
+        return f"{self}, {self.asked}" if self.holds else f"{self}, **missed: {self.asked}**"
+
     def __str__(self) -> str:
-        if len(self.runs) == 1:
-            return _number(self.median)
+        if len(self.runs) == 1:  # a whole number is a count
+            return f"{self.median:,.0f}" if self.median.is_integer() else _number(self.median)
         return f"{_number(self.median)} ({_number(min(self.runs))} to {_number(max(self.runs))})"
 
 
@@ -187,7 +194,7 @@ class Results:
         at_most: float | None = None,
     ) -> Figure:
         """Keep a figure."""
-        figure = Figure(row, column, tuple(runs), at_least, at_most)
+        figure = Figure(row, column, tuple(map(float, runs)), at_least, at_most)
         self.figures.append(figure)
         return figure
 
@@ -201,23 +208,14 @@ class Results:
         return [figure for figure in self.figures if figure.holds is False]
 
     def table(self) -> str:
-        """Return the figures as a Markdown table; limits stand in a last column."""
+        """Return the figures as a Markdown table; a limit stands beside its figure."""
         columns = list(dict.fromkeys(figure.column for figure in self.figures))
-        rows: dict[str, list[Figure]] = {}
+        rows: dict[str, dict[str, str]] = {}
         for figure in self.figures:
-            rows.setdefault(figure.row, []).append(figure)
-        has_limits = any(figure.asked for figure in self.figures)
-        lines = [["", *columns, *(["asked"] if has_limits else [])]]
-        for row, figures in rows.items():
-            by_column = {figure.column: str(figure) for figure in figures}
-            limits = [
-                f"{figure.column}: {figure.asked}{'' if figure.holds else ' (**missed**)'}"
-                for figure in figures
-                if figure.asked
-            ]
-            cells = [row, *(by_column.get(column, "") for column in columns)]
-            lines.append([*cells, *(["; ".join(limits)] if has_limits else [])])
-        return _aligned(lines)
+            rows.setdefault(figure.row, {})[figure.column] = figure.cell
+        return _aligned(
+            [["", *columns], *([row, *(cells.get(one, "") for one in columns)] for row, cells in rows.items())]
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return what is written; medians and limits stand there for readers, `read` goes by the runs."""

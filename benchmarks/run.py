@@ -1,137 +1,82 @@
 """Objects a second beside the real API server libraries, on the same objects, in the same run.
 
-    make bench                                  # needs ../shared (generator, oracle, definitions) and Go
-    python benchmarks/run.py --objects 20000 --repeats 3
+    python benchmarks/run.py                    # needs ../shared (generator, oracle, definitions) and Go
+    python benchmarks/run.py --objects 20000 --repeats 5 --corpus bench-2
 
 Ours is measured from process start to finished report; the oracle by its own clock, in memory, after a warm-up pass
 (which is to its advantage), with GOMAXPROCS equal to the number of workers. Create verdicts are compared twice: with
 rules, and without them on both sides (`--skip rules`; the oracle's own timer of that phase is taken off its time). What
-verdicts on updates cost, which the oracle does not give, is printed beside them.
+verdicts on updates cost, which the oracle does not give, is told beside them.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import platform
-import re
-import shutil
-import statistics
-import subprocess
 import sys
-import tempfile
-import time
+from functools import partial
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-SHARED = ROOT.parent / "shared"
-KINDS = (
-    "HTTPRoute.v1.gateway.networking.k8s.io=3,Certificate.v1.cert-manager.io=3,ServiceMonitor.v1.monitoring.coreos.com=3,"
-    "ExternalSecret.v1.external-secrets.io=2,MachineDeployment.v1beta2.cluster.x-k8s.io=2,"
-    "AppProject.v1alpha1.argoproj.io=2,KafkaTopic.v1.kafka.strimzi.io=2"
-)
-SHARES = {"bench-30": "0.4", "bench-2": "0.027"}
+if not __package__:
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+
+from benchmarks.harness import Results, arguments, audit, in_turns, ratios
+from benchmarks.yardstick import CRDS, SHARES, build, draw, is_yardstick_missing, oracle
+
+LIMITS = {("bench-30", "with rules"): 6, ("bench-2", "with rules"): 9, ("bench-30", "without rules"): 6}
+SPEEDUP = 1.6
 
 
-def is_yardstick_missing() -> bool:
-    """Say, also aloud, whether the yardstick can't be built here."""
-    if SHARED.exists() and shutil.which("go"):
-        return False
-    missing = "Go" if SHARED.exists() else "../shared"
-    print(f"skipped: {missing} is missing; the yardstick is built from it")
-    return True
+def measure(results: Results, name: str, corpus: Path, objects: int, repeats: int, cache: Path) -> None:
+    """Measure one corpus with one worker and with two."""
+    created: dict[int, list[float]] = {}
+    for workers in (1, 2):
+        without: list[float] = []
+        theirs = partial(_theirs, corpus, workers, cache, without)
+        ours = partial(_ours, corpus, objects, workers)
+        sides = {"create": partial(ours, "updates"), "no rules": partial(ours, "rules"), "everything": ours}
+        found = in_turns(repeats, {**sides, "oracle": theirs})
+        row = f"{name}, {workers} worker{'s' * (workers > 1)}"
+        results.add(row, "ours, objects/s", found["create"])
+        results.add(row, "oracle, objects/s", found["oracle"])
+        for what, mine, other in (
+            ("with rules", found["create"], found["oracle"]),
+            ("without rules", found["no rules"], without),
+        ):
+            results.add(row, f"times the oracle, {what}", ratios(mine, other), at_least=LIMITS.get((name, what)))
+        results.add(row, "time with verdicts on updates", ratios(found["create"], found["everything"]))
+        created[workers] = found["create"]
+    row = f"{name}, 2 workers over 1"
+    results.add(row, "ours, objects/s", ratios(created[2], created[1]), at_least=SPEEDUP)
 
 
-def build(name: str, cache: Path) -> Path:
-    """Build one of the Go programs beside the project, once."""
-    target = cache / name
-    if not target.exists():
-        print(f"building {name} ...", file=sys.stderr)
-        subprocess.run(["go", "build", "-o", str(target), "."], cwd=SHARED / name, check=True)
-    return target
+def _ours(corpus: Path, objects: int, workers: int, *skip: str) -> float:
+    words = [word for name in skip for word in ("--skip", name)]
+    return objects / audit(corpus, CRDS, *words, jobs=workers, objects=objects).wall
 
 
-def draw(corpus: str, objects: int, cache: Path) -> Path:
-    """Draw a corpus; 100,000 objects are the corpus of the recipe, fewer are its beginning."""
-    path = cache / f"{corpus}-{objects}.ndjson"
-    if not path.exists():
-        print(f"drawing {corpus} ...", file=sys.stderr)
-        command = [build("gen", cache), "-crds", SHARED / "corpus" / "crds", "-n", objects, "-pool", 400, "-size", 3600,
-                   "-invalid", SHARES[corpus], "-seed", 42, "-kinds", KINDS, "-out", path]  # fmt: skip
-        subprocess.run([str(word) for word in command], check=True)
-    return path
+def _theirs(corpus: Path, workers: int, cache: Path, without_rules: list[float]) -> float:
+    found = oracle(corpus, workers, cache)
+    without_rules.append(found.rate_without_rules)
+    return found.rate
 
 
-def ours(corpus: Path, jobs: int, *skip: str) -> float:
-    """Return the seconds of one audit, from process start to finished report."""
-    with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "pipelines", "audit", str(corpus), "--crds", str(SHARED / "corpus" / "crds"),
-                   "--report", f"{folder}/report", "--jobs", str(jobs), "--fail-on", "never",
-                   *(word for one in skip for word in ("--skip", one))]  # fmt: skip
-        start = time.monotonic()
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=ROOT)
-        return time.monotonic() - start
-
-
-def oracle(corpus: Path, workers: int, cache: Path) -> tuple[float, float]:
-    """Return (objects/s with rules, objects/s without) of one warm pass."""
-    command = [build("oracle", cache), "bench", "--crds", SHARED / "corpus" / "crds", "--in", corpus,
-               "--workers", workers, "--passes", 1]  # fmt: skip
-    env = {name: value for name, value in os.environ.items() if name != "GOMAXPROCS"}
-    done = subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True, env=env)
-    line = done.stdout.splitlines()[-1]
-    rate = float(re.search(r"objects/s=(\d+)", line)[1])
-    decode, read, validate, cel = (
-        float(re.search(rf"{re.escape(name)}=([\d.]+)", line)[1])
-        for name in ("decode", "prune+default", " validate", "cel")
-    )
-    rest = decode + read + validate
-    return rate, rate * (rest + cel) / rest
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--objects", type=int, default=100_000)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--corpus", choices=sorted(SHARES), default="bench-30")
-    parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "auditor-bench")
-    parser.add_argument("--json", type=Path, help="write the figures here as well")
+def main() -> int:
+    """Run it."""
+    parser = arguments(__doc__, objects=100_000)
+    parser.add_argument("--corpus", choices=("bench-30", "bench-2"), action="append", help="default: both")
     options = parser.parse_args()
     if is_yardstick_missing():
-        return
-    options.cache.mkdir(parents=True, exist_ok=True)
-    corpus = draw(options.corpus, options.objects, options.cache)
+        return 0
+    results = Results("run", "Audits beside the API server's own libraries")
+    results.settings |= {"objects": options.objects, "repeats": options.repeats}
     build("oracle", options.cache)
-    figures: dict[int, dict[str, list[float]]] = {}
-    for workers in (1, 2):
-        found: dict[str, list[float]] = {
-            name: [] for name in ("all", "create", "no rules", "oracle", "oracle no rules")
-        }
-        for _ in range(options.repeats):  # in turns, so that a slow minute hits both
-            for name, skip in (("create", ("updates",)), ("no rules", ("rules",)), ("all", ())):
-                found[name].append(options.objects / ours(corpus, workers, *skip))
-            with_rules, without = oracle(corpus, workers, options.cache)
-            found["oracle"].append(with_rules)
-            found["oracle no rules"].append(without)
-        figures[workers] = found
-        for mine, theirs, what in (
-            ("create", "oracle", "with rules"),
-            ("no rules", "oracle no rules", "without rules"),
-        ):
-            ratios = [a / b for a, b in zip(found[mine], found[theirs], strict=True)]
-            print(
-                f"{options.corpus}, {options.objects} objects, {workers} workers, {what}: "
-                f"{statistics.median(found[mine]):,.0f} objects/s, oracle {statistics.median(found[theirs]):,.0f}, "
-                f"ratio {statistics.median(ratios):.1f} ({min(ratios):.1f} to {max(ratios):.1f})"
-            )
-        whole, create = statistics.median(found["all"]), statistics.median(found["create"])
-        print(f"  with verdicts on updates {whole:,.0f} objects/s: {create / whole:.2f} times the time")
-    speedup = statistics.median(figures[2]["create"]) / statistics.median(figures[1]["create"])
-    print(f"2 workers over 1: {speedup:.2f}; Python {platform.python_version()}, {os.cpu_count()} processors")
-    if options.json:
-        options.json.write_text(json.dumps(figures, indent=2) + "\n")
+    for name in options.corpus or [name for name in SHARES if name in {"bench-30", "bench-2"}]:
+        corpus = draw(name, options.objects, options.cache)
+        measure(results, name, corpus, options.objects, options.repeats, options.cache)
+    results.note(
+        "Ours from process start to finished report, create verdicts with every check; the oracle in memory, warm."
+    )
+    return results.finish(options)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -16,46 +16,33 @@ Exit code 1: a figure is above its limit.
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import resource
-import shutil
-import statistics
-import subprocess
 import sys
-import tempfile
 import time
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+import orjson
 
-import orjson  # noqa: E402
-from run import SHARED, draw  # noqa: E402
+if not __package__:
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
-from auditor.crds.catalog import CrdCatalog  # noqa: E402
-from auditor.program.audit_program import AuditProgram  # noqa: E402
-from auditor.program.update_program import UpdateProgram  # noqa: E402
-from auditor.sources.crd_files import read_crd_documents  # noqa: E402
+from auditor.crds.catalog import CrdCatalog
+from auditor.program.audit_program import AuditProgram
+from auditor.program.update_program import UpdateProgram
+from auditor.sources.crd_files import read_crd_documents
+from benchmarks.harness import Results, arguments, audit, in_turns, ratios
+from benchmarks.yardstick import CRDS, draw, is_yardstick_missing
+
+if TYPE_CHECKING:
+    from auditor.model import JsonObject
 
 LIMITS = {"audit": 1.3, "ratcheting": 1.05}
 
 
-def audit_seconds(corpus: Path, *options: str) -> float:
-    """Return the processor seconds of one audit, its start included."""
-    with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "pipelines", "audit", str(corpus), "--crds", str(SHARED / "corpus" / "crds"),
-                   "--report", f"{folder}/report", "--jobs", "1", "--fail-on", "never", *options]  # fmt: skip
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=ROOT)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
-def unchanged(corpus: Path) -> list[tuple[UpdateProgram, dict, dict]]:
+def unchanged(corpus: Path) -> list[tuple[UpdateProgram, JsonObject, JsonObject]]:
     """Read all objects of a corpus; return each with its program and a copy of itself."""
-    catalog = CrdCatalog.from_documents(read_crd_documents([str(SHARED / "corpus" / "crds")]))
+    catalog = CrdCatalog.from_documents(read_crd_documents([str(CRDS)]))
     programs: dict[str, AuditProgram] = {}
     updates: dict[str, UpdateProgram] = {}
     found = []
@@ -66,16 +53,19 @@ def unchanged(corpus: Path) -> list[tuple[UpdateProgram, dict, dict]]:
         if key not in programs:
             group, _, version = api_version.rpartition("/")
             definition = catalog.by_group_kind(group, kind)
+            assert definition is not None
             programs[key] = AuditProgram(definition, definition.versions[version])
             updates[key] = UpdateProgram(programs[key])
         old, new = programs[key].audit(line).object, programs[key].audit(line).object
+        assert old is not None
+        assert new is not None
         for obj in (old, new):
             obj["metadata"]["resourceVersion"] = "1"
         found.append((updates[key], old, new))
     return found
 
 
-def check_seconds(pairs: list[tuple[UpdateProgram, dict, dict]], *, ratchet: bool) -> float:
+def check_seconds(pairs: list[tuple[UpdateProgram, JsonObject, JsonObject]], *, ratchet: bool) -> float:
     """Return the processor seconds of checking all updates."""
     start = time.process_time()
     for update, old, new in pairs:
@@ -83,46 +73,32 @@ def check_seconds(pairs: list[tuple[UpdateProgram, dict, dict]], *, ratchet: boo
     return time.process_time() - start
 
 
-def ratios(name: str, repeats: int, one: object, other: object) -> list[float]:
-    found = []
-    for _ in range(repeats):
-        without = other()
-        found.append(one() / without)
-    limit = LIMITS[name]
-    print(f"{name}: {statistics.median(found):.3f} ({min(found):.3f} to {max(found):.3f}), limit {limit}")
-    return found
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--objects", type=int, default=20_000)
-    parser.add_argument("--repeats", type=int, default=5)
+def main() -> int:
+    """Run it."""
+    parser = arguments(__doc__, objects=20_000, repeats=5)
     parser.add_argument("--given", type=Path, help="a corpus to use instead of drawing one")
-    parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "auditor-bench")
-    parser.add_argument("--json", type=Path, help="write the figures here as well")
     options = parser.parse_args()
-    if not SHARED.exists() or not (options.given or shutil.which("go")):
-        print(f"skipped: {'Go' if SHARED.exists() else '../shared'} is missing; the objects are drawn with it")
-        return
-    options.cache.mkdir(parents=True, exist_ok=True)
+    if (options.given is None or not CRDS.exists()) and is_yardstick_missing():
+        return 0
     corpus = (options.given or draw("bench-2", options.objects, options.cache)).resolve()
-    figures = {
-        "audit": ratios(
-            "audit", options.repeats, lambda: audit_seconds(corpus), lambda: audit_seconds(corpus, "--skip", "updates")
-        )
-    }
     pairs = unchanged(corpus)
-    figures["ratcheting"] = ratios(
-        "ratcheting",
-        options.repeats,
-        lambda: check_seconds(pairs, ratchet=True),
-        lambda: check_seconds(pairs, ratchet=False),
-    )
-    print(f"{len(pairs)} objects, {os.cpu_count()} processors, {options.repeats} repeats")
-    if options.json:
-        options.json.write_text(json.dumps(figures, indent=2) + "\n")
-    sys.exit(any(statistics.median(found) > LIMITS[name] for name, found in figures.items()))
+    results = Results("updates", "What verdicts on updates cost (bench-2)")
+    results.settings |= {"objects": len(pairs), "repeats": options.repeats}
+    audits = {
+        "without": lambda: audit(corpus, CRDS, "--skip", "updates").processor,
+        "with": lambda: audit(corpus, CRDS).processor,
+    }
+    checks = {name: partial(check_seconds, pairs, ratchet=name == "with") for name in ("without", "with")}
+    for check in checks.values():
+        check()  # code is generated when it is first wanted
+    for name, row, sides in (("audit", "an audit", audits), ("ratcheting", "the check of an update", checks)):
+        found = in_turns(options.repeats, sides)
+        results.add(row, "without, s of processor time", found["without"])
+        results.add(row, "with, s", found["with"])
+        results.add(row, "times the time", ratios(found["with"], found["without"]), at_most=LIMITS[name])
+    results.note("An audit: with verdicts on updates, and without. The check: with ratcheting, and without.")
+    return results.finish(options)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -16,24 +16,20 @@ Figures are medians of ratios of runs in turns, so that a slow minute hits both 
 
 from __future__ import annotations
 
-import argparse
 import copy
 import json
-import os
-import resource
-import shutil
-import statistics
-import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+if not __package__:
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
-from run import SHARED, draw  # noqa: E402
-
-from auditor.sources.crd_files import read_crd_documents  # noqa: E402
+from auditor.sources.crd_files import read_crd_documents
+from benchmarks.harness import Results, arguments, audit, in_turns, ratios, timed
+from benchmarks.yardstick import CRDS, draw, is_yardstick_missing
 
 LIMIT = 2.5
 KINDS = {
@@ -42,7 +38,7 @@ KINDS = {
 }
 
 
-def changed(document: dict, *, defaults: bool) -> dict:
+def changed(document: dict[str, Any], *, defaults: bool) -> dict[str, Any]:
     """Return a definition of which every version differs."""
     out = copy.deepcopy(document)
     for version in out["spec"]["versions"]:
@@ -56,7 +52,7 @@ def changed(document: dict, *, defaults: bool) -> dict:
     return out
 
 
-def tighten(schema: dict) -> None:
+def tighten(schema: dict[str, Any]) -> None:
     """Give every text that may be of any length a longest one."""
     if schema.get("type") == "string" and "enum" not in schema and "maxLength" not in schema and "format" not in schema:
         schema["maxLength"] = 4096
@@ -65,56 +61,42 @@ def tighten(schema: dict) -> None:
             tighten(below)
 
 
-def seconds(*words: object) -> float:
-    """Return the processor seconds of one command of ours."""
+def scan_seconds(corpus: Path, new: Path) -> float:
+    """Return the processor seconds of one upgrade scan, its start included."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "pipelines", *map(str, words), "--report", f"{folder}/report", "--jobs", "1",
-                   "--fail-on", "never"]  # fmt: skip
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=ROOT)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        command = [sys.executable, "-m", "pipelines", "upgrade", corpus, "--old-crds", CRDS, "--new-crds", new]
+        command += ["--report", f"{folder}/report", "--jobs", 1, "--fail-on", "never"]
+        return timed(command).processor
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--objects", type=int, default=20_000)
-    parser.add_argument("--repeats", type=int, default=3)
+def main() -> int:
+    """Run it."""
+    parser = arguments(__doc__, objects=20_000)
     parser.add_argument("--given", type=Path, help="a corpus that was drawn before")
-    parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "auditor-bench")
-    parser.add_argument("--json", type=Path, help="write the figures here as well")
     options = parser.parse_args()
-    if not SHARED.exists() or (options.given is None and not shutil.which("go")):
-        missing = "Go" if SHARED.exists() else "../shared"
-        print(f"skipped: {missing} is missing; the corpus is drawn with it")
-        return
-    options.cache.mkdir(parents=True, exist_ok=True)
-    corpus = options.given or draw("bench-2", options.objects, options.cache)
-    old = SHARED / "corpus" / "crds"
-    documents = [one for one in read_crd_documents([str(old)]) if one["spec"]["names"]["kind"] in KINDS]
-    figures: dict[str, list[float]] = {}
+    if (options.given is None or not CRDS.exists()) and is_yardstick_missing():
+        return 0
+    corpus = (options.given or draw("bench-2", options.objects, options.cache)).resolve()
+    documents = [one for one in read_crd_documents([str(CRDS)]) if one["spec"]["names"]["kind"] in KINDS]
+    results = Results("upgrade", "An upgrade scan beside an audit (bench-2)")
+    results.settings |= {"objects": options.objects, "repeats": options.repeats}
     with tempfile.TemporaryDirectory() as folder:
         sets = {"same": documents}
         sets["tightened"] = [changed(document, defaults=False) for document in documents]
         sets["defaults"] = [changed(document, defaults=True) for document in documents]
+        sides = {"audit": lambda: audit(corpus, CRDS).processor}
         for name, some in sets.items():
-            Path(folder, f"{name}.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": some}))
-        for _ in range(options.repeats):
-            audit = seconds("audit", corpus, "--crds", old)
-            figures.setdefault("audit", []).append(audit)
-            for name in sets:
-                scan = seconds("upgrade", corpus, "--old-crds", old, "--new-crds", f"{folder}/{name}.json")
-                figures.setdefault(name, []).append(scan / audit)
-    print(f"audit: {statistics.median(figures['audit']):.1f} s of processor time")
+            path = Path(folder, f"{name}.json")
+            path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": some}))
+            sides[name] = partial(scan_seconds, corpus, path)
+        found = in_turns(options.repeats, sides)
+    results.add("audit", "s of processor time", found["audit"])
     for name in sets:
-        ratios = figures[name]
-        limit = f", at most {LIMIT}" if name == "tightened" else ""
-        print(f"{name}: {statistics.median(ratios):.2f} times that ({min(ratios):.2f} to {max(ratios):.2f}){limit}")
-    print(f"{os.cpu_count()} processors, {options.repeats} runs each")
-    if options.json:
-        options.json.write_text(json.dumps(figures, indent=2) + "\n")
-    sys.exit(int(statistics.median(figures["tightened"]) > LIMIT))
+        results.add(name, "s of processor time", found[name])
+        limit = LIMIT if name == "tightened" else None
+        results.add(name, "times an audit", ratios(found[name], found["audit"]), at_most=limit)
+    return results.finish(options)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
