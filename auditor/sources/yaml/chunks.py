@@ -21,7 +21,7 @@ MAX_TOKEN: Final = 5 * 1024 * 1024
 
 GO_SPACE: Final = "\t\n\v\f\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _TRIM = re.compile(f"^[{GO_SPACE}]+|[{GO_SPACE}]+$")
-_SEPARATOR = re.compile(rb"^---([^\n]*)(?:\n|\Z)", re.MULTILINE)
+_SEPARATOR = re.compile(rb"---([^\n]*)(?:\n|\Z)")
 
 
 class Chunk(NamedTuple):
@@ -45,6 +45,16 @@ def _lines(data: bytes) -> bytes:
     return data if data.endswith(b"\n") else data + b"\n"
 
 
+def _separators(data: bytes | mmap) -> Iterator[re.Match[bytes]]:
+    """Yield the lines that start with three hyphens."""
+    at = 0
+    while at >= 0:
+        match = _SEPARATOR.match(data, at)
+        if match is not None:
+            yield match
+        at = data.find(b"\n---", at) + 1 or -1
+
+
 def yaml_chunks(data: bytes | mmap) -> Iterator[Chunk]:
     """Yield the chunks between lines that start with ``---``.
 
@@ -59,7 +69,7 @@ def yaml_chunks(data: bytes | mmap) -> Iterator[Chunk]:
     Source: k8s.io/apimachinery/pkg/util/yaml, YAMLReader.Read, LineReader.Read.
     """
     begin = line = 0
-    for match in _SEPARATOR.finditer(data):
+    for match in _separators(data):
         rest = _TRIM.sub("", match.group(1).decode("utf-8", "replace"))
         if rest and not rest.startswith("#"):
             raise YamlError(f"invalid Yaml document separator: {rest}")

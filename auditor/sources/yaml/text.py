@@ -8,6 +8,7 @@ from auditor.golang.jsontext import encode
 from auditor.sources.yaml.compose import compose
 from auditor.sources.yaml.convert import check_finite, decode_tree, to_json_value, with_text_keys
 from auditor.sources.yaml.errors import YamlError
+from auditor.sources.yaml.quick import quick_value
 
 __all__ = ["yaml_to_json", "yaml_to_json_text"]
 
@@ -49,6 +50,9 @@ def yaml_to_json(data: bytes, *, strict: bool = False) -> Any:
 
     Source: sigs.k8s.io/yaml Unmarshal; k8s.io/apimachinery/pkg/util/json.
     """
+    quick = None if strict else quick_value(data)
+    if quick is not None:
+        return quick
     try:
         return to_json_value(_tree(data, strict=strict))
     except YamlError as error:

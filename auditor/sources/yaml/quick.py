@@ -1,0 +1,206 @@
+"""The YAML that machines write, read by one regular expression instead of a parser.
+
+Definitions as controller-gen, Helm and kubectl print them: block mappings and sequences, scalars on one line or folded
+over deeper ones, literal blocks. A text is read here only where it means exactly what the parser would make of it;
+with anything else in it (tabs, tags, anchors, flow collections, merge keys, odd indentation, errors) it is not read at
+all, and the caller asks the parser. Four times as fast, and a folder of definitions is most of the start of a run.
+
+Source: YAML 1.1, chapters 4, 8 and 9, as libyaml reads them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, Final
+
+from auditor.sources.yaml.convert import to_json_value
+from auditor.sources.yaml.scalars import resolve_plain
+
+__all__ = ["quick_value"]
+
+_TEXT: Final = bytes([*b"\n", *range(0x20, 0x7F), *range(0x80, 0x100)])
+_NO_TEXT = re.compile("[\x80-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_MAYBE_NO_TEXT: Final = (b"\xc2", b"\xe2\x80", b"\xef")
+"""What these characters begin with in UTF-8; bytes are searched faster than text."""
+
+# One match is an entry with the lines that belong to it, an item of a sequence, or a line that says nothing; what is
+# none of these is caught last. What belongs to an entry stands deeper than its key, which a hyphen moves by two.
+_DEEPER: Final = r"(?(2)\1   |\1 )"
+_ENTRY = re.compile(
+    r"( *)(?:"
+    r'(- )?([A-Za-z0-9_$/.][A-Za-z0-9_$/.-]{0,99}|"[^"\\\n]{1,99}"):'
+    rf"(?: (?:\|(-?)\n((?:(?:{_DEEPER}.*)?\n)+)|([^ |\n].*)\n((?:{_DEEPER} *[^ \n].*\n)*))|\n)"
+    r"|- ([^ \n].*)\n"
+    r"|#.*\n"
+    r"|(?<! )\n"
+    r"|(.+)\n"
+    r")"
+)
+_PLAIN_START: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./$^(<=+~\\;")
+_ESCAPED = re.compile(r'[^"\\]*(?:\\["\\nt ][^"\\]*)*')
+_ESCAPE = re.compile(r"\\(.)")
+_MEANT: Final = {"n": "\n", "t": "\t"}
+_MAX_COLUMN: Final = 1000
+_LONG: Final = 64
+"""Scalars of this length and more are not remembered; they hardly ever come twice."""
+
+
+class _Unusual(Exception):
+    """The text holds something that is not read here."""
+
+
+def _decoded(data: bytes) -> str:
+    if not data.endswith(b"\n") or data.translate(None, _TEXT):
+        raise _Unusual
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        raise _Unusual from None
+    if any(start in data for start in _MAYBE_NO_TEXT) and _NO_TEXT.search(text):
+        raise _Unusual
+    return text
+
+
+def _scalar(text: str, more: str = "") -> Any:
+    """Return what a scalar stands for: the first line of it, and the others where there are any."""
+    if more:
+        text = _folded(text, more)
+    first = text[0]
+    if first in _PLAIN_START or (first == "-" and text[1:2].isalnum()):
+        if " #" in text and not more:
+            text = text[: text.index(" #")]
+        text = text.rstrip(" ")
+        if ": " in text or " #" in text or text[-1] == ":":
+            raise _Unusual
+        value = resolve_plain(text)
+        if type(value) is float and not math.isfinite(value):
+            raise _Unusual
+        return value if type(value) is str else to_json_value(value)
+    text = text.rstrip(" ")
+    inner = text[1:-1]
+    if len(text) > 1 and first == text[-1]:
+        if first == "'" and "'" not in inner.replace("''", ""):
+            return inner.replace("''", "'")
+        if first == '"' and _ESCAPED.fullmatch(inner):
+            return _ESCAPE.sub(lambda match: _MEANT.get(match[1], match[1]), inner) if "\\" in inner else inner
+    if text in ("{}", "[]"):
+        return {} if text == "{}" else []
+    raise _Unusual
+
+
+def _folded(text: str, more: str) -> str:
+    """Return a plain or quoted scalar of several lines, none of them blank, as one line."""
+    lines = [line.strip(" ") for line in (text + "\n" + more).split("\n")]
+    if "\\" in text + more and any(line.endswith("\\") for line in lines):
+        raise _Unusual
+    return " ".join(lines)
+
+
+def _block(text: str, chomp: str) -> str:
+    """Return the text of a literal block."""
+    indent = len(text) - len(text.lstrip(" "))
+    if text[indent] == "\n":  # how deep it stands is told by its first line alone
+        raise _Unusual
+    lead = "\n" + " " * indent
+    spaces = " \n" in text
+    text = "\n" + text.rstrip("\n")
+    joined = text.replace(lead, "\n")
+    if spaces or len(text) - len(joined) != text.count("\n") * indent:
+        for line in text.split("\n"):
+            if line and (not line.startswith(lead[1:]) or not line.strip(" ")):
+                raise _Unusual
+    return joined[1:] if chomp else joined[1:] + "\n"
+
+
+def _key(text: str) -> str:
+    """Return the name that a key is, where it is text."""
+    if text.startswith('"'):
+        return text[1:-1]
+    if type(resolve_plain(text)) is not str:
+        raise _Unusual
+    return text
+
+
+def _read(text: str) -> dict[str, Any]:
+    """Return the mapping that a document is.
+
+    `container` is the collection that the last line belongs to, `column` where its entries stand; `around` are those
+    open around it. `pending` is the key of the last line, where its value has yet to come.
+    """
+    root: dict[str, Any] = {}
+    container: Any = root
+    column = 0
+    around: list[tuple[int, Any]] = []
+    pending = ""
+    words: dict[str, Any] = {}
+    keys: dict[str, str] = {}
+    for indent, dash, key, chomp, block, value, more, item, odd in _ENTRY.findall(
+        text, 4 if text.startswith("---\n") else 0
+    ):
+        at = len(indent)
+        if dash or item:
+            if pending and column <= at < _MAX_COLUMN:
+                around.append((column, container))
+                container[pending] = container = []
+                column = at
+            elif at != column or type(container) is dict:
+                while column > at:
+                    column, container = around.pop()
+                if column != at or type(container) is dict:
+                    raise _Unusual
+            if item:
+                pending = ""
+                container.append(_scalar(item))
+                continue
+            around.append((column, container))
+            container.append({})
+            container = container[-1]
+            column = at + 2
+        elif key:
+            if at != column or type(container) is list:
+                if at > column:
+                    if not pending or at >= _MAX_COLUMN:
+                        raise _Unusual
+                    around.append((column, container))
+                    container[pending] = container = {}
+                    column = at
+                else:
+                    while column > at or type(container) is list:
+                        column, container = around.pop()
+                    if column != at:
+                        raise _Unusual
+        elif odd:
+            raise _Unusual
+        else:
+            continue
+        name = keys.get(key)
+        if name is None:
+            name = keys[key] = _key(key)
+        if value:
+            pending = ""
+            if more or value not in words:
+                container[name] = found = _scalar(value, more)
+                if not more and len(value) < _LONG and type(found) is not dict and type(found) is not list:
+                    words[value] = found
+            else:
+                container[name] = words[value]
+        elif block:
+            pending = ""
+            container[name] = _block(block, chomp)
+        else:
+            container[name] = None
+            pending = name
+    return root
+
+
+def quick_value(data: bytes) -> dict[str, Any] | None:
+    """Return the JSON value of a document that machines write; None where the parser must be asked.
+
+    Args:
+        data: One document; what comes out is what `yaml_to_json` gives.
+    """
+    try:
+        return _read(_decoded(data)) or None
+    except _Unusual:
+        return None
