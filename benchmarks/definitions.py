@@ -3,28 +3,33 @@
     python benchmarks/definitions.py                # objects of ten kinds, then one object of every kind
     python benchmarks/definitions.py --corpus       # with the real definitions of ../shared, copied under new groups
 
-Each dump is what `etcdctl get -w json` prints. Time is from process start to finished report, the best of --repeats.
+Each dump is what `etcdctl get -w json` prints. Time is from process start to finished report.
 """
 
 from __future__ import annotations
 
-import argparse
 import base64
 import copy
 import json
-import subprocess
 import sys
 import tempfile
-import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-SHARED = ROOT.parent / "shared"
+if not __package__:
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+
+from auditor.sources.crd_files import read_crd_documents
+from benchmarks.harness import Results, arguments, in_turns, ratios, timed
+from benchmarks.yardstick import CRDS
+
 DEPTH = 3
 """How deep parts of a synthetic schema lie in each other: 3 makes some two hundred fields, 0 makes twelve."""
 
+OBJECTS = 1000
 MEASURED = {"few": 10, "many": 1000}
+LIMIT = 3
 
 
 def schema() -> dict[str, Any]:
@@ -88,10 +93,7 @@ def thing(definition: dict[str, Any], number: int) -> dict[str, Any]:
 
 def from_corpus(count: int) -> list[dict[str, Any]]:
     """Return that many copies of the real definitions, each copy in a group of its own."""
-    sys.path.insert(0, str(ROOT))
-    from auditor.sources.crd_files import read_crd_documents  # noqa: PLC0415
-
-    known = read_crd_documents([str(SHARED / "corpus" / "crds")])
+    known = read_crd_documents([str(CRDS)])
     out = []
     for number in range(count):
         document = copy.deepcopy(known[number % len(known)])
@@ -144,61 +146,63 @@ def _base64(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
-def seconds(dump: Path, folder: Path, repeats: int, jobs: int) -> float:
-    """Return the time of the best of some audits; every object must have been judged."""
-    best = float("inf")
-    for number in range(repeats):
-        report = folder / f"{dump.stem}-{number}"
-        start = time.monotonic()
+def seconds(dump: Path, jobs: int) -> float:
+    """Return the time of an audit; every object must have been judged."""
+    with tempfile.TemporaryDirectory(dir=dump.parent) as folder:
+        report = Path(folder) / "report"
         command = [sys.executable, "-m", "pipelines", "audit", dump, "--report", report, "--jobs", jobs]
-        command += ["--fail-on", "never"]
-        subprocess.run([str(word) for word in command], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
-        best = min(best, time.monotonic() - start)
+        wall = timed([*command, "--fail-on", "never"]).wall
         statuses = json.loads((report / "manifest.json").read_text())["counts"]["statuses"]
-        assert sum(statuses.get(status, 0) for status in ("valid", "invalid", "unreadable", "needs-conversion")) >= 1000
-    return best
+    judged = sum(statuses.get(status, 0) for status in ("valid", "invalid", "unreadable", "needs-conversion"))
+    if judged < OBJECTS:
+        raise SystemExit(f"{judged} objects were judged")
+    return wall
 
 
 def measure(
     folder: Path, *, spread: bool, corpus: bool = False, repeats: int = 2, jobs: int = 1
-) -> tuple[float, float]:
-    """Return the seconds for 1,000 objects with 10 definitions and with 1,000.
+) -> dict[str, list[float]]:
+    """Return the seconds for 1,000 objects with few definitions (10) and with many (1,000).
 
     Args:
         folder: For dumps and reports.
         spread: One object of each kind; otherwise all are of the same ten kinds.
         corpus: Real definitions.
-        repeats: Runs of each, of which the best counts.
+        repeats: Runs of each, in turns.
         jobs: Worker processes.
     """
-    times = []
+    sides = {}
     for name, count in MEASURED.items():
         definitions = from_corpus(count) if corpus else [synthetic(number) for number in range(count)]
         dump = folder / f"{name}-{spread}.json"
-        write_dump(dump, definitions, 1000, count if spread else 10, corpus=corpus)
-        times.append(seconds(dump, folder, repeats, jobs))
-    return times[0], times[1]
+        write_dump(dump, definitions, OBJECTS, count if spread else 10, corpus=corpus)
+        sides[name] = partial(seconds, dump, jobs)
+    return in_turns(repeats, sides)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main() -> int:
+    """Run it."""
+    parser = arguments(__doc__)
     parser.add_argument("--corpus", action="store_true", help="the real definitions of ../shared")
-    parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
-    if options.corpus and not SHARED.exists():
+    if options.corpus and not CRDS.exists():
         print("skipped: ../shared is missing")
-        return
+        return 0
+    results = Results("definitions", "1,000 objects in dumps with few and with many definitions")
+    results.settings |= {"workers": options.jobs, "repeats": options.repeats}
     for spread in (False, True):
         with tempfile.TemporaryDirectory() as folder:
-            few, many = measure(
+            found = measure(
                 Path(folder), spread=spread, corpus=options.corpus, repeats=options.repeats, jobs=options.jobs
             )
-        what = "one of every kind" if spread else "of ten kinds"
-        print(
-            f"1,000 objects, {what}: {few:.2f} s with 10 definitions, {many:.2f} s with 1,000: {many / few:.2f} times"
-        )
+        row = "one object of every kind" if spread else "objects of ten kinds"
+        results.add(row, "10 definitions, s", found["few"])
+        results.add(row, "1,000 definitions, s", found["many"])
+        limit = None if spread else LIMIT
+        results.add(row, "times as long", ratios(found["many"], found["few"]), at_most=limit)
+    return results.finish(options)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -2,14 +2,13 @@
 
     .venv/bin/python benchmarks/query.py [--rows 1000000] [--duckdb PYTHON] [--keep DIR]
 
-Each question is asked several times by each side; the least time counts. DuckDB runs in the Python that is given (it is
+Each question is asked several times by each side. DuckDB runs in the Python that is given (it is
 no dependency of ours), with its connection open and one thread a processor; jq is asked once, where it is installed.
 Both sides return namespace and name of what fits.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import subprocess
@@ -21,12 +20,17 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+if not __package__:
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+
 from auditor import tables
 from auditor.selectors.query import open_index
+from benchmarks.harness import Results, arguments, ratios
 from pipelines.columns import write_parquet
 
 FIELDS = [("spec.color", "string"), ("spec.size", "integer"), ("spec.host", "string"), ("spec.on", "boolean")]
 PART = 250_000
+LIMIT = 3
 
 
 def make_index(folder: Path, rows: int) -> None:
@@ -117,36 +121,38 @@ files, questions, repeats = json.loads(sys.argv[1]), json.loads(sys.argv[2]), in
 con = duckdb.connect()
 out = []
 for condition in questions:
-    best, rows = 1e9, 0
-    for _ in range(repeats):
+    runs, rows = [], 0
+    for _ in range(repeats + 1):
         begun = time.perf_counter()
         found = con.sql(f"select namespace, name from read_parquet({files!r}) where {condition}").to_arrow_table()
-        best, rows = min(best, time.perf_counter() - begun), found.num_rows
-    out.append([best, rows])
+        runs.append(time.perf_counter() - begun)
+        rows = found.num_rows
+    out.append([runs[1:], rows])
 print(json.dumps(out))
 """
 
 
-def ours(folder: Path, repeats: int) -> list[tuple[float, int]]:
+def ours(folder: Path, repeats: int) -> list[tuple[list[float], int]]:
+    """Ask all questions; return for each the seconds of all runs but the first, and the number of rows."""
     index = open_index(folder)
     out = []
     for _, asked, _ in QUESTIONS:
-        best, rows = 1e9, 0
-        for _ in range(repeats):
+        runs, rows = [], 0
+        for _ in range(repeats + 1):
             begun = time.perf_counter()
             rows = index.select("widgets", columns=["namespace", "name"], **asked).num_rows
-            best = min(best, time.perf_counter() - begun)
-        out.append((best, rows))
+            runs.append(time.perf_counter() - begun)
+        out.append((runs[1:], rows))
     return out
 
 
-def duckdb(python: str, folder: Path, repeats: int) -> list[tuple[float, int]] | None:
+def duckdb(python: str, folder: Path, repeats: int) -> list[tuple[list[float], int]] | None:
+    """Let DuckDB answer the same; None: that Python has none."""
     files = [str(path) for path in sorted((folder / "index").rglob("*.parquet"))]
     asked = json.dumps([condition for _, _, condition in QUESTIONS])
     command = [python, "-c", DUCK, json.dumps(files), asked, str(repeats)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        print(f"no DuckDB in {python}: {done.stderr.strip().splitlines()[-1]}", file=sys.stderr)
         return None
     return [(seconds, rows) for seconds, rows in json.loads(done.stdout)]
 
@@ -168,33 +174,43 @@ def jq(rows: int, folder: Path) -> float | None:
     return time.perf_counter() - begun
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--repeats", type=int, default=5)
+def main() -> int:
+    """Run it."""
+    parser = arguments(__doc__, repeats=5)
+    parser.add_argument("--rows", "--objects", type=int, default=1_000_000)
     parser.add_argument("--duckdb", default=sys.executable, help="a Python that has duckdb")
     parser.add_argument("--keep", help="folder for the index; used again where it is there")
-    args = parser.parse_args()
+    options = parser.parse_args()
+    results = Results("query", f"Selectors over an index of {options.rows:,} rows")
     with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(args.keep or scratch)
+        folder = Path(options.keep or scratch)
         if not (folder / "index").exists():
-            make_index(folder, args.rows)
+            make_index(folder, options.rows)
         make_definition(folder)
         size = sum(path.stat().st_size for path in (folder / "index").rglob("*.parquet"))
-        print(f"{args.rows} rows, {size / args.rows:.1f} bytes an object")
-        mine, theirs = ours(folder, args.repeats), duckdb(args.duckdb, folder, args.repeats)
-        print(f"{'question':28}{'rows':>9}{'ours ms':>10}{'duckdb ms':>11}{'ratio':>7}")
+        results.settings |= {"rows": options.rows, "bytes a row": round(size / options.rows, 1)}
+        results.settings["repeats"] = options.repeats
+        mine, theirs = ours(folder, options.repeats), duckdb(options.duckdb, folder, options.repeats)
         for at, (name, _, _) in enumerate(QUESTIONS):
             seconds, rows = mine[at]
-            line = f"{name:28}{rows:9}{seconds * 1000:10.1f}"
+            results.add(name, "rows found", [rows])
+            results.add(name, "ours, ms", [one * 1000 for one in seconds])
             if theirs is not None:
                 if theirs[at][1] != rows:
                     raise SystemExit(f"{name}: {rows} rows here, {theirs[at][1]} there")
-                line += f"{theirs[at][0] * 1000:11.1f}{seconds / theirs[at][0]:7.2f}"
-            print(line)
-        scanned = jq(args.rows, Path(scratch))
-        print("jq is not installed" if scanned is None else f"jq, full scan: {scanned * 1000:.0f} ms")
+                results.add(name, "DuckDB, ms", [one * 1000 for one in theirs[at][0]])
+                limit = LIMIT if name.startswith("one field") else None
+                results.add(name, "times DuckDB's", ratios(seconds, theirs[at][0]), at_most=limit)
+        scanned = jq(options.rows, Path(scratch))
+    results.note(
+        "jq is not installed."
+        if scanned is None
+        else f"jq takes {scanned:.1f} s to scan as many small objects for the second question."
+    )
+    if theirs is None:
+        results.note("DuckDB was not asked: it is no dependency of ours, and no other Python was named.")
+    return results.finish(options)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

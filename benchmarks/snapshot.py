@@ -10,23 +10,22 @@ read the file from the page cache; runs take turns; the first of each does not c
 
 from __future__ import annotations
 
-import argparse
 import base64
 import json
 import random
-import resource
-import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+import pytest
 
-from tests.sources_etcd.etcd_server import Etcd, etcdutl, server_binary  # noqa: E402
+if not __package__:
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
+from benchmarks.harness import Results, arguments, ratios, say, timed
+from tests.sources_etcd.etcd_server import Etcd, etcdutl, server_binary
+
+LIMIT = 1.5
 OURS = """
 import sys, tempfile
 from pathlib import Path
@@ -43,7 +42,7 @@ def draw(path: Path, keys: int, size: int) -> None:
 
     Values have a fifth of a size to twice that size.
     """
-    print(f"drawing {keys} keys of {size} bytes ...", file=sys.stderr)
+    say(f"drawing {keys} keys of {size} bytes ...")
     noise = random.Random(42)
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -72,48 +71,47 @@ def _b64(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
-def seconds(command: list[str]) -> tuple[float, float, str]:
-    """Return (wall clock, processor time, output) of a command."""
-    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
-    wall, after = time.monotonic() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
-    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.stdout
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--keys", type=int, default=100_000)
-    parser.add_argument("--size", type=int, default=1550)
-    parser.add_argument("--repeats", type=int, default=5)
+def main() -> int:
+    """Run it."""
+    parser = arguments(__doc__, repeats=5)
+    parser.add_argument("--keys", "--objects", type=int, default=100_000)
+    parser.add_argument("--size", type=int, default=2700)
     parser.add_argument("--snapshot", type=Path, help="use this file; drawn and kept there if it does not exist")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        path = options.snapshot or Path(folder) / "snapshot.db"
-        if not path.exists():
-            draw(path, options.keys, options.size)
-        tool = [str(etcdutl()), "snapshot", "status", str(path), "-w", "json"]
-        ours = [sys.executable, "-c", OURS, str(path)]
-        walls: dict[str, list[float]] = {"ours": [], "etcdutl": []}
-        processor: dict[str, list[float]] = {"ours": [], "etcdutl": []}
-        rows = 0
-        for _ in range(options.repeats + 1):
-            for name, command in (("ours", ours), ("etcdutl", tool)):
-                wall, used, out = seconds(command)
-                walls[name].append(wall)
-                processor[name].append(used)
-                if name == "ours":
-                    rows = int(out.split()[0])
-                elif json.loads(out)["totalKey"] != rows:
-                    sys.exit(f"ours finds {rows} keys, etcdutl {json.loads(out)['totalKey']}")
-        print(f"{path.stat().st_size / 1e6:.0f} MB, {rows} live keys, {options.repeats} runs each")
-        for what, times, pick in (
-            ("wall, median", walls, statistics.median),
-            ("wall, best", walls, min),
-            ("processor", processor, statistics.median),
-        ):
-            ours_s, tool_s = (pick(times[name][1:]) for name in ("ours", "etcdutl"))
-            print(f"{what:13} ours {ours_s:5.2f} s   etcdutl {tool_s:5.2f} s   ratio {ours_s / tool_s:.2f}")
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            path = options.snapshot or Path(folder) / "snapshot.db"
+            if not path.exists():
+                draw(path, options.keys, options.size)
+            results = measure(path, [etcdutl(), "snapshot", "status", path, "-w", "json"], options.repeats)
+    except pytest.skip.Exception as why:
+        print(f"skipped: {why}")
+        return 0
+    return results.finish(options)
+
+
+def measure(path: Path, tool: list[object], repeats: int) -> Results:
+    """Run both sides on a snapshot; they must agree on the number of keys."""
+    runs: dict[str, list[tuple[float, float]]] = {"ours": [], "etcdutl": []}
+    rows = 0
+    for _ in range(repeats + 1):
+        for name, command in (("ours", [sys.executable, "-c", OURS, path]), ("etcdutl", tool)):
+            run = timed(command)
+            runs[name].append((run.wall, run.processor))
+            if name == "ours":
+                rows = int(run.output.split()[0])
+            elif json.loads(run.output)["totalKey"] != rows:
+                raise SystemExit(f"ours finds {rows} keys, etcdutl {json.loads(run.output)['totalKey']}")
+    megabytes = path.stat().st_size / 1e6
+    results = Results("snapshot", f"The live keys of a snapshot of {megabytes:,.0f} MB")
+    results.settings |= {"live keys": rows, "repeats": repeats}
+    for at, row in enumerate(("by the clock", "processor time")):
+        ours, theirs = ([run[at] for run in runs[name][1:]] for name in ("ours", "etcdutl"))
+        results.add(row, "ours, s", ours)
+        results.add(row, "etcdutl snapshot status, s", theirs)
+        results.add(row, "times etcdutl", ratios(ours, theirs), at_most=None if at else LIMIT)
+    return results
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,15 +1,8 @@
 """Programs are built on first use: definitions that no object needs cost next to nothing."""
 
-import sys
-
 import pytest
 
-from tests.shared import ROOT
-
-sys.path.insert(0, str(ROOT / "benchmarks"))
-
-import definitions
-
+from benchmarks import definitions
 from pipelines import audit
 from pipelines.config import AuditOptions
 from pipelines.run import run_audit
@@ -17,7 +10,8 @@ from pipelines.run import run_audit
 
 @pytest.mark.slow
 def test_a_thousand_objects_take_less_than_three_times_as_long_with_a_thousand_definitions(tmp_path):
-    few, many = definitions.measure(tmp_path, spread=False)
+    found = definitions.measure(tmp_path, spread=False)
+    few, many = min(found["few"]), min(found["many"])
     assert many < 3 * few, (few, many)
 
 
