@@ -64,6 +64,7 @@ func (c catalog) audit(value []byte, at place) (out audited) {
 		out.Unreadable = err.Error()
 		return out
 	}
+	sort.Strings(r.pruned) // those of metadata come from a map
 	out.Object, out.Pruned, out.Defaulted = r.object.Object, r.pruned, r.defaulted
 	out.Findings = findings(v.whole.Validate(context.Background(), r.object))
 	_, selectable, err := v.whole.GetAttrs(r.object)
