@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from auditor.errors import PlanError, SourceError
-from auditor.sources.stores import expand, has_wildcards, is_remote, remote_file, remote_names, shown_url, upload
+from auditor.sources.stores import expand, has_wildcards, is_remote, remote_names, shown_url, upload
+from pipelines.remote import fetched
 from pipelines.report import MANIFEST
 from pipelines.run import new_report, run_audit
 
@@ -126,7 +127,7 @@ def _here(options: AuditOptions) -> Iterator[AuditOptions]:
     with tempfile.TemporaryDirectory(prefix="auditor-") as folder:
         local = options
         if remote_crds:
-            local = replace(local, crds=tuple(_fetched(options.crds, Path(folder))))
+            local = replace(local, crds=tuple(fetched(options.crds, Path(folder) / "crds")))
         if remote_report:
             names = remote_names(options.report)
             if names and (MANIFEST not in names or not options.force):
@@ -136,24 +137,6 @@ def _here(options: AuditOptions) -> Iterator[AuditOptions]:
         yield local
         if remote_report:
             upload(Path(local.report), options.report, last=MANIFEST)
-
-
-def _fetched(paths: Iterable[str], folder: Path) -> Iterator[str]:
-    """Yield local copies of what lies in a store."""
-    for number, given in enumerate(paths):
-        for position, match in enumerate(expand(given)):
-            if not is_remote(match.path):
-                yield match.path
-                continue
-            there = remote_file(match.path)
-            target = folder / f"crds-{number}-{position}" / _stem(match.path).strip(".").replace("\0", "")
-            target.parent.mkdir(parents=True)
-            if there.is_folder():
-                there.copy_folder_to(target)
-            else:
-                target = target.with_name(shown_url(match.path).rpartition("/")[2] or "definitions")
-                there.copy_to(target)
-            yield str(target)
 
 
 def _run_fleet(options: AuditOptions, clusters: list[Cluster]) -> tuple[int, dict[str, Any]]:

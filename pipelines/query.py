@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.errors import PlanError
 from auditor.printing.get import GetOptions, get
+from auditor.selectors.query import DEFINITIONS
+from auditor.sources.stores import is_remote
 from pipelines.config import AuditOptions
 from pipelines.dump_store import DumpStore, ReadMode
 from pipelines.history import plan_as_of
 from pipelines.plan import make_plan
 from pipelines.query_output import extra_formats
+from pipelines.remote import query_here
 from pipelines.report import MANIFEST
 from pipelines.report_store import IndexOnlyStore, ReportStore, check_dumps, find_dumps, read_manifest, report_plan
 
@@ -73,8 +76,13 @@ def open_store(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[A
     Raises:
         AuditorError: It cannot be read at all, or is not what the report was made from.
     """
+    with query_here(options) as local:
+        yield from _open_local(local, warn)
+
+
+def _open_local(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[AnyStore]:
     path = Path(options.target)
-    if options.target != "-" and not path.exists():
+    if options.target != "-" and not is_remote(options.target) and not path.exists():
         raise PlanError(options.target, "there is no such file", "a dump, or the --report folder of an audit")
     with tempfile.TemporaryDirectory(prefix="auditor-query-") as workdir:
         asked = AuditOptions(
@@ -116,6 +124,8 @@ def _report_store(
         warn(f"{names} is not here: showing what the index holds of {manifest['started']} (--dump names the dump)\n")
         return IndexOnlyStore(report, manifest, options.mode, warn)
     asked = replace(asked, dumps=tuple(map(str, dumps)), etcd_prefix=manifest["options"]["etcd_prefix"])
+    if manifest["definitions"]["from_files"] and not asked.crds:
+        asked = replace(asked, crds=(str(report / DEFINITIONS),))
     plan = report_plan(report, manifest, dumps, asked)
     if plan is None:
         plan = make_plan(asked, workdir)

@@ -19,6 +19,7 @@ from auditor.sources.registry_key import classify, printable_key, split_key
 from pipelines.dump_store import DumpStore, Unreadable
 from pipelines.history import check_history, key_revisions
 from pipelines.query import Writer, open_store
+from pipelines.remote import query_here
 from pipelines.report import MANIFEST
 
 if TYPE_CHECKING:
@@ -38,6 +39,11 @@ def run_show(options: QueryOptions, key: str, *, output: str) -> int:
     Raises:
         PlanError: There is no such key.
     """
+    with query_here(options) as local:
+        return _show(local, key, output)
+
+
+def _show(options: QueryOptions, key: str, output: str) -> int:
     out, err = Writer(sys.stdout), Writer(sys.stderr)
     report = Path(options.target)
     found: list[dict[str, Any]] = []

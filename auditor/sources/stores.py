@@ -9,12 +9,11 @@ directory first. Names in errors and reports carry neither user, password nor qu
 from __future__ import annotations
 
 import fnmatch
-import importlib
-import os
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from auditor.errors import SourceError
 
@@ -22,13 +21,27 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import BinaryIO
 
-__all__ = ["Match", "RemoteFile", "expand", "has_wildcards", "is_remote", "remote_file", "shown_url", "upload"]
+__all__ = [
+    "Match",
+    "RemoteFile",
+    "expand",
+    "has_wildcards",
+    "is_remote",
+    "is_web",
+    "remote_file",
+    "remote_names",
+    "shown_url",
+    "upload",
+]
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _WILD: Final = re.compile(r"[*?\[]")
 _COPY: Final = 1 << 20
 _TIMEOUT: Final = 60
+_MOST_TEXT: Final = 400
 _WEB: Final = frozenset({"http", "https"})
+_CONTAINERS: Final = frozenset({"az", "abfs", "abfss"})
+"""Schemes in which a container stands where others have a user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +64,7 @@ def is_remote(path: str) -> bool:
 
 def has_wildcards(path: str) -> bool:
     """Whether a path is a pattern; what stands behind a ``?`` of a web address is none."""
-    return _WILD.search(path) is not None and path.partition("://")[0].lower() not in _WEB
+    return _WILD.search(path) is not None and not is_web(path)
 
 
 def shown_url(url: str) -> str:
@@ -61,62 +74,69 @@ def shown_url(url: str) -> str:
     scheme, _, rest = url.partition("://")
     rest = rest.partition("?")[0]
     host, slash, path = rest.partition("/")
-    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
+    user, at, server = host.rpartition("@")
+    if scheme.lower() in _CONTAINERS and ":" not in user:
+        server = user + at + server
+    return f"{scheme}://{server}{slash}{path}"
 
 
-def _failed(url: str, error: Exception) -> SourceError:
-    if isinstance(error, FileNotFoundError):
-        return SourceError(shown_url(url), "no such file or folder")
-    text = str(error).replace(url, shown_url(url)).splitlines()[:1]
-    return SourceError(shown_url(url), text[0] if text else type(error).__name__, "", "see the credentials in use")
+@contextmanager
+def _failures(url: str) -> Iterator[None]:
+    """Turn what a client of a store raises into an error of ours, without secrets and of bearable length."""
+    import http.client  # noqa: PLC0415 - only for what is remote
+
+    import pyarrow as pa  # noqa: PLC0415
+
+    try:
+        yield
+    except FileNotFoundError:
+        raise SourceError(shown_url(url), "no such file or folder") from None
+    except (OSError, ValueError, http.client.HTTPException, pa.ArrowException) as error:
+        text = str(error).replace(url, shown_url(url)).partition("\n")[0] or type(error).__name__
+        text = text if len(text) <= _MOST_TEXT else text[:_MOST_TEXT] + "..."
+        raise SourceError(shown_url(url), text, "", "see the credentials in use") from None
 
 
-def _query(url: str) -> dict[str, str]:
-    import urllib.parse  # noqa: PLC0415 - only for what is remote
+class _Stream:
+    """The bytes behind a URL; breaks are errors of ours, an early end among them."""
 
-    return dict(urllib.parse.parse_qsl(url.partition("?")[2]))
+    def __init__(self, url: str, stream: Any, size: int | None) -> None:
+        self._url = url
+        self._stream = stream
+        self._left = size
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes, empty at the end."""
+        with _failures(self._url):
+            block: bytes = self._stream.read(size)
+            if self._left is not None:
+                self._left -= len(block)
+                if not block and size and self._left > 0:
+                    raise OSError(f"the connection ended {self._left} bytes early")
+        return block
+
+    def close(self) -> None:
+        """End the connection."""
+        self._stream.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def is_web(url: str) -> bool:
+    """Whether a URL is that of a web server, which names no folders and takes no files."""
+    return url.partition("://")[0].lower() in _WEB
 
 
 def _file_system(url: str) -> tuple[Any, str]:
     """Return the file system of a URL and the path in it."""
-    import urllib.parse  # noqa: PLC0415
+    from auditor.sources.store_clients import file_system  # noqa: PLC0415 - only for what is remote
 
-    import pyarrow.fs  # noqa: PLC0415 - loads the clients of all stores
-
-    fs: Any = pyarrow.fs
     scheme, _, rest = url.partition("://")
-    scheme, path, options = scheme.lower(), urllib.parse.unquote(rest.partition("?")[0]), _query(url)
-    if scheme == "file":
-        return fs.LocalFileSystem(), "/" + path.lstrip("/") if not path.startswith("/") else path
-    if scheme in {"s3", "s3a"}:
-        endpoint = options.get("endpoint_override") or os.environ.get("AWS_ENDPOINT_URL_S3")
-        endpoint = endpoint or os.environ.get("AWS_ENDPOINT_URL") or ""
-        given: dict[str, Any] = {}
-        if endpoint:
-            kind, _, host = endpoint.rpartition("://")
-            given = {"endpoint_override": host.rstrip("/"), "scheme": options.get("scheme") or kind or "https"}
-        if options.get("region"):
-            given["region"] = options["region"]
-        if options.get("anonymous", "").lower() in {"1", "true"}:
-            given["anonymous"] = True
-        return fs.S3FileSystem(**given), path.rpartition("@")[2]
-    if scheme in {"gs", "gcs"}:
-        return fs.GcsFileSystem(), path
-    if scheme in {"az", "abfs", "abfss"}:
-        host, _, below = path.partition("/")
-        container, _, account = host.partition("@")
-        name = account.partition(".")[0] or os.environ.get("AZURE_STORAGE_ACCOUNT_NAME")
-        name = name or os.environ.get("AZURE_STORAGE_ACCOUNT")
-        if not name:
-            raise SourceError(shown_url(url), "no storage account", "AZURE_STORAGE_ACCOUNT_NAME in the environment")
-        return fs.AzureFileSystem(account_name=name), f"{container}/{below}".rstrip("/")
-    try:
-        fsspec = importlib.import_module("fsspec")
-    except ImportError:
-        known = "s3://, gs://, az://, file://, https://"
-        raise SourceError(shown_url(url), f"no reader of {scheme}://", known, "pip install fsspec for others") from None
-    found, path = fsspec.core.url_to_fs(url)
-    return fs.PyFileSystem(fs.FSSpecHandler(found)), path
+    return file_system(scheme.lower(), rest, shown_url(url))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,28 +158,23 @@ class RemoteFile:
         """
         import urllib.request  # noqa: PLC0415
 
-        try:
-            if self.url.partition("://")[0].lower() in _WEB:
+        with _failures(self.url):
+            if is_web(self.url):
                 request = urllib.request.Request(self.url)  # noqa: S310 - http or https, see above
-                stream: BinaryIO = urllib.request.urlopen(request, timeout=_TIMEOUT)  # noqa: S310
-                return stream
+                answer = urllib.request.urlopen(request, timeout=_TIMEOUT)  # noqa: S310
+                return cast("BinaryIO", _Stream(self.url, answer, answer.length))
             file_system, path = _file_system(self.url)
-            stream = file_system.open_input_stream(path, compression=None)
-        except (OSError, ValueError) as error:
-            raise _failed(self.url, error) from None
-        return stream
+            return cast("BinaryIO", _Stream(self.url, file_system.open_input_stream(path, compression=None), None))
 
     def is_folder(self) -> bool:
         """Whether it is a folder (of an object store: whether names begin with it and a slash)."""
-        if self.url.partition("://")[0].lower() in _WEB:
+        if is_web(self.url):
             return False
         import pyarrow.fs  # noqa: PLC0415
 
-        try:
+        with _failures(self.url):
             file_system, path = _file_system(self.url)
             info = file_system.get_file_info(path.rstrip("/"))
-        except (OSError, ValueError) as error:
-            raise _failed(self.url, error) from None
         if info.type == pyarrow.fs.FileType.NotFound:
             raise SourceError(self.shown, "no such file or folder")
         return bool(info.type == pyarrow.fs.FileType.Directory)
@@ -167,17 +182,14 @@ class RemoteFile:
     def copy_to(self, target: Path) -> None:
         """Copy the bytes to a local file."""
         with self.open() as stream, target.open("wb") as out:
-            try:
-                while block := stream.read(_COPY):
-                    out.write(block)
-            except (OSError, ValueError) as error:
-                raise _failed(self.url, error) from None
+            while block := stream.read(_COPY):
+                out.write(block)
 
     def copy_folder_to(self, target: Path) -> None:
         """Copy all files below a folder; names that would lead out of the target are left out."""
         import pyarrow.fs  # noqa: PLC0415
 
-        try:
+        with _failures(self.url):
             file_system, path = _file_system(self.url)
             base = path.rstrip("/")
             found = file_system.get_file_info(pyarrow.fs.FileSelector(base, recursive=True))
@@ -190,8 +202,6 @@ class RemoteFile:
                 with file_system.open_input_stream(info.path, compression=None) as stream, local.open("wb") as out:
                     while block := stream.read(_COPY):
                         out.write(block)
-        except (OSError, ValueError) as error:
-            raise _failed(self.url, error) from None
 
 
 def remote_file(url: str) -> RemoteFile:
@@ -220,20 +230,20 @@ def expand(pattern: str) -> list[Match]:
     """
     if pattern == "-" or not has_wildcards(pattern) or (not is_remote(pattern) and Path(pattern).exists()):
         return [Match(pattern)]
+    import urllib.parse  # noqa: PLC0415
+
     import pyarrow.fs  # noqa: PLC0415
 
-    scheme, _, rest = pattern.rpartition("://") if is_remote(pattern) else ("", "", pattern)
+    scheme, _, rest = pattern.partition("://") if is_remote(pattern) else ("", "", pattern)
     plain, mark, query = rest.partition("?") if is_remote(pattern) and "=" in rest.partition("?")[2] else (rest, "", "")
     head = plain[: _WILD.search(plain).start()].rpartition("/")[0]  # type: ignore[union-attr]
     segments = plain[len(head) :].strip("/").split("/")
-    try:
+    with _failures(pattern):
         if scheme:
             file_system, base = _file_system(f"{scheme}://{head}{mark}{query}")
         else:
             file_system, base = pyarrow.fs.LocalFileSystem(), head or ("/" if plain.startswith("/") else ".")
         found = sorted(_walk(file_system, base.rstrip("/") or "/", segments, ()))
-    except (OSError, ValueError) as error:
-        raise _failed(pattern, error) from None
     if not found:
         raise SourceError(shown_url(pattern), "the pattern names nothing")
     out = []
@@ -242,6 +252,8 @@ def expand(pattern: str) -> list[Match]:
             out.append(Match(path, parts))
         else:
             below = path[len(base.rstrip("/")) :].lstrip("/")
+            if scheme.lower() == "file":  # of these alone the path is written as in a web address
+                below = urllib.parse.quote(below)
             out.append(Match(f"{scheme}://{head.rstrip('/')}/{below}{mark}{query}", parts))
     return out
 
@@ -287,11 +299,16 @@ def _listed(file_system: Any, base: str) -> list[tuple[str, bool]]:
     """Return (name, whether it is a folder) of what lies in a folder; nothing where there is none."""
     import pyarrow.fs  # noqa: PLC0415
 
-    selector = pyarrow.fs.FileSelector(base, allow_not_found=True)
+    # Google's client shows a folder only where somebody made an object that stands for it, so all below is listed
+    deep = getattr(file_system, "type_name", "") == "gcs"
+    selector = pyarrow.fs.FileSelector(base, allow_not_found=True, recursive=deep)
     kinds = {pyarrow.fs.FileType.Directory: True, pyarrow.fs.FileType.File: False}
-    return sorted(
-        (info.base_name, kinds[info.type]) for info in file_system.get_file_info(selector) if info.type in kinds
-    )
+    found: dict[str, bool] = {}
+    for info in file_system.get_file_info(selector):
+        if info.type in kinds:
+            name, slash, _ = info.path[len(base) :].strip("/").partition("/") if deep else (info.base_name, "", "")
+            found[name] = found.get(name, False) or bool(slash) or kinds[info.type]
+    return sorted(found.items())
 
 
 def upload(folder: Path, url: str, *, last: str) -> None:
@@ -300,9 +317,9 @@ def upload(folder: Path, url: str, *, last: str) -> None:
     Raises:
         SourceError: The store does not take it.
     """
-    if url.partition("://")[0].lower() in _WEB:
+    if is_web(url):
         raise SourceError(shown_url(url), "a web server takes no report", "s3://, gs://, az:// or a folder")
-    try:
+    with _failures(url):
         file_system, base = _file_system(url)
         base = base.rstrip("/")
         files = sorted(path for path in folder.rglob("*") if path.is_file())
@@ -313,14 +330,10 @@ def upload(folder: Path, url: str, *, last: str) -> None:
             with path.open("rb") as stream, file_system.open_output_stream(target, compression=None) as out:
                 while block := stream.read(_COPY):
                     out.write(block)
-    except (OSError, ValueError) as error:
-        raise _failed(url, error) from None
 
 
 def remote_names(url: str) -> list[str]:
     """Return the names of what lies directly in a folder of a store; nothing where there is none."""
-    try:
+    with _failures(url):
         file_system, base = _file_system(url)
         return [name for name, _ in _listed(file_system, base.rstrip("/"))]
-    except (OSError, ValueError) as error:
-        raise _failed(url, error) from None
