@@ -8,10 +8,10 @@ STAMP := $(VENV)/.installed
 # Release of the Kubernetes libraries that `make reference` asks; the recorded one where it is not given.
 KUBERNETES ?=
 
-.PHONY: help setup audit test slow check bench differential paths reference
+.PHONY: help setup audit test slow check bench bench-all differential paths reference
 
 help: ## List the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -38,6 +38,9 @@ bench: $(STAMP) ## Measure beside the API server's own libraries
 	$(BIN)/python benchmarks/cel.py
 	$(BIN)/python benchmarks/updates.py
 	$(BIN)/python benchmarks/definitions.py
+
+bench-all: $(STAMP) ## Run every benchmark and make the tables of benchmarks/README.md
+	$(BIN)/python benchmarks/all.py
 
 differential: $(STAMP) ## Hold audits and rules against the API server's own libraries, object by object
 	$(BIN)/python -m tests.differential.run --objects 100000 --rules
