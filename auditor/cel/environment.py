@@ -1,22 +1,18 @@
 """Where an expression is compiled: the variables it may read, the types they have, the functions it may call.
 
 `Environment` is cheap to make once its libraries are declared (`Libraries`), so that every schema can have its own.
+What compiles is loaded with the first expression: most definitions have no rules.
 Source: cel-go cel/env.go, cel/program.go; k8s.io/apiserver pkg/cel/environment/base.go.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from auditor.cel.checker import CheckedExpression, check
 from auditor.cel.cost import Cancelled, Tracker
-from auditor.cel.declarations import CROSS_TYPE_COMPARISONS, STANDARD
-from auditor.cel.dispatch import Declaration, declare
 from auditor.cel.errors import CelError, CompileError, GaveUp, Issue
-from auditor.cel.messages import MESSAGES
-from auditor.cel.parser import parse
-from auditor.cel.reference import Node, plan
 from auditor.cel.scope import Scope
 from auditor.cel.types import (
     BOOL,
@@ -37,12 +33,14 @@ from auditor.cel.types import (
     optional_of,
     type_of,
 )
-from auditor.cel.validators import validate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from auditor.cel.checker import CheckedExpression
+    from auditor.cel.dispatch import Declaration
     from auditor.cel.function import Function
+    from auditor.cel.reference import Node
 
 __all__ = ["PER_CALL_LIMIT", "Environment", "Libraries", "Name", "Program", "display_issues"]
 
@@ -91,11 +89,17 @@ class Libraries:
     """
 
     def __init__(self, functions: Iterable[Function], types: Iterable[Type] = ()) -> None:
+        from auditor.cel.dispatch import declare  # noqa: PLC0415 - with the first expression
+
         self.functions: dict[str, Declaration] = declare(tuple(functions))
         self.names = _TYPES | {kind.name: _type_name(kind) for kind in types}
 
 
-_STANDARD = Libraries(STANDARD)
+@lru_cache(maxsize=1)
+def _standard() -> Libraries:
+    from auditor.cel.declarations import STANDARD  # noqa: PLC0415 - with the first expression
+
+    return Libraries(STANDARD)
 
 
 class Environment:
@@ -120,7 +124,9 @@ class Environment:
         checks_literals: bool = True,
     ) -> None:
         self.variables = dict(variables)
-        self.libraries = _STANDARD if libraries is None else libraries
+        from auditor.cel.declarations import CROSS_TYPE_COMPARISONS  # noqa: PLC0415 - with the first expression
+
+        self.libraries = _standard() if libraries is None else libraries
         self.object_types = {each.name: each for each in object_types}
         self.disabled_overloads = frozenset() if cross_type_comparisons else CROSS_TYPE_COMPARISONS
         self.checks_literals = checks_literals
@@ -129,6 +135,8 @@ class Environment:
 
     def find_name(self, name: str) -> Name | None:
         """Return what a name stands for: a variable, a type, a constant."""
+        from auditor.cel.messages import MESSAGES  # noqa: PLC0415 - with the first expression
+
         variable = self.variables.get(name)
         if variable is not None:
             return Name(variable)
@@ -145,6 +153,8 @@ class Environment:
 
     def message(self, name: str) -> Mapping[str, Type] | None:
         """Return the fields of a well-known message."""
+        from auditor.cel.messages import MESSAGES  # noqa: PLC0415 - with the first expression
+
         found = MESSAGES.get(name)
         return None if found is None else found[1]
 
@@ -160,6 +170,10 @@ class Environment:
         Raises:
             CompileError: It is not valid; the text is that of the server behind ``compilation failed: ``.
         """
+        from auditor.cel.checker import check  # noqa: PLC0415 - with the first expression
+        from auditor.cel.parser import parse  # noqa: PLC0415
+        from auditor.cel.validators import validate  # noqa: PLC0415
+
         parsed, issues = parse(text)
         if issues or parsed is None:
             raise CompileError(display_issues(text, issues), _sorted(issues))
@@ -177,6 +191,8 @@ class Environment:
             CompileError: A constant part cannot be computed; the text is that of the server behind
                 ``program instantiation failed: ``, and there are no issues.
         """
+        from auditor.cel.reference import plan  # noqa: PLC0415 - with the first expression
+
         return Program(checked, plan(self, checked))
 
     def compile(self, text: str) -> Program:

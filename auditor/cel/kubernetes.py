@@ -8,8 +8,6 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from auditor.cel import library
-from auditor.cel.declarations import STANDARD
 from auditor.cel.environment import Environment, Libraries
 
 if TYPE_CHECKING:
@@ -29,6 +27,9 @@ _CHECKS_LITERALS: Version = (1, 29)
 @lru_cache(maxsize=8)
 def kubernetes_libraries(compatibility: Version = LATEST) -> Libraries:
     """Return the functions of the server, made once per version."""
+    from auditor.cel import library  # noqa: PLC0415 - with the first rule
+    from auditor.cel.declarations import STANDARD  # noqa: PLC0415
+
     return Libraries((*STANDARD, *library.functions(compatibility)), library.type_names(compatibility).values())
 
 

@@ -101,10 +101,11 @@ def form_of(path: Path | None, head: bytes) -> str:
     if head.startswith(SQLITE_MAGIC):
         return "sqlite"
     # a database, the usual thing, is told without the readers of texts
-    from auditor.sources.kine_text import looks_like_kine_text  # noqa: PLC0415
+    if not head.lstrip().startswith((b"{", b"[")):
+        from auditor.sources.kine_text import looks_like_kine_text  # noqa: PLC0415
 
-    if looks_like_kine_text(head):
-        return "kine-text"
+        if looks_like_kine_text(head):
+            return "kine-text"
     if refused_file(head) is not None:
         return ""
     from auditor.sources.etcdctl import looks_like_etcdctl  # noqa: PLC0415

@@ -159,12 +159,14 @@ class _Opening:
             plan = open_etcdctl(name, plain.path, number=number, workdir=self.workdir, sha256=sha256)
             plan.notes += prefix_note(plan, self.prefix)
         elif form == "manifests":
-            from auditor.sources.archives.layouts import without_logs  # noqa: PLC0415
             from auditor.sources.manifests import open_manifests  # noqa: PLC0415
 
-            if not plain.sha256 and _NODES.match(head):
-                plain.sha256 = self.digest(plain.path)
-            text = without_logs(plain.path, self.workdir / f"text-{number:03d}") if _NODES.match(head) else plain.path
+            text = plain.path
+            if _NODES.match(head):
+                from auditor.sources.archives.layouts import without_logs  # noqa: PLC0415
+
+                plain.sha256 = plain.sha256 or self.digest(plain.path)
+                text = without_logs(plain.path, self.workdir / f"text-{number:03d}")
             plan = open_manifests(name, text, number=number, workdir=self.workdir, sha256=plain.sha256)
         else:
             raise unknown_dump(name, head, plain.path.stat().st_size)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import signal
 import traceback
-from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from auditor.errors import WorkerLost
@@ -89,7 +88,9 @@ def run_processes(
     Raises:
         EngineError: A worker failed with an exception; its trace is in the text.
     """
-    import multiprocess  # noqa: PLC0415 - it brings much along, and a run in one process needs none of it
+    from multiprocessing.connection import wait  # noqa: PLC0415 - it brings much along, and one process needs none of it
+
+    import multiprocess  # noqa: PLC0415
 
     context = multiprocess.get_context("forkserver")
     context.set_forkserver_preload(list(preload))

@@ -1,14 +1,14 @@
-"""A rule as generated code: the test, what it may cost, and a function of both."""
+"""A rule as generated code: the test, what it may cost, and a function of both.
+
+What writes code is loaded with the first rule.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.cel.emit.emitter import Emitter
-from auditor.cel.emit.prices import bound_cost
 from auditor.cel.emit.shapes import Form, optional_shape
-from auditor.cel.emit.support import NAMES, Memo
 from auditor.cel.emit.value import NotEmittable, Value, extent_of
 from auditor.cel.environment import PER_CALL_LIMIT
 from auditor.cel.types import NULL
@@ -33,6 +33,8 @@ class RuleModule:
     """A module that rules are written into; equal memos are shared by all of them."""
 
     def __init__(self, module: Module) -> None:
+        from auditor.cel.emit.support import NAMES  # noqa: PLC0415 - with the first rule
+
         self.module = module
         self._memos: dict[object, str] = {}
         module.namespace.update(NAMES)
@@ -41,6 +43,8 @@ class RuleModule:
         """Return the name of the memo of a function of one text."""
         name = self._memos.get(key)
         if name is None:
+            from auditor.cel.emit.support import Memo  # noqa: PLC0415 - with the first rule
+
             name = self._memos[key] = self.module.slot(Memo(work_out), "m")
         return name
 
@@ -76,6 +80,9 @@ def emit_rule(
     Raises:
         NotEmittable: There is no code for it.
     """
+    from auditor.cel.emit.emitter import Emitter  # noqa: PLC0415 - with the first rule
+    from auditor.cel.emit.prices import bound_cost  # noqa: PLC0415
+
     emitter = Emitter(environment, checked, rules.module.slot, rules.remember)
     emitter.define("self", emitter.read(name, shape.present, extent_of(shape), (), total=True))
     if environment.variables.get("oldSelf", NULL).is_optional:

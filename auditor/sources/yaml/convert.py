@@ -1,4 +1,4 @@
-"""A tree of nodes to the value that Go's library makes of it, and on to a JSON value or JSON text.
+"""A tree of nodes to the value that Go's library makes of it, with keys that JSON has.
 
 Iterative throughout: 10,000 levels, and more through aliases, would exceed CPython's recursion limit.
 
@@ -13,12 +13,12 @@ import struct
 from collections.abc import Generator
 from typing import Any, Final
 
-from auditor.golang.text import float_json, float_v, quote
+from auditor.golang.text import float_v, quote
 from auditor.sources.yaml.compose import ALIAS, MAPPING, SCALAR, SEQUENCE, Node
 from auditor.sources.yaml.errors import YamlError
 from auditor.sources.yaml.scalars import INT64_MAX, TAG_PREFIX, resolve_plain, resolve_tagged
 
-__all__ = ["check_finite", "decode_tree", "go_syntax", "to_json_value", "with_text_keys"]
+__all__ = ["check_finite", "decode_tree", "go_syntax", "with_text_keys"]
 
 ALIAS_FREE: Final = 100
 VISITS_FREE: Final = 1000
@@ -305,14 +305,6 @@ def _go_scalar(value: Any, nil: str) -> str:
     return float_v(value) if type(value) is float else quote(value)
 
 
-def _number(value: float) -> int | float:
-    """Return what a decoder of Kubernetes objects makes of a double that Go printed: int64 where the digits are one."""
-    if abs(value) >= 1e21 or value != int(value):
-        return value
-    digits = int(float_json(value))
-    return digits if -INT64_MAX - 1 <= digits <= INT64_MAX else value
-
-
 def check_finite(tree: Any) -> None:
     """Refuse a tree with text keys that holds NaN or an infinity, which JSON cannot write.
 
@@ -328,23 +320,3 @@ def check_finite(tree: Any) -> None:
             elif kind is float and not math.isfinite(value):
                 text = "NaN" if value != value else "+Inf" if value > 0 else "-Inf"  # noqa: PLR0124 - NaN
                 raise YamlError(f"json: unsupported value: {text}")
-
-
-def to_json_value(tree: Any) -> Any:
-    """Turn the numbers of a finite tree with text keys, in place, into what decoding its JSON text gives.
-
-    Source: encoding/json; k8s.io/apimachinery/pkg/util/json: int64 where it parses as one, else float64.
-    """
-    holder: list[Any] = [tree]
-    todo: list[Any] = [holder]
-    while todo:
-        container = todo.pop()
-        for place, value in container.items() if type(container) is dict else enumerate(container):
-            kind = type(value)
-            if kind is dict or kind is list:
-                todo.append(value)
-            elif kind is float:
-                container[place] = _number(value)
-            elif kind is int and value > INT64_MAX:
-                container[place] = float(value)
-    return holder[0]

@@ -14,7 +14,7 @@ import math
 import re
 from typing import Any, Final
 
-from auditor.sources.yaml.convert import to_json_value
+from auditor.sources.yaml.numbers import to_json_value
 from auditor.sources.yaml.scalars import resolve_plain
 
 __all__ = ["quick_value"]

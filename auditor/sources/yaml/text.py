@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from auditor.golang.jsontext import encode
-from auditor.sources.yaml.compose import compose
-from auditor.sources.yaml.convert import check_finite, decode_tree, to_json_value, with_text_keys
 from auditor.sources.yaml.errors import YamlError
+from auditor.sources.yaml.numbers import to_json_value
 from auditor.sources.yaml.quick import quick_value
 
 __all__ = ["yaml_to_json", "yaml_to_json_text"]
 
 
 def _tree(data: bytes, *, strict: bool) -> Any:
+    from auditor.sources.yaml.compose import compose  # noqa: PLC0415 - the parser, which few documents need
+    from auditor.sources.yaml.convert import check_finite, decode_tree, with_text_keys  # noqa: PLC0415
+
     tree, odd = decode_tree(compose(data), strict=strict)
     if odd:
         tree = with_text_keys(tree)

@@ -21,7 +21,6 @@ from auditor.ratcheting import MapListKeys
 from auditor.schema.structural import ListType
 from auditor.validation.findings import DUPLICATE, FORBIDDEN, INVALID, REQUIRED, finding
 from auditor.validation.rules.compile import CompiledRule, RuleNode, compile_rules, trim_space
-from auditor.validation.rules.values import Adapters
 from auditor.validation.trail import Trail, structured
 
 if TYPE_CHECKING:
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from auditor.model import JsonObject
     from auditor.ratcheting import CorrelatedObject
     from auditor.schema.structural import StructuralSchema
+    from auditor.validation.rules.values import Adapters
 
 __all__ = ["OBJECT_BUDGET", "OBJECT_SECONDS", "RuleProgram"]
 
@@ -65,6 +65,8 @@ class RuleProgram:
     """
 
     def __init__(self, root: RuleNode, seconds: float = OBJECT_SECONDS) -> None:
+        from auditor.validation.rules.values import Adapters  # noqa: PLC0415 - with the first rule
+
         self.root = root
         self.seconds = seconds
         self.gave_up = False

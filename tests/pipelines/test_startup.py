@@ -1,0 +1,92 @@
+"""What a run loads before it does anything: not what it will not need."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+DEFINITION = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: ovens.bakery.example.com
+spec:
+  group: bakery.example.com
+  names:
+    kind: Oven
+    plural: ovens
+  scope: Namespaced
+  versions:
+  - name: v1
+    schema:
+      openAPIV3Schema:
+        properties:
+          spec:
+            properties:
+              size:
+                type: integer
+            type: object
+        type: object
+    served: true
+    storage: true
+"""
+
+PARSERS = {"yaml", "auditor.sources.yaml.compose"}
+RULES = {"auditor.cel.checker", "auditor.cel.reference", "auditor.cel.library", "auditor.cel.emit.emitter"}
+READERS = {"sqlite3", "auditor.sources.etcd.snapshot", "auditor.sources.kine", "auditor.sources.archives"}
+WORKERS = {"multiprocess", "multiprocessing.connection"}
+COMMANDS = {"auditor.cel", "auditor.upgrade", "auditor.printing", "auditor.crds.check"}
+
+
+def loaded(folder: Path, *arguments: str) -> set[str]:
+    """Run the command line in a process of its own; return the modules that it had loaded at its end."""
+    code = (
+        "import atexit, json, sys\n"
+        "atexit.register(lambda: print(json.dumps(sorted(sys.modules)), file=sys.stderr))\n"
+        "from pipelines.cli import main\n"
+        "sys.argv[0] = 'auditor'\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        cwd=folder,
+        env={"PYTHONPATH": str(ROOT), "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(done.stderr.splitlines()[-1]))
+
+
+@pytest.fixture
+def manifests(tmp_path: Path) -> Path:
+    (tmp_path / "crd.yaml").write_text(DEFINITION)
+    oven: dict[str, Any] = {"apiVersion": "bakery.example.com/v1", "kind": "Oven", "spec": {"size": 1}}
+    oven["metadata"] = {"name": "a", "namespace": "north"}
+    (tmp_path / "oven.json").write_text(json.dumps(oven))
+    return tmp_path
+
+
+def test_an_audit_of_an_export_loads_no_parser_no_rules_no_other_reader_and_no_workers(manifests: Path) -> None:
+    modules = loaded(manifests, "audit", "oven.json", "--crds", "crd.yaml", "--report", "out", "--jobs", "1")
+    assert not modules & (PARSERS | RULES | READERS | WORKERS)
+
+
+def test_help_loads_nothing_but_the_command_line(tmp_path: Path) -> None:
+    modules = loaded(tmp_path, "--help")
+    assert not modules & {"pyarrow", "numpy", "orjson", *PARSERS, *RULES, *READERS, *WORKERS, *COMMANDS}
+
+
+def test_rules_are_still_loaded_where_there_is_one(manifests: Path) -> None:
+    rule = "            type: object\n            x-kubernetes-validations:\n            - rule: self.size > 0\n"
+    (manifests / "crd.yaml").write_text(DEFINITION.replace("            type: object\n", rule, 1))
+    modules = loaded(manifests, "audit", "oven.json", "--crds", "crd.yaml", "--report", "out", "--jobs", "1")
+    assert {"auditor.cel.checker", "auditor.cel.reference"} <= modules
