@@ -33,7 +33,9 @@ Bytes: TypeAlias = "bytes | mmap"
 MAX_DEPTH: Final = 10_000
 
 _SPACE = re.compile(rb"[ \t\r\n]*+")
-_STRUCTURE = re.compile(rb'[^"{}\[\]]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"{}\[\]]*+)*+([{}\[\]])', re.DOTALL)
+# The bracket may be missing, so that bytes that end inside a value are seen once: a failed match would be tried again
+# from each following byte.
+_STRUCTURE = re.compile(rb'[^"{}\[\]]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"{}\[\]]*+)*+([{}\[\]]?+)', re.DOTALL)
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _PLAIN = re.compile(rb'[^ \t\r\n,:{}\[\]"]++')
 
@@ -78,7 +80,10 @@ def value_end(data: Bytes, at: int) -> int:
         return match.end() if match else at + 1
     depth = 0
     for match in _STRUCTURE.finditer(data, at):
-        if match.group(1) in b"{[":
+        bracket = match.group(1)
+        if not bracket:
+            return -1
+        if bracket in b"{[":
             depth += 1
         else:
             depth -= 1

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 from hypothesis import given
@@ -94,3 +95,15 @@ def test_bytes_that_end_early_are_no_syntax_error(data):
 
 def test_white_space_is_that_of_json():
     assert skip_space(b" \t\r\n\x0bx", 0) == 4
+
+
+def seconds_to_find_the_end(data):
+    start = time.process_time()
+    assert value_end(data, 0) == -1
+    return time.process_time() - start
+
+
+@pytest.mark.parametrize("tail", [b"", b'"open'], ids=["between", "in a string"])
+def test_bytes_that_end_inside_a_long_list_are_looked_at_once(tail):
+    short, long = (b'{"items":[' + b'"0123456789",' * count + tail for count in (20_000, 80_000))
+    assert seconds_to_find_the_end(long) < 40 * seconds_to_find_the_end(short) + 0.1
