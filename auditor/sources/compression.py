@@ -173,6 +173,8 @@ def _unzstd(source: _Source) -> Iterator[bytes]:
             try:
                 block = decoder.decompress(rest)
             except zstandard.ZstdError as error:
+                if "too much memory" in str(error):
+                    raise _Broken("zstd with a window of more than 128 MiB; unpack it with zstd -d --long=31") from None
                 raise _Broken(f"zstd stream broken: {error}") from None
             if block:
                 yield block

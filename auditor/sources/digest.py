@@ -53,20 +53,21 @@ class Digest(threading.Thread):
     """Hashes a file beside other work; hashing holds no interpreter lock.
 
     Attributes:
+        data: The file, mapped; whoever reads it through this finds its pages there already.
         sha256: Hex digest of the whole file, after `join`.
         status: ``ok``, ``mismatch``, or ``absent`` where the file carries none, after `join`.
     """
 
     def __init__(self, path: Path, progress: Progress | None = None) -> None:
         super().__init__(daemon=True)
-        self._data = map_file(path)
+        self.data = map_file(path)
         self._progress = progress
         self.sha256 = ""
         self.status = "absent"
 
     def run(self) -> None:
         """Hash everything, looking at the digest on the way."""
-        data, total = memoryview(self._data), len(self._data)
+        data, total = memoryview(self.data), len(self.data)
         carries = total % SECTOR == DIGEST_SIZE
         body = total - DIGEST_SIZE if carries else total
         running = hashlib.sha256()

@@ -337,7 +337,7 @@ class _Opening:
         from auditor.sources.notes import prefix_note, salvage_notes  # noqa: PLC0415
 
         try:
-            file = EtcdFile.open(path, name=name, salvage=self.salvage)
+            file = EtcdFile.open(path, name=name, salvage=self.salvage, data=digest.data)
             live = self.workdir / f"live-{number:03d}.arrow"
             values = MetaValues.of(file.values(b"meta"))
             file.note_losses("meta")

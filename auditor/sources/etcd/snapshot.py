@@ -23,6 +23,7 @@ from auditor.sources.file_view import FileView
 from auditor.sources.plan import DamageLog
 
 if TYPE_CHECKING:
+    import mmap
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
@@ -61,19 +62,22 @@ class EtcdFile:
     damage: DamageLog = field(default_factory=DamageLog)
 
     @classmethod
-    def open(cls, path: Path, *, name: str = "", salvage: bool = False) -> EtcdFile:
+    def open(
+        cls, path: Path, *, name: str = "", salvage: bool = False, data: mmap.mmap | bytes | None = None
+    ) -> EtcdFile:
         """Open a database or snapshot.
 
         Args:
             name: What to call it; the path where empty.
             salvage: Where no root page can be had by the meta pages, look for one among all pages.
+            data: The file, where it is mapped already.
 
         Raises:
             DamagedDump: No meta page holds.
             UnknownDump: A bolt file of something else.
         """
         name = name or str(path)
-        data = map_file(path)
+        data = map_file(path) if data is None else data
         size = len(data)
         view = FileView(data, size - DIGEST_SIZE if size % SECTOR == DIGEST_SIZE else size)
         metas = read_metas(view)
