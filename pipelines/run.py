@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import shutil
+import stat
 import tempfile
 import time
 from contextlib import contextmanager
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["exit_code", "new_report", "run_audit", "run_shards"]
 
-_PRELOAD = ("pipelines.audit",)
+_PRELOAD = ("pipelines.preload",)
+_WORTH_WORKERS = 1 << 20
+"""Bytes of a dump from which on workers are made ready while it is read."""
 
 
 def run_audit(options: AuditOptions) -> tuple[int, dict[str, Any]]:
@@ -35,6 +38,10 @@ def run_audit(options: AuditOptions) -> tuple[int, dict[str, Any]]:
     Raises:
         AuditorError: A dump cannot be read as a whole, or the report cannot be written where it was asked for.
     """
+    if options.jobs > 1 and any(_size(dump) >= _WORTH_WORKERS for dump in options.dumps):
+        from pipelines.engines import expect_processes  # noqa: PLC0415
+
+        expect_processes(_PRELOAD)
     from pipelines.audit import lost_shard, setup  # noqa: PLC0415 - heavy imports only when work is done
     from pipelines.gated import check_plan  # noqa: PLC0415
     from pipelines.plan import cut_shards, make_plan  # noqa: PLC0415
@@ -56,6 +63,15 @@ def run_audit(options: AuditOptions) -> tuple[int, dict[str, Any]]:
         )
         shutil.copyfile(plan.definitions, parts / "definitions.ndjson")  # what a query of the report goes by
     return code, manifest
+
+
+def _size(dump: str) -> int:
+    """Return the size of a dump that is a file; of what else there is nobody knows it yet."""
+    try:
+        status = Path(dump).stat()
+    except OSError:
+        return 0
+    return status.st_size if stat.S_ISREG(status.st_mode) else 0
 
 
 def _check_version(plan: Plan) -> None:

@@ -17,7 +17,7 @@ from auditor.errors import WorkerLost
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["run_processes"]
+__all__ = ["expect_processes", "run_processes"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -67,6 +67,19 @@ class _Worker(Generic[Item]):
         self.process.kill()
         self.process.join()
         self.connection.close()
+
+
+def expect_processes(preload: tuple[str, ...]) -> None:
+    """Start what workers will be forked from: its modules are loaded beside whatever is done until they are needed.
+
+    Args:
+        preload: As for `run_processes`, which must be given the same.
+    """
+    import multiprocess  # noqa: PLC0415 - it brings much along, and a run in one process needs none of it
+    import multiprocess.forkserver  # noqa: PLC0415
+
+    multiprocess.get_context("forkserver").set_forkserver_preload(list(preload))
+    multiprocess.forkserver.ensure_running()
 
 
 def run_processes(

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -10,6 +12,7 @@ import pytest
 
 from auditor.errors import EngineError
 from pipelines.engines import run_inline, run_processes
+from tests.shared import ROOT
 
 
 def make_square():
@@ -94,3 +97,45 @@ def test_leaving_early_leaves_no_process():
     answers.close()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+FORKED = """\
+import gc, sys
+from pipelines.engines import expect_processes, run_processes
+from pipelines.preload import MODULES
+
+def setup():
+    return lambda name: (name in sys.modules, gc.get_freeze_count() > 0)
+
+if __name__ == "__main__":
+    preload = ("pipelines.preload",)
+    expect_processes(preload)
+    answers = run_processes(setup, MODULES, jobs=2, on_lost=print, preload=preload)
+    assert list(answers) == [(True, True)] * len(MODULES)
+"""
+
+
+def test_workers_are_forked_from_a_process_that_has_loaded_what_they_need(tmp_path):
+    script = tmp_path / "forked.py"
+    script.write_text(FORKED)
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run([sys.executable, script], check=True, env=env)
+
+
+def test_a_process_that_is_expected_and_not_needed_ends_with_this_one():
+    code = (
+        "from pipelines.engines import expect_processes\n"
+        "from multiprocess import forkserver\n"
+        "expect_processes(())\n"
+        "print(forkserver._forkserver._forkserver_pid)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    server = int(done.stdout)
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        try:
+            os.kill(server, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.05)
+    pytest.fail("it is still there")

@@ -1,0 +1,27 @@
+"""What workers need, loaded once: a process that has imported this is what they are forked from.
+
+What is loaded on first use elsewhere, so that a start is short, is loaded here for all of them. Nothing of it is ever
+thrown away: the collector need not look at it, and its pages stay shared.
+"""
+
+import gc
+import importlib
+from typing import Final
+
+MODULES: Final = (
+    "pipelines.cli",  # the main module, which each worker looks up
+    "pipelines.audit",
+    "auditor.cel.checker",
+    "auditor.cel.emit.emitter",
+    "auditor.cel.emit.prices",
+    "auditor.cel.library",
+    "auditor.cel.parser",
+    "auditor.cel.reference",
+    "auditor.cel.validators",
+    "auditor.validation.rules.values",
+    "pyarrow.compute",
+)
+
+for _name in MODULES:
+    importlib.import_module(_name)
+gc.freeze()
