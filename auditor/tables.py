@@ -12,6 +12,7 @@ import pyarrow as pa
 
 __all__ = [
     "CHANGES",
+    "COMPARED",
     "FINDINGS",
     "LIVE_KEYS",
     "OBJECTS",
@@ -91,6 +92,9 @@ FINDINGS: Final = pa.schema(
     ]
 )
 """findings/: one row a finding, in key order, then by field, type and message."""
+
+COMPARED: Final = FINDINGS.append(pa.field("change", DICTIONARY))
+"""findings/ and fixed/ of an audit with --diff: `change` is new, same or fixed."""
 
 CHANGES: Final = pa.schema(
     [

@@ -18,6 +18,7 @@ from pipelines.fields_cli import fields
 from pipelines.gates_cli import gates
 from pipelines.query_cli import query
 from pipelines.show_cli import show
+from pipelines.since_cli import check_since, since_options
 from pipelines.sources_cli import encryption_hint, sources
 from pipelines.upgrade_cli import upgrade
 from pipelines.watch_cli import watch
@@ -165,6 +166,7 @@ def _scope_options(command: Any) -> Any:
     show_default=True,
     help="Of manifests, with --old.",
 )
+@since_options
 @click.option("--field-gates", default="", metavar="NAME=BOOL,...", help="Gates of definitions to be on or off.")
 @click.option("--sidecar", multiple=True, metavar="FILE", help="Field-level gates, by name of the definition.")
 @click.option("--include", multiple=True, metavar="KIND[.GROUP]", help="Only these kinds.")
@@ -191,6 +193,10 @@ def audit(
     feature_gates: str,
     old: tuple[str, ...],
     apply: str,
+    since: str,
+    verify_sample: float,
+    diff: str,
+    only_new: bool,
     field_gates: str,
     sidecar: tuple[str, ...],
     include: tuple[str, ...],
@@ -215,6 +221,7 @@ def audit(
       auditor audit backup.json.gz --crds crds/ --report out/ --fail-on unreadable
       auditor audit snapshot.db --report out/ --include Certificate.cert-manager.io -n prod
       auditor audit --old snapshot.db manifests/ --report out/ --apply merge
+      auditor audit today.db --report out/today --since out/yesterday --diff out/yesterday --only-new
     """
     from auditor.report.terminal import summary  # noqa: PLC0415
     from auditor.selectors.grammar import parse_field_selector, parse_label_selector  # noqa: PLC0415
@@ -244,10 +251,15 @@ def audit(
         ratcheting=parse_feature_gates(feature_gates),
         old=old,
         apply=apply,
+        since=since,
+        verify_sample=verify_sample,
+        diff=diff,
+        only_new=only_new,
         skip=tuple(sorted(set(skip))),
         scope=Scope("" if all_namespaces else namespace, labels, fields, include, exclude),
         progress=sys.stderr.isatty(),
     )
+    check_since(options)
     code, manifest = run_anywhere(options)
     blocks = [summary(manifest, report)]
     if hint := encryption_hint(manifest, configured=bool(encryption_config or kms_decryptor)):

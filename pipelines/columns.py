@@ -13,7 +13,7 @@ from auditor.sources.registry_key import printable_key
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["ObjectRows", "Rows", "array_of", "constant", "write_parquet"]
+__all__ = ["ObjectRows", "Rows", "array_of", "constant", "key_texts", "write_parquet"]
 
 
 class Rows:
@@ -93,7 +93,7 @@ class ObjectRows:
         live = self.live if at == tuple(range(self.live.num_rows)) else self.live.take(pa.array(at, pa.int64()))
         for name in self.LIVE:
             columns[name] = live[name].combine_chunks()
-        columns["key"] = _texts(live["key"].combine_chunks())
+        columns["key"] = key_texts(live["key"].combine_chunks())
         for name, values in zip(self.OWN, own, strict=True):
             columns[name] = array_of(values, kinds[name])
         return pa.Table.from_arrays([columns[field.name] for field in self.schema], schema=self.schema)
@@ -109,7 +109,7 @@ def _taken(values: list[Any], codes: pa.Array, kind: pa.DataType) -> pa.Array:
     return pa.DictionaryArray.from_arrays(indices, pa.array(list(distinct), pa.string()))
 
 
-def _texts(keys: pa.Array) -> pa.Array:
+def key_texts(keys: pa.Array) -> pa.Array:
     """Return keys as text, as `printable_key` writes them."""
     try:
         return keys.cast(pa.string())

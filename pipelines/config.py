@@ -48,8 +48,13 @@ class AuditOptions:
         source: Format of the dumps, where it is not to be told from their content.
         salvage: Of damaged databases, also take what no tree of pages reaches any more.
         old: Dumps of the state before, with which those of `dumps` are compared; empty: none.
+        since: An earlier report whose rows are kept where nothing changed; empty: none.
+        verify_sample: Share of the objects with kept rows that are audited all the same, and must agree.
+        diff: An earlier report with which findings are compared; empty: none.
+        only_new: Only what `diff` does not know already counts for the exit code.
         apply: How a manifest is brought onto an object of the state before: merge or replace.
-        shard_bytes: Bytes of values in one shard; fixed, so that the cut does not depend on the number of workers.
+        shard_bytes: Bytes of values that a shard is to stay below; the cut does not depend on the number of workers.
+        shard_rows: How many rows without bytes would be as much work as that.
     """
 
     dumps: tuple[str, ...]
@@ -69,6 +74,10 @@ class AuditOptions:
     skip: tuple[str, ...] = ()
     ratcheting: bool = True
     old: tuple[str, ...] = ()
+    since: str = ""
+    verify_sample: float = 0.0
+    diff: str = ""
+    only_new: bool = False
     apply: str = "merge"
     scope: Scope = Scope()
     gate_sidecars: tuple[str, ...] = ()

@@ -14,6 +14,7 @@ from auditor.crds.outline import outline, stored_versions
 from auditor.model import IMPACTS
 from pipelines.audit import ShardResult, definition_document
 from pipelines.columns import write_parquet
+from pipelines.report_state import report_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -150,7 +151,15 @@ def _programs(plan: Plan, total: ShardResult) -> list[dict[str, Any]]:
 
 
 def write_manifest(
-    plan: Plan, total: ShardResult, folder: Path, *, started: str, seconds: float, exit_code: int, versions: list[Any]
+    plan: Plan,
+    total: ShardResult,
+    folder: Path,
+    *,
+    started: str,
+    seconds: float,
+    exit_code: int,
+    versions: list[Any],
+    since: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Write manifest.json and return it; a folder without it is no report."""
     statuses: Counter[str] = Counter()
@@ -195,6 +204,8 @@ def write_manifest(
                 "exclude": list(options.scope.exclude),
             },
         },
+        "state": report_state(plan),
+        "since": since,
         "started": started,
         "seconds": round(seconds, 3),
         "exit_code": exit_code,

@@ -53,14 +53,24 @@ def run_audit(options: AuditOptions) -> tuple[int, dict[str, Any]]:
         plan = make_plan(options, spool)
         check_plan(plan)
         _check_version(plan)
-        lost = partial(lost_shard, plan=plan, parts=str(parts))
-        total = merge(run_shards(partial(setup, plan, str(parts)), cut_shards(plan), options, lost))
+        since: dict[str, Any] | None = None
+        if options.since:
+            from pipelines.incremental import audit_since  # noqa: PLC0415
+
+            total, since = audit_since(plan, spool, parts, run_shards)
+        else:
+            lost = partial(lost_shard, plan=plan, parts=str(parts))
+            total = merge(run_shards(partial(setup, plan, str(parts)), cut_shards(plan), options, lost))
         versions = write_versions(plan, total, parts)
         code = exit_code(options, plan.sources, total)
         seconds = time.monotonic() - clock
         manifest = write_manifest(
-            plan, total, parts, started=started, seconds=seconds, exit_code=code, versions=versions
+            plan, total, parts, started=started, seconds=seconds, exit_code=code, versions=versions, since=since
         )
+        if options.diff:
+            from pipelines.difference import write_difference  # noqa: PLC0415
+
+            code = write_difference(options, parts, manifest)
         shutil.copyfile(plan.definitions, parts / "definitions.ndjson")  # what a query of the report goes by
     return code, manifest
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from auditor.report.comparison import compared
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -101,6 +103,7 @@ def summary(manifest: dict[str, Any], report: str) -> str:
     if counts["out_of_scope"]:
         line += f", {counts['out_of_scope']} out of scope"
     blocks.append(line)
+    blocks.extend(compared(manifest))
     if manifest["findings"]:
         top = manifest["findings"][:10]
         table = format_table(

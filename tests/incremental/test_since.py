@@ -1,0 +1,423 @@
+"""An audit that keeps rows of last night's report writes the files of one that keeps none."""
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import auditor
+from auditor.errors import PlanError
+from pipelines.config import Scope
+from pipelines.incremental import DifferentVerdicts
+from tests.incremental.support import Store, assert_same, definition, loaf
+from tests.shared import ROOT
+
+FORMS = ("etcdctl", "export")
+DELETING = {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["example.com/wait"]}
+
+
+def bakery(*more):
+    return Store(
+        definition(),
+        *(loaf(f"loaf-{number:02}") for number in range(8)),
+        loaf("heavy", grams=900),
+        loaf("odd", flour="sand", extra=1),
+        loaf("south", namespace="south"),
+        loaf("stuck", grams=900, flour="sand", metadata={**DELETING, "generation": -1}),
+        {"apiVersion": "gone.example.com/v1", "kind": "Ghost", "metadata": {"name": "g", "namespace": "north"}},
+        *more,
+    )
+
+
+def day(store, tmp_path, form, number):
+    return store.write(tmp_path / f"day-{number}.{'json' if form == 'etcdctl' else 'ndjson'}", form)
+
+
+def two_days(tmp_path, form, first, second):
+    return day(first, tmp_path, form, 1), day(second, tmp_path, form, 2)
+
+
+def _same(store):
+    pass
+
+
+def _changed(store):
+    store.put(loaf("loaf-03", grams=901))
+
+
+def _mended(store):
+    store.put(loaf("heavy"))
+
+
+def _removed(store):
+    del store.kvs["/registry/bakery.example.com/loafs/north/loaf-05"]
+
+
+def _new(store):
+    store.put(loaf("a-first", grams=700))
+    store.put(loaf("zz-last"))
+
+
+def _moved(store):
+    store.put(loaf("south", namespace="west"))
+    del store.kvs["/registry/bakery.example.com/loafs/south/south"]
+
+
+def _first_broken_changes(store):
+    store.put(loaf("stuck", flour="sand", metadata=DELETING))
+
+
+def _all_gone(store):
+    for key in [key for key in store.kvs if "/loafs/" in key]:
+        del store.kvs[key]
+
+
+def _everything(store):
+    for change in (_changed, _mended, _removed, _new, _moved):
+        change(store)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "change",
+    [_same, _changed, _mended, _removed, _new, _moved, _first_broken_changes, _all_gone, _everything],
+    ids=lambda change: change.__name__.strip("_"),
+)
+def test_tables_are_those_of_a_full_run(nights, tmp_path, form, change):
+    first = bakery()
+    second = first.copy()
+    change(second)
+    since = nights.check(*two_days(tmp_path, form, first, second))["since"]
+    assert since["kept"] + since["audited"] == len(second.kvs)
+    assert since["kept"] > 0
+    assert since["audited"] == sum(since["why"].values())
+
+
+def test_of_an_unchanged_dump_all_is_kept_but_what_the_summary_tells_more_of(nights, tmp_path):
+    paths = two_days(tmp_path, "etcdctl", bakery(), bakery())
+    since = nights.check(*paths)["since"]
+    assert since["why"] == {"not certain": 1}  # the first object that can never be deleted
+    assert since["gone"] == 0
+
+
+def test_a_revision_alone_is_a_change(nights, tmp_path):
+    first = bakery()
+    second = first.copy()
+    second.put(loaf("loaf-03"))
+    since = nights.check(*two_days(tmp_path, "etcdctl", first, second))["since"]
+    assert since["why"] == {"changed": 1, "not certain": 1}
+
+
+def test_a_value_alone_is_a_change(nights, tmp_path):
+    """A store that was restored can have another value at the same revision."""
+    first = bakery()
+    second = first.copy()
+    key = Store.key(loaf("loaf-03"))
+    second.kvs[key] = (json.dumps(loaf("loaf-03", grams=901)).encode(), second.kvs[key][1])
+    since = nights.check(*two_days(tmp_path, "etcdctl", first, second))["since"]
+    assert since["why"] == {"changed": 1, "not certain": 1}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_another_schema_audits_its_objects_alone(nights, tmp_path, form):
+    oven = definition("Oven")
+    first = bakery(oven, *(loaf(f"oven-{number}", kind="Oven") for number in range(3)))
+    second = first.copy()
+    second.put(definition("Oven", most=4))
+    since = nights.check(*two_days(tmp_path, form, first, second))["since"]
+    assert since["why"]["definition changed"] == 3
+    assert since["kept"] > 8
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_another_schema_from_a_file_does_too(nights, tmp_path, form):
+    first, second = two_days(tmp_path, form, bakery(), bakery())
+    (tmp_path / "a.json").write_text(json.dumps(definition()))
+    (tmp_path / "b.json").write_text(json.dumps(definition(most=4)))
+    since = nights.check(first, second, before={"crds": (str(tmp_path / "a.json"),)}, crds=(str(tmp_path / "b.json"),))[
+        "since"
+    ]
+    assert since["why"]["definition changed"] >= 11
+
+
+def test_times_and_counters_of_a_definition_change_nothing(nights, tmp_path):
+    first = bakery()
+    second = first.copy()
+    same = definition()
+    same["metadata"] |= {"resourceVersion": "99", "annotations": {"touched": "yes"}}
+    same["status"]["conditions"][0]["lastTransitionTime"] = "2026-11-01T00:00:00Z"
+    second.put(same)
+    since = nights.check(*two_days(tmp_path, "etcdctl", first, second))["since"]
+    assert since["why"] == {"changed": 1, "not certain": 1}
+
+
+def test_a_definition_that_is_no_longer_established_takes_its_objects_along(nights, tmp_path):
+    first = bakery()
+    second = first.copy()
+    gone = definition()
+    gone["status"]["conditions"] = [{"type": "Established", "status": "False"}]
+    second.put(gone)
+    for one, other in ((first, second), (second, first)):
+        since = nights.check(*two_days(tmp_path, "etcdctl", one, other))["since"]
+        assert since["why"]["definition changed"] == 12
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_new_definition_takes_its_orphans_in(nights, tmp_path, form):
+    first = bakery()
+    second = first.copy()
+    second.put(definition("Ghost", group="gone.example.com"))
+    for one, other in ((first, second), (second, first)):
+        since = nights.check(*two_days(tmp_path, form, one, other))["since"]
+        assert since["kept"] > 8
+
+
+def test_rules_that_do_not_compile_count_from_the_first_object_on(nights, tmp_path):
+    broken = definition("Oven", rules=("self.nothing > 1",))
+    first = bakery(broken)
+    second = first.copy()
+    second.put(loaf("oven-1", kind="Oven"))
+    nights.check(*two_days(tmp_path, "etcdctl", first, second))
+    nights.check(*two_days(tmp_path, "etcdctl", second, first))
+    third = second.copy()
+    third.put(loaf("oven-2", kind="Oven"))
+    nights.check(*two_days(tmp_path, "etcdctl", second, third))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"at": "served", "at_of_exports": "served"},
+        {"at": "v1beta1", "at_of_exports": "v1beta1"},
+        {"skip": ("rules",)},
+        {"skip": ("updates",)},
+        {"scope": Scope(namespace="north")},
+        {"scope": Scope(fields="metadata.name!=odd", include=("Loaf",))},
+        {"cluster": "berlin"},
+        {"shard_bytes": 700, "shard_rows": 2},
+        {"jobs": 2, "shard_bytes": 2000},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("form", FORMS)
+def test_it_is_so_with_every_option(nights, tmp_path, form, options):
+    first = bakery(
+        definition("Oven", versions=("v1", "v1beta1"), rules=("self.grams < 50",)),
+        *(loaf(f"oven-{number}", kind="Oven", version=version) for number in range(4) for version in ("v1",)),
+        *(loaf(f"beta-{number}", kind="Oven", version="v1beta1", grams=number * 40) for number in range(4)),
+    )
+    second = first.copy()
+    _everything(second)
+    second.put(loaf("beta-2", kind="Oven", grams=3))
+    assert nights.check(*two_days(tmp_path, form, first, second), **options)["since"]["kept"] > 0
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({}, {"skip": ("updates",)}),
+        ({}, {"at": "stored"}),
+        ({"ratcheting": False}, {}),
+        ({"scope": Scope(namespace="north")}, {}),
+        ({"field_gates": "A=true"}, {}),
+    ],
+    ids=str,
+)
+def test_other_options_keep_nothing(nights, tmp_path, monkeypatch, before, after):
+    monkeypatch.setattr("pipelines.gated.GatedFields.check", lambda *_: None)
+    paths = two_days(tmp_path, "etcdctl", bakery(), bakery())
+    since = nights.check(*paths, before=before, **after)["since"]
+    assert (since["kept"], since["why"]) == (0, {"options differ": since["audited"]})
+
+
+def test_another_auditor_keeps_nothing(nights, tmp_path, monkeypatch):
+    first, second = two_days(tmp_path, "etcdctl", bakery(), bakery())
+    with monkeypatch.context() as patch:
+        patch.setattr(auditor, "__version__", "0.0.9")
+        old, _, _ = nights.audit(first)
+    _, manifest, _ = nights.audit(second, since=str(old))
+    assert manifest["since"]["why"] == {f"auditor was 0.0.9 and is {auditor.__version__}": len(bakery().kvs)}
+
+
+def test_encrypted_values_are_always_opened_again(nights, tmp_path):
+    store = bakery()
+    store.put(b"k8s:enc:aescbc:v1:key1:xxxxxxxx", "/registry/bakery.example.com/loafs/north/sealed")
+    manifest = nights.check(*two_days(tmp_path, "etcdctl", store, store))
+    assert manifest["since"]["why"]["encrypted"] == 1
+    assert manifest["encryption"][0]["values"] == 1
+
+
+def test_objects_of_one_name_are_told_apart_or_audited(nights, tmp_path):
+    twice = [loaf("twin", grams=900), loaf("twin", flour="sand"), loaf("twin"), loaf("twin", grams=900)]
+    first, second = tmp_path / "1.ndjson", tmp_path / "2.ndjson"
+    lines = [json.dumps(one) for one in (definition(), *twice, loaf("other", grams=777))]
+    first.write_text("\n".join(lines))
+    second.write_text("\n".join([*lines, json.dumps(loaf("twin", grams=902))]))
+    since = nights.check(str(first), str(second))["since"]
+    assert since["why"]["not certain"] >= 3
+    since = nights.check((str(first), str(second)), (str(second), str(first)))["since"]
+    assert since["kept"] > 0
+
+
+def test_what_is_no_object_is_kept_too(nights, tmp_path):
+    first = bakery()
+    first.put(b"{torn", "/registry/bakery.example.com/loafs/north/torn")
+    first.put(b"", "/registry/bakery.example.com/loafs/north/void")
+    first.put(b"", "/registry/bakery.example.com/loafs/north/void-2")
+    first.put(b"x", "compact_rev_key")
+    first.put(b'{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p"}}', "/registry/pods/north/p")
+    second = first.copy()
+    second.put(b"{torn again", "/registry/bakery.example.com/loafs/north/torn-2")
+    for form in FORMS:
+        nights.check(*two_days(tmp_path, form, first, second))
+
+
+def test_night_after_night(nights, tmp_path):
+    store = bakery()
+    report, _, _ = nights.audit(day(store, tmp_path, "etcdctl", 0))
+    for number, change in enumerate((_changed, _new, _removed, _mended, _same), 1):
+        change(store)
+        path = day(store, tmp_path, "etcdctl", number)
+        whole, expected, _ = nights.audit(path)
+        report, manifest, _ = nights.audit(path, since=str(report), verify_sample=0.2)
+        assert_same(whole, report, expected, manifest)
+
+
+def _drawn(rng):
+    draw = rng.random
+    return {
+        "grams": rng.choice([5, 50, 500, 5000, "heavy"]),
+        "flour": rng.choice(["rye", "wheat", "sand", None]),
+        **({"unknown": 1} if draw() < 0.2 else {}),
+        **({"shape": "long"} if draw() < 0.5 else {}),
+    }
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_drawn_changes(nights, tmp_path, seed):
+    rng = random.Random(seed)
+    kinds = {"Loaf": "north", "Oven": "south", "Pan": "north"}
+    store = Store(*(definition(kind, rules=("self.grams < 400",) if kind == "Pan" else ()) for kind in kinds))
+    for number in range(120):
+        kind = rng.choice(list(kinds))
+        metadata = rng.choice([{}, {}, {"labels": {"a": "b"}}, {"labels": {"a b": "c"}}, DELETING])
+        store.put(loaf(f"x-{number}", kind=kind, namespace=rng.choice("ab"), metadata=metadata, **_drawn(rng)))
+    after = store.copy()
+    for key in rng.sample([key for key in after.kvs if "/x-" in key], 20):
+        what = rng.random()
+        value = json.loads(after.kvs[key][0])
+        if what < 0.3:
+            del after.kvs[key]
+        elif what < 0.9:
+            after.put({**value, "spec": _drawn(rng)})
+        else:
+            after.put({**value, "metadata": {**value["metadata"], "name": f"new-{rng.random()}"}})
+    if seed % 3 == 0:
+        after.put(definition("Oven", most=9))
+    form = FORMS[seed % 2]
+    for jobs in (1, 2):
+        manifest = nights.check(
+            *two_days(tmp_path, form, store, after), jobs=jobs, shard_bytes=rng.choice([900, 9000, 1 << 20])
+        )
+        assert manifest["since"]["kept"] > 30
+
+
+# ---- the sample
+
+
+def test_a_sample_of_what_is_kept_is_audited_and_agrees(nights, tmp_path):
+    first, second = two_days(tmp_path, "etcdctl", bakery(), bakery())
+    old, _, _ = nights.audit(first)
+    whole, expected, _ = nights.audit(second)
+    for share, least in ((0.001, 1), (0.5, 5), (1.0, len(bakery().kvs) - 1)):
+        kept, manifest, _ = nights.audit(second, since=str(old), verify_sample=share)
+        assert manifest["since"]["sample"]["objects"] >= least
+        assert_same(whole, kept, expected, manifest)
+
+
+def _tampered(report, table, column, value, row=0):
+    path = next(iter(sorted((report / table).rglob("part-*.parquet"))))
+    read = pq.ParquetFile(path).read()
+    rows = read.to_pylist()
+    rows[row][column] = value
+    pq.write_table(pa.Table.from_pylist(rows, schema=read.schema), path)
+    return rows[row]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("table", "column", "value", "row"),
+    [("objects", "findings", 7, 3), ("findings", "message", "another", 0), ("index", "field:spec.flour", "oat", 2)],
+)
+def test_a_row_that_does_not_agree_is_named(nights, tmp_path, form, table, column, value, row):
+    first, second = two_days(tmp_path, form, bakery(), bakery())
+    old, _, _ = nights.audit(first)
+    changed = _tampered(old, table, column, value, row)
+    with pytest.raises(DifferentVerdicts) as caught:
+        nights.audit(second, since=str(old), verify_sample=1.0)
+    assert "1 unchanged objects come out differently" in str(caught.value)
+    assert changed["name"] in str(caught.value)
+    assert [path.name for path in tmp_path.glob("*report*")] == [old.name]
+
+
+def test_the_command_ends_with_70_and_names_it(nights, tmp_path):
+    path = day(bakery(), tmp_path, "etcdctl", 1)
+    old, _, _ = nights.audit(path)
+    _tampered(old, "objects", "findings", 7, 3)
+    done = run("audit", path, "--report", tmp_path / "r", "--since", old, "--verify-sample", "100%", "--jobs", 1)
+    assert done.returncode == 70, done.stderr
+    assert "/registry/bakery.example.com/loafs/north/" in done.stderr
+    assert "audit without --since" in done.stderr
+    assert not (tmp_path / "r").exists()
+
+
+# ---- what is refused
+
+
+def run(*words):
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "pipelines", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+
+
+def test_a_folder_that_is_no_report_is_refused(nights, tmp_path):
+    with pytest.raises(PlanError, match="is no report"):
+        nights.audit(day(bakery(), tmp_path, "export", 1), since=str(tmp_path))
+
+
+def test_a_report_with_missing_parts_is_refused(nights, tmp_path):
+    path = day(bakery(), tmp_path, "export", 1)
+    old, _, _ = nights.audit(path)
+    shutil.rmtree(old / "objects")
+    with pytest.raises(PlanError, match="holds 0 rows"):
+        nights.audit(path, since=str(old))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--verify-sample", "1%"], "goes with --since"),
+        (["--only-new"], "goes with --diff"),
+        (["--since", "a", "--old", "b"], "judged as changes"),
+        (["--since", "a", "--verify-sample", "2"], "is no share"),
+    ],
+)
+def test_options_that_mean_nothing_together_are_refused(tmp_path, words, said):
+    done = run("audit", "x.json", "--report", tmp_path / "r", *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_the_report_can_be_replaced_by_the_one_that_keeps_its_rows(nights, tmp_path):
+    path = day(bakery(), tmp_path, "etcdctl", 1)
+    words = ("audit", path, "--report", tmp_path / "r", "--fail-on", "never", "--jobs", 1)
+    assert run(*words).returncode == 0
+    done = run(*words, "--force", "--since", tmp_path / "r")
+    assert done.returncode == 0, done.stderr
+    assert f"rows of {len(bakery().kvs) - 1} keys kept, 1 keys audited (1 not certain)" in done.stdout
