@@ -248,3 +248,13 @@ def test_metadata_are_judged_as_on_any_update() -> None:
         'metadata.deletionTimestamp: Invalid value: "2024-05-01T00:00:00Z": field is immutable'
     )
     assert sorted(found) == ["metadata.deletionTimestamp", "metadata.labels", "metadata.uid"]
+
+
+@pytest.mark.parametrize(
+    "more", [{"additionalProperties": False}, {"items": []}, {"minLength": 1}, {"additionalProperties": True}]
+)
+def test_integer_or_string_may_say_what_leaves_no_trace_and_nothing_else(more: dict[str, Any]) -> None:
+    loose = {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer", **more}, TEXT]}
+    found = messages(definition({"type": "object", "properties": {"spec": loose}}))
+    says_nothing = more in ({"additionalProperties": False}, {"items": []})
+    assert any(f"{S}.properties[spec].anyOf[0].type: Forbidden" in each for each in found) != says_nothing

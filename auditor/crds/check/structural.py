@@ -160,7 +160,12 @@ def _is_int_or_string(props: JsonObject) -> bool:
 
 def _says_only_type(props: JsonObject, name: str) -> bool:
     rest = {key for key, value in props.items() if key != "type" and (value or key not in _ZERO_IS_ABSENT)}
-    return props.get("type") == name and not rest
+    extra: Any = props.get("additionalProperties")
+    if extra is None or (extra.props is None and not extra.allows):
+        rest.discard("additionalProperties")  # false says nothing below a junctor
+    if item_schema(props) is None:
+        rest.discard("items")
+    return props.get("type") == name and not rest - {"dependencies", "$ref"}
 
 
 def _first_is_int_or_string(props: JsonObject) -> bool:
