@@ -51,7 +51,8 @@ def expand(first: Numbers, count: Numbers) -> Numbers:
     """Return first[0], first[0] + 1 ... (count[0] numbers), then those of first[1], and so on."""
     ends = np.cumsum(count)
     total = int(ends[-1]) if len(ends) else 0
-    return np.arange(total, dtype=np.int64) - np.repeat(ends - count, count) + np.repeat(first, count)
+    numbers: Numbers = np.arange(total, dtype=np.int64) - np.repeat(ends - count, count) + np.repeat(first, count)
+    return numbers
 
 
 class PartTable:

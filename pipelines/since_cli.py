@@ -9,26 +9,19 @@ import click
 if TYPE_CHECKING:
     from pipelines.config import AuditOptions
 
-__all__ = ["SHARE", "check_since", "since_options"]
+__all__ = ["check_since", "since_options"]
 
 
-class _Share(click.ParamType):
-    """A share of objects: 0.01 or 1%."""
-
-    name = "share"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        text = str(value).strip()
-        try:
-            share = float(text[:-1]) / 100 if text.endswith("%") else float(text)
-        except ValueError:
-            share = -1.0
-        if not 0 <= share <= 1:
-            self.fail(f"{value!r} is no share; expected a number from 0 to 1, or a percentage such as 1%", param, ctx)
-        return share
-
-
-SHARE = _Share()
+def _share(_: click.Context, __: click.Parameter, value: str) -> float:
+    """Return a share of objects that was given as 0.01 or 1%."""
+    text = value.strip()
+    try:
+        share = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise click.BadParameter(f"{value!r} is no share; expected a number from 0 to 1, or a percentage such as 1%")
+    return share
 
 
 def since_options(command: Any) -> Any:
@@ -40,8 +33,8 @@ def since_options(command: Any) -> Any:
             ),
             click.option(
                 "--verify-sample",
-                type=SHARE,
-                default=0.0,
+                callback=_share,
+                default="0",
                 metavar="SHARE",
                 help="With --since: audit this share (0.01, 1%) of what is kept all the same; it must agree.",
             ),
