@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from auditor.golang import jsontext
 from auditor.program.apply import merged, replaced
@@ -58,6 +57,8 @@ def write_identities(
     Returns:
         Their number.
     """
+    import pyarrow.compute as pc  # noqa: PLC0415 - it makes 300 functions when it is loaded
+
     scopes = {(entry.group, entry.plural): entry.namespaced for entry in entries}
     kinds = {(entry.group, entry.kind): entry for entry in entries}
     batches: list[pa.RecordBatch] = [pa.RecordBatch.from_pylist([], schema=_SCHEMA)]

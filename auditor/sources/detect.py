@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from auditor.errors import DamagedDump, SourceError, UnknownDump
 from auditor.sources.compression import HEAD_SIZE
-from auditor.sources.signatures import BOLT_MAGIC, BOLT_PAGE_SIZES, SQLITE_MAGIC
+from auditor.sources.signatures import BOLT_MAGIC, BOLT_PAGE_SIZES, SQLITE_MAGIC, looks_like_etcdctl
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,11 +108,10 @@ def form_of(path: Path | None, head: bytes) -> str:
             return "kine-text"
     if refused_file(head) is not None:
         return ""
-    from auditor.sources.etcdctl import looks_like_etcdctl  # noqa: PLC0415
-    from auditor.sources.manifests import looks_like_manifests  # noqa: PLC0415
-
     if looks_like_etcdctl(head):
         return "etcdctl"
+    from auditor.sources.manifests import looks_like_manifests  # noqa: PLC0415
+
     return "manifests" if looks_like_manifests(head) else ""
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import mmap
     from pathlib import Path
 
-__all__ = ["looks_like_etcdctl", "open_etcdctl"]
+__all__ = ["open_etcdctl"]
 
 pa: Any = pyarrow
 
@@ -45,20 +45,7 @@ _USUAL: Final = re.compile(
 _USUAL_END: Final = re.compile(rb'(?:,"lease":-?\d++)?+\}')
 _NAME: Final = re.compile(rb'\s*+"([^"\\]*+)"\s*+:\s*+')
 _NUMBER: Final = re.compile(rb'"?(-?\d{1,19}+)"?')
-_HEAD: Final = re.compile(rb'\s*+\{\s*+"(?:header|kvs|count|more)"\s*+:\s*+')
 _ESCAPE: Final = re.compile(rb"\\(?:/|u00([0-7][0-9a-fA-F]))")
-
-
-def _plain_text(head: bytes) -> bytes:
-    for mark, encoding in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
-        if head.startswith(mark):
-            return head[2:].decode(encoding, "replace").encode()
-    return head.removeprefix(codecs.BOM_UTF8)
-
-
-def looks_like_etcdctl(head: bytes) -> bool:
-    """Whether a file that begins like this holds what etcdctl prints as JSON."""
-    return _HEAD.match(_plain_text(head)) is not None
 
 
 class _Stop(Exception):

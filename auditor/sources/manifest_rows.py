@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from auditor.golang import jsontext
 from auditor.tables import LIVE_KEYS
@@ -20,9 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
 __all__ = ["Header", "ManifestRows", "fast_header", "header_of", "read_header"]
 
 BATCH: Final = 65_536
+FEW: Final = 4096
+"""Rows that are sorted before Arrow's functions are loaded."""
 EXACT_LIMIT: Final = 64 << 20
 """Bytes of one value up to which the exact decoder is asked about what the fast one refuses."""
 
@@ -96,13 +99,18 @@ def read_header(data: bytes | memoryview, *, exact: bool = True) -> Header | Non
         return None
 
 
-def _ranked(seen: Mapping[Any, int], column: array[int]) -> pa.Array:
+def _ranked(seen: Mapping[Any, int], column: array[int]) -> NDArray[np.int32]:
     """Return a column of numbers given by first appearance as ranks in sort order; -1 ranks behind all."""
     ranks = np.empty(len(seen) + 1, dtype=np.int32)
     ranks[-1] = len(seen)
     for rank, key in enumerate(sorted(seen)):
         ranks[seen[key]] = rank
-    return pa.array(ranks[np.frombuffer(column, dtype=np.int32)])
+    return ranks[np.frombuffer(column, dtype=np.int32)]
+
+
+def _column(values: NDArray[Any]) -> pa.Array:
+    """Return numbers as they lie there; `pa.array` would load numpy.ma to see whether some are masked."""
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
 
 
 class ManifestRows:
@@ -154,10 +162,16 @@ class ManifestRows:
 
     def _order(self) -> Any:
         """Return the positions of the rows in the order in which they are written."""
+        kinds, namespaces = _ranked(self._kinds, self._kind), _ranked(self._namespaces, self._namespace)
+        if len(self) <= FEW:
+            keys = list(zip(kinds.tolist(), namespaces.tolist(), self._pending, self._offset, strict=True))
+            return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
+        import pyarrow.compute as pc  # noqa: PLC0415 - it makes 300 functions when it is loaded
+
         self._flush()
         columns = {
-            "kind": _ranked(self._kinds, self._kind),
-            "namespace": _ranked(self._namespaces, self._namespace),
+            "kind": pa.array(kinds),
+            "namespace": pa.array(namespaces),
             "name": pa.chunked_array(self._names, pa.large_string()),
             "offset": pa.array(np.frombuffer(self._offset, dtype=np.int64)),
         }
@@ -177,14 +191,14 @@ class ManifestRows:
                 writer.write_batch(
                     pa.record_batch(
                         [
-                            pa.array(np.full(many, self.number, dtype=np.int32)),
+                            _column(np.full(many, self.number, dtype=np.int32)),
                             pa.nulls(many, pa.binary()),
                             unknown,
                             unknown,
                             unknown,
-                            pa.array(offsets[rows]),
-                            pa.array(lengths[rows]),
-                            pa.array(np.zeros(many, dtype=np.int8)),
+                            _column(offsets[rows]),
+                            _column(lengths[rows]),
+                            _column(np.zeros(many, dtype=np.int8)),
                         ],
                         schema=LIVE_KEYS,
                     )

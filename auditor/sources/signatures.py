@@ -1,10 +1,12 @@
-"""The first bytes by which databases are told; apart from their readers, which are loaded when they are needed."""
+"""The first bytes by which dumps are told; apart from their readers, which are loaded when they are needed."""
 
 from __future__ import annotations
 
+import codecs
+import re
 from typing import Final
 
-__all__ = ["BOLT_MAGIC", "BOLT_PAGE_SIZES", "SQLITE_MAGIC"]
+__all__ = ["BOLT_MAGIC", "BOLT_PAGE_SIZES", "SQLITE_MAGIC", "looks_like_etcdctl"]
 
 BOLT_MAGIC: Final = 0xED0CDAED
 """Little-endian, behind the header of a meta page."""
@@ -13,3 +15,17 @@ BOLT_PAGE_SIZES: Final = tuple(1024 << shift for shift in range(15))
 """Sizes that a second meta page is looked for at: 1 KiB to 16 MiB."""
 
 SQLITE_MAGIC: Final = b"SQLite format 3\0"
+
+_ETCDCTL: Final = re.compile(rb'\s*+\{\s*+"(?:header|kvs|count|more)"\s*+:\s*+')
+
+
+def _plain_text(head: bytes) -> bytes:
+    for mark, encoding in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
+        if head.startswith(mark):
+            return head[2:].decode(encoding, "replace").encode()
+    return head.removeprefix(codecs.BOM_UTF8)
+
+
+def looks_like_etcdctl(head: bytes) -> bool:
+    """Whether a file that begins like this holds what etcdctl prints as JSON."""
+    return _ETCDCTL.match(_plain_text(head)) is not None

@@ -80,6 +80,12 @@ def test_an_audit_of_an_export_loads_no_parser_no_rules_no_other_reader_and_no_w
     assert not modules & (PARSERS | RULES | READERS | WORKERS)
 
 
+def test_a_validation_of_a_manifest_loads_no_functions_of_arrow_and_no_parquet(manifests: Path) -> None:
+    modules = loaded(manifests, "validate", "oven.json", "--crds", "crd.yaml")
+    arrow = {"pyarrow.compute", "pyarrow.parquet", "pyarrow.fs", "numpy.ma"}
+    assert not modules & (arrow | PARSERS | RULES | READERS | WORKERS)
+
+
 def test_help_loads_nothing_but_the_command_line(tmp_path: Path) -> None:
     modules = loaded(tmp_path, "--help")
     assert not modules & {"pyarrow", "numpy", "orjson", *PARSERS, *RULES, *READERS, *WORKERS, *COMMANDS}
