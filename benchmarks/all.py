@@ -1,6 +1,6 @@
 """Run every benchmark, one after another, and make the tables of README.md from what they wrote.
 
-    python benchmarks/all.py                     # medians of 5, the sizes that the limits are about; some two hours
+    python benchmarks/all.py                     # medians of 5, the sizes that the limits are about; more than an hour
     python benchmarks/all.py --quick             # medians of 3, smaller; about a quarter of an hour
     python benchmarks/all.py --only run --only peers
     python benchmarks/all.py --missing           # go on after an interruption
@@ -46,7 +46,7 @@ class Benchmark:
 
 
 BENCHMARKS: Final = (
-    Benchmark("run", "--repeats 5", "--repeats 3 --objects 25000", "--repeats 1 --objects 300"),
+    Benchmark("run", "--repeats 5", "--repeats 3 --objects 30000", "--repeats 1 --objects 300"),
     Benchmark(
         "peers",
         "--repeats 5 --objects 100000 --every 50",
@@ -57,7 +57,7 @@ BENCHMARKS: Final = (
     Benchmark(
         "invalid",
         "--repeats 5 --objects 50000 --part 20000",
-        "--repeats 3 --objects 20000 --part 4000",
+        "--repeats 3 --objects 12000 --part 3000",
         "--repeats 1 --objects 100 --part 50 --shares 0 50",
     ),
     Benchmark(
@@ -77,23 +77,26 @@ BENCHMARKS: Final = (
 )
 
 
-def measure(benchmark: Benchmark, words: str, folder: Path, cache: Path) -> bool:
-    """Run one benchmark; return whether it wrote its figures."""
+def measure(benchmark: Benchmark, words: str, folder: Path, cache: Path) -> str:
+    """Run one benchmark; return what is wrong with it: "", or that it told no figures, or that it failed."""
     target = folder / f"{benchmark.name}.json"
     part = target.with_suffix(".part")
     part.unlink(missing_ok=True)
-    if not (FOLDER / f"{benchmark.name}.py").exists():
-        return False
     print(f"\n# {benchmark.name} {words}", flush=True)
     start = time.monotonic()
     command = [sys.executable, FOLDER / f"{benchmark.name}.py", *words.split(), "--cache", cache, "--json", part]
-    subprocess.run([str(word) for word in command], check=False, cwd=ROOT)
+    done = subprocess.run([str(word) for word in command], check=False, cwd=ROOT)
     print(f"{benchmark.name}: {time.monotonic() - start:.0f} s", flush=True)
+    target.unlink(missing_ok=True)  # what failed or could not be measured has no figures, not those of another day
     if not part.exists():
-        target.unlink(missing_ok=True)
-        return False
+        return "failed" if done.returncode else "without figures"
+    try:
+        Results.from_json(json.loads(part.read_text()))
+    except (KeyError, TypeError, ValueError) as error:
+        print(f"{benchmark.name}: what it wrote are no results ({type(error).__name__}: {error})")
+        return "failed"
     part.replace(target)
-    return True
+    return ""
 
 
 def load(folder: Path) -> list[Results]:
@@ -171,7 +174,7 @@ def main() -> int:
     options = parser.parse_args()
     options.results.mkdir(parents=True, exist_ok=True)
     options.cache.mkdir(parents=True, exist_ok=True)
-    silent: list[str] = []
+    told: dict[str, list[str]] = {"failed": [], "without figures": [], "with limits that are missed": []}
     start = time.monotonic()
     for benchmark in () if options.render else BENCHMARKS:
         if options.only and benchmark.name not in options.only:
@@ -179,16 +182,16 @@ def main() -> int:
         if options.missing and (options.results / f"{benchmark.name}.json").exists():
             continue
         words = benchmark.quick if options.quick else benchmark.tiny if options.tiny else benchmark.whole
-        if not measure(benchmark, words, options.results, options.cache):
-            silent.append(benchmark.name)
+        if what := measure(benchmark, words, options.results, options.cache):
+            told[what].append(benchmark.name)
         render(options.results, options.readme)
     render(options.results, options.readme)
     print(f"\n{time.monotonic() - start:.0f} s in all")
-    missed = [results.name for results in load(options.results) if results.missed]
-    for what, some in (("without figures", silent), ("with limits that are missed", missed)):
+    told["with limits that are missed"] = [results.name for results in load(options.results) if results.missed]
+    for what, some in told.items():
         if some:
             print(f"{what}: {', '.join(some)}")
-    return int(bool(missed))
+    return int(bool(told["failed"] or told["with limits that are missed"]))
 
 
 if __name__ == "__main__":

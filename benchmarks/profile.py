@@ -52,7 +52,7 @@ STAGES: Final[tuple[tuple[str, str, set[str], bool], ...]] = (
     ("start-up: programs are written", "auditor/program/rules.py", {"__init__"}, True),
     ("start-up: definitions are parsed", "auditor/crds/", set(), True),
     ("start-up: definitions are parsed", "pipelines/audit.py", {"definition"}, True),
-    ("start-up: rules are compiled", "auditor/validation/rules.py", {"of", "unevaluated"}, True),
+    ("start-up: rules are compiled", "auditor/validation/rules", {"of", "unevaluated"}, True),
     ("Parquet", "pipelines/columns.py", _PARQUET, True),
     ("index", "pipelines/index.py", set(), False),
     ("report", "pipelines/report.py", set(), True),
@@ -62,11 +62,11 @@ STAGES: Final[tuple[tuple[str, str, set[str], bool], ...]] = (
     ("rows", "pipelines/audit.py", set(), False),
     ("rows", "pipelines/columns.py", set(), False),
     ("exact path", "auditor/program/read.py", set(), False),
+    ("rules", "auditor/validation/rules", set(), False),
     ("exact path", "auditor/validation/", set(), False),
     ("exact path", "auditor/schema/", set(), False),
     ("rules", "auditor/program/rules.py", set(), False),
     ("rules", "auditor/cel/", set(), False),
-    ("rules", "auditor/validation/rules.py", set(), False),
     ("program", "auditor/program/", set(), False),
     ("program", "<auditor ", set(), False),
 )
@@ -77,16 +77,17 @@ class Sampler:
 
     Attributes:
         stages: Seconds by stage.
-        functions: Seconds by code and stage.
+        functions: Seconds by function (file, line, name) and stage.
         lines: Seconds by file and line.
     """
 
     def __init__(self) -> None:
         self.stages: dict[str, float] = defaultdict(float)
-        self.functions: dict[tuple[CodeType, str], float] = defaultdict(float)
+        self.functions: dict[tuple[str, str], float] = defaultdict(float)
         self.lines: dict[tuple[str, int], float] = defaultdict(float)
-        self._rules: dict[CodeType, tuple[str, bool] | None] = {}
+        self._rules: dict[tuple[str, str], tuple[str, bool] | None] = {}
         self._last = 0.0
+        self._is_busy = False
 
     def __enter__(self) -> Self:
         self._last = time.process_time()
@@ -99,6 +100,9 @@ class Sampler:
         signal.signal(signal.SIGPROF, signal.SIG_IGN)
 
     def _sample(self, _: int, frame: FrameType | None) -> None:
+        if self._is_busy:  # the timer does not wait
+            return
+        self._is_busy = True
         spent = time.process_time() - self._last
         codes: list[CodeType] = []
         line = 0 if frame is None else frame.f_lineno
@@ -108,17 +112,20 @@ class Sampler:
         if codes:
             stage = self.stage_of(codes)
             self.stages[stage] += spent
-            self.functions[codes[0], stage] += spent
-            self.lines[codes[0].co_filename, line] += spent
+            code = codes[0]
+            self.functions[f"{code.co_filename}:{code.co_firstlineno} {code.co_qualname}", stage] += spent
+            self.lines[code.co_filename, line] += spent
         self._last = time.process_time()  # what this took is nobody's
+        self._is_busy = False
 
     def stage_of(self, codes: list[CodeType]) -> str:
         """Return the stage of a call: of the codes from the innermost outwards."""
         found = OTHER
         for code in reversed(codes):
-            if code not in self._rules:
-                self._rules[code] = rule_of(code.co_filename, code.co_name)
-            rule = self._rules[code]
+            key = (code.co_filename, code.co_name)  # not the code: that of two files may be equal
+            if key not in self._rules:
+                self._rules[key] = rule_of(*key)
+            rule = self._rules[key]
             if rule is not None:
                 found = rule[0]
                 if rule[1]:
@@ -203,9 +210,8 @@ def show(sampler: Sampler, functions: int, lines: int) -> None:
     """Print the functions and the lines on which most time is booked, generated ones too."""
     whole = sum(sampler.stages.values())
     print()
-    for (code, stage), spent in most(sampler.functions, functions):
-        place = f"{shown(code.co_filename)}:{code.co_firstlineno} {code.co_qualname}"
-        print(f"{100 * spent / whole:5.1f} %  {stage:34} {place}")
+    for (place, stage), spent in most(sampler.functions, functions):
+        print(f"{100 * spent / whole:5.1f} %  {stage:34} {shown(place)}")
     print()
     for (filename, number), spent in most(sampler.lines, lines):
         text = linecache.getline(filename, number).strip()

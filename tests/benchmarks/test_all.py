@@ -26,7 +26,7 @@ def test_every_benchmark_is_named_in_the_readme(name):
     assert f"`{name}.py`" in (ROOT / "benchmarks" / "README.md").read_text()
 
 
-@pytest.mark.parametrize("name", sorted(FILES))
+@pytest.mark.parametrize("name", sorted(FILES & set(NAMES) | SHARED_PARTS))
 def test_the_folder_of_a_benchmark_hides_no_module_of_pythons_own(name):
     """profile.py lies beside them: as scripts they put the project's folder in the place of their own."""
     tree = ast.parse((ROOT / "benchmarks" / f"{name}.py").read_text())
@@ -126,6 +126,24 @@ def test_one_benchmark_is_run_alone_and_its_results_stay_when_others_are(folder)
     assert "one name" in readme.read_text()
     again = run_all("--tiny", "--only", "query", "--missing", *places)
     assert "# query" not in again.stdout
+
+
+@pytest.mark.parametrize(
+    ("script", "what"),
+    [
+        ("print('skipped: no network')", "without figures"),
+        ("raise SystemExit(3)", "failed"),
+        ("import sys; open(sys.argv[-1], 'w').write('{}')", "failed"),
+        ("import sys; open(sys.argv[-1], 'w').write('[')", "failed"),
+    ],
+)
+def test_what_has_no_figures_keeps_none_of_another_day(script, what, folder, monkeypatch):
+    (folder / "scripts").mkdir()
+    (folder / "scripts" / "run.py").write_text(script)
+    monkeypatch.setattr(everything, "FOLDER", folder / "scripts")
+    benchmark = everything.Benchmark("run", "", "", "")
+    assert everything.measure(benchmark, "", folder, folder / "cache") == what
+    assert [found.name for found in everything.load(folder)] == ["peers"]
 
 
 @pytest.mark.slow

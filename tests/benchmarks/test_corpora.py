@@ -1,0 +1,109 @@
+"""What benchmarks make of drawn objects: JSON Schemas for a peer, mixtures, large objects, files."""
+
+import itertools
+import json
+
+import pytest
+
+from benchmarks import harness, invalid, peers, sizes, yardstick
+from tests.shared import ROOT, shared
+
+
+@pytest.mark.parametrize(
+    ("schema", "made"),
+    [
+        ({"type": "string", "pattern": "^a", "description": "d"}, {"type": "string", "pattern": "^a"}),
+        ({"type": "string", "nullable": True, "enum": ["a"]}, {"type": ["string", "null"], "enum": ["a", None]}),
+        ({"x-kubernetes-int-or-string": True}, {"type": ["integer", "string"]}),
+        ({"x-kubernetes-int-or-string": True, "nullable": True}, {"type": ["integer", "string", "null"]}),
+        ({"type": "integer", "maximum": 5, "exclusiveMaximum": True}, {"type": "integer", "exclusiveMaximum": 5}),
+        ({"type": "integer", "maximum": 5, "exclusiveMaximum": False}, {"type": "integer", "maximum": 5}),
+        ({"type": "array", "items": {"type": "boolean"}}, {"type": "array", "items": {"type": "boolean"}}),
+        (
+            {"type": "object", "additionalProperties": {"type": "string"}, "maxProperties": 3},
+            {"type": "object", "additionalProperties": {"type": "string"}, "maxProperties": 3},
+        ),
+        ({"type": "object", "x-kubernetes-preserve-unknown-fields": True}, {"type": "object"}),
+        ({"type": "object", "x-kubernetes-validations": [{"rule": "false"}]}, {"type": "object"}),
+        (
+            {
+                "type": "object",
+                "required": ["a", "b"],
+                "properties": {"a": {"type": "string"}, "b": {"type": "string", "default": "x"}},
+            },
+            {
+                "type": "object",
+                "required": ["a"],
+                "properties": {"a": {"type": "string"}, "b": {"type": "string"}},
+            },
+        ),
+        (
+            {"type": "object", "anyOf": [{"required": ["a"]}, {"not": {"required": ["b"]}}]},
+            {"type": "object", "anyOf": [{"required": ["a"]}, {"not": {"required": ["b"]}}]},
+        ),
+    ],
+)
+def test_a_schema_of_a_definition_becomes_json_schema(schema, made):
+    assert peers.json_schema(schema) == made
+
+
+def test_there_is_a_json_schema_for_each_drawn_kind(tmp_path):
+    shared("corpus/crds")
+    crds, schemas = peers.write_definitions(tmp_path)
+    assert sorted(path.name for path in schemas.iterdir()) == sorted(
+        f"{group}_{kind.lower()}_{version}.json"
+        for kind, version, group in (one.partition("=")[0].split(".", 2) for one in yardstick.KINDS.split(","))
+    )
+    assert len(list(crds.iterdir())) == 7
+    route = json.loads((schemas / "gateway.networking.k8s.io_httproute_v1.json").read_text())
+    assert route["properties"]["spec"]["properties"]["rules"]["type"] == "array"
+
+
+def test_files_are_every_so_manyth_object(tmp_path):
+    corpus = tmp_path / "corpus.ndjson"
+    lines = [b'{"n":%d}\n' % number for number in range(7)]
+    corpus.write_bytes(b"".join(lines))
+    folder, together, count = peers.write_files(corpus, tmp_path / "few", 3)
+    assert count == 3
+    assert together.read_bytes() == lines[0] + lines[3] + lines[6]
+    assert [path.read_bytes() for path in sorted(folder.iterdir())] == [lines[0], lines[3], lines[6]]
+
+
+@pytest.mark.parametrize("percent", [0, 2, 30, 50, 99, 100])
+def test_a_mixture_has_the_share_of_invalid_objects_spread_evenly(percent):
+    mixed = invalid.mix([b"."] * 200, [b"x"] * 200, percent)
+    assert len(mixed) == 200
+    assert mixed.count(b"x") == 2 * percent
+    halves = mixed[:100].count(b"x"), mixed[100:].count(b"x")
+    assert halves == (percent, percent)
+
+
+def test_every_line_of_a_mixture_stands_where_it_stood():
+    assert invalid.mix([b"a", b"b", b"c", b"d"], [b"A", b"B", b"C", b"D"], 50) == b"aBcD"
+
+
+@pytest.mark.parametrize("size", [2_000, 50_000, 1_000_000])
+def test_objects_grow_to_a_size(size):
+    endpoint = {"port": "metrics", "path": "/" + "x" * 100}
+    drawn = [
+        {"apiVersion": "m/v1", "kind": "M", "metadata": {"name": f"n{at}", "namespace": "d", "labels": {"a": "b"}},
+         "spec": {"selector": {}, "endpoints": [endpoint] * at}}
+        for at in range(1, 4)
+    ]  # fmt: skip
+    made = list(itertools.islice(sizes.grown([json.dumps(one).encode() for one in drawn], size), 5))
+    assert all(0.9 * size < len(line) <= size + 1 for line in made)
+    documents = [json.loads(line) for line in made]
+    assert [one["metadata"]["name"] for one in documents] == [f"grown-{number}" for number in range(5)]
+    assert all(one["metadata"]["namespace"] == "d" and "labels" not in one["metadata"] for one in documents)
+    assert all(one["spec"]["endpoints"][0] == endpoint for one in documents)
+
+
+def test_an_audit_that_lost_keys_is_no_figure(tmp_path):
+    dump = tmp_path / "dump.ndjson"
+    dump.write_text('{"apiVersion":"x.example.com/v1","kind":"X","metadata":{"name":"a"}}\n' * 3)
+    crds = ROOT / "sample-data"
+    run = harness.audit(dump, crds, objects=3)
+    assert run.manifest["counts"]["statuses"] == {"orphaned": 3}
+    assert run.wall > 0
+    with pytest.raises(SystemExit, match="3 keys are in the report, 4 were in the dump"):
+        harness.audit(dump, crds, objects=4)
