@@ -7,7 +7,7 @@ exactly all the same, and only its validation is left to the reference.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -43,6 +43,12 @@ MEMO_LENGTH: Final = 256
 """Longer strings are not remembered."""
 
 
+Places: TypeAlias = dict[int, dict[int, int]]
+"""The identity of a list to those of its items to their indexes."""
+
+_LONG: Final = 32
+
+
 class Refused(Exception):
     """The generated code does not know what the server would do; nothing is said about the object."""
 
@@ -75,43 +81,59 @@ class Log:
 
     def pruned_paths(self) -> tuple[str, ...]:
         """Return the dotted paths of dropped fields, sorted."""
-        return tuple(sorted([f"{render_site(site)}.{key}".removeprefix(".") for site, key in self.pruned]))
+        places: Places = {}
+        return tuple(sorted([f"{render_site(site, places)}.{key}".removeprefix(".") for site, key in self.pruned]))
 
     def defaulted_paths(self) -> tuple[str, ...]:
         """Return the dotted paths of defaulted fields, sorted."""
         paths: list[str] = []
         last, prefix = None, ""
+        places: Places = {}
         for site in self.defaulted:
             above, template = site[0], site[1]
             if above is not last:
-                last, prefix = above, render_site(above)
-            text = template % site[2:] if type(template) is str else render_site((None, *site[1:]))
+                last, prefix = above, render_site(above, places)
+            text = template % site[2:] if type(template) is str else render_site((None, *site[1:]), places)
             paths.append((prefix + text if prefix else text)[1:])
         paths.sort()
         return tuple(paths)
 
 
-def render_site(site: tuple[Any, ...] | None) -> str:
+def render_site(site: tuple[Any, ...] | None, places: Places) -> str:
     """Turn a site into a dotted path with a leading dot; the root is empty.
 
     The template is a format string for the holes, or a pair of it and the kinds of the holes: ``d`` for what is
     filled in as it is, ``i`` for a list and its item, whose index is looked up.
+
+    Args:
+        site: The site.
+        places: What is known of long lists; shared by the sites of one object.
     """
     if site is None:
         return ""
     template = site[1]
     if type(template) is str:
-        return render_site(site[0]) + template % site[2:]
+        return render_site(site[0], places) + template % site[2:]
     holes = iter(site[2:])
     filled: list[Any] = []
     for kind in template[1]:
         hole = next(holes)
         if kind == "i":
             item = next(holes)
-            hole = next(index for index, other in enumerate(hole) if other is item)
+            hole = _place(hole, item, places)
         filled.append(hole)
     text: str = template[0] % tuple(filled)
-    return render_site(site[0]) + text
+    return render_site(site[0], places) + text
+
+
+def _place(items: list[Any], item: Any, places: Places) -> int:
+    """Return the index of an item, by identity; the items of a long list are numbered once."""
+    if len(items) < _LONG:
+        return next(index for index, other in enumerate(items) if other is item)
+    known = places.get(id(items))
+    if known is None:
+        known = places[id(items)] = {id(items[index]): index for index in range(len(items) - 1, -1, -1)}
+    return known[id(item)]
 
 
 def scalar(value: Any) -> bool:
