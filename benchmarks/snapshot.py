@@ -75,7 +75,7 @@ def main() -> int:
     """Run it."""
     parser = arguments(__doc__, repeats=5)
     parser.add_argument("--keys", "--objects", type=int, default=100_000)
-    parser.add_argument("--size", type=int, default=2700)
+    parser.add_argument("--size", type=int, default=1550)
     parser.add_argument("--snapshot", type=Path, help="use this file; drawn and kept there if it does not exist")
     options = parser.parse_args()
     try:
