@@ -32,6 +32,7 @@ from auditor.validation.rules import broken_rules
 from pipelines.columns import ObjectRows, Rows, write_parquet
 from pipelines.gated import GatedFields
 from pipelines.index import IndexBuilder
+from pipelines.lanes import Lanes
 from pipelines.old_objects import Before, Changes
 from pipelines.plan import DefinitionEntry, Plan, SourceShard, cut_value, open_live, open_values
 from pipelines.verdicts import NOT_ASKED, NOTHING_TOLD, Outcome, Told, UpdateVerdicts
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.model import Finding, JsonObject
     from auditor.sources.encryption import SealedCount
+    from pipelines.lanes import Lane
 
 __all__ = ["ShardAuditor", "ShardResult", "lost_shard", "setup"]
 
@@ -186,12 +188,16 @@ class ShardAuditor:
     ) -> tuple[AuditedObject, bool]:
         """Return (audited, whether only a webhook could have read it) at one version."""
         program = self.program(definition, version)
-        before = program.rewrites
         audited = program.audit(data, decoded)
-        if program.rewrites != before and audited.object is not None:
-            self.rewritten[id(audited)] = _rewritten(data, audited.object)
+        self.note_effect(program, audited, data)
         webhook = audited.unreadable is not None and audited.unreadable.reason.startswith(NEEDS_WEBHOOK)
         return audited, webhook
+
+    def note_effect(self, program: AuditProgram, audited: AuditedObject, data: bytes) -> None:
+        """Note what became of the metadata of an object that a program has just audited."""
+        if audited.object is not None and program.effect != "":
+            effect = program.effect
+            self.rewritten[id(audited)] = _rewritten(data, audited.object) if effect is None else effect
 
     def saw(
         self, row: _RowHead, definition: CustomResourceDefinition, audited: AuditedObject, outcome: Outcome
@@ -200,11 +206,19 @@ class ShardAuditor:
 
     # ---- what an exported object is
 
-    def classify_export(self, data: bytes) -> tuple[str, DefinitionEntry | None, tuple[Any, ...], str | None]:
-        """Tell what an exported object is from its own header."""
+    def classify_export(
+        self, data: bytes, decoded: Any = None
+    ) -> tuple[str, DefinitionEntry | None, tuple[Any, ...], str | None]:
+        """Tell what an exported object is from its own header.
+
+        Args:
+            data: The object.
+            decoded: What orjson made of it, where that is known.
+        """
         document: Any
         try:
-            document = decoded = orjson.loads(data)  # handed on, so that a value is decoded once
+            # Handed on, so that a value is decoded once.
+            document = decoded = orjson.loads(data) if decoded is None else decoded
             if type(document) is not dict:
                 raise orjson.JSONDecodeError("no object", "", 0)  # noqa: TRY301 - the exact decoder names it
         except orjson.JSONDecodeError:
@@ -244,13 +258,14 @@ class ShardAuditor:
         writer = self.writer(source.name, shard.number, rows, is_export=source.is_export)
         writer.table = table
         writer.result.bytes = item.bytes
+        add = writer.add if self.has_lanes(writer) else writer.add_slowly
         columns = (rows[name].to_pylist() for name in ("key", "mod_revision", "offset", "length", "encoding"))
         for at, (key, revision, offset, length, encoding) in enumerate(zip(*columns, strict=True)):
-            row = _RowHead(at, key, revision, cut_value(values, offset, length, encoding))
+            data = cut_value(values, offset, length, encoding)
             try:
-                writer.add(row)
+                add(at, key, revision, data)
             except Exception as error:  # noqa: BLE001 - the audit goes on; the row names the object
-                writer.broken(row, error)
+                writer.broken(_RowHead(at, key, revision, data), error)
         self.since_collect += len(rows)
         if self.since_collect > 100_000:
             self.since_collect = 0
@@ -260,6 +275,16 @@ class ShardAuditor:
     def writer(self, source: str, number: int, live: Any, *, is_export: bool) -> _ShardWriter:
         """Return what writes the rows of a shard."""
         return _ShardWriter(self, source, number, live, is_export=is_export)
+
+    def has_lanes(self, writer: _ShardWriter) -> bool:
+        """Whether objects may take the short way: nothing is asked but what the columns of a row tell."""
+        return (
+            self.plan.options.scope.is_everything
+            and self.changes is None
+            and self.unsealer.config is None
+            and writer.at != "served"
+            and type(self).saw is ShardAuditor.saw
+        )
 
     def source(self, number: int) -> tuple[Any, Any]:
         """Return the mapped (live table, values) of a source."""
@@ -289,6 +314,15 @@ def _rewritten(data: bytes, obj: JsonObject) -> str:
     except ReadError:
         return ""
     return rewritten_metadata(stored, obj.get("metadata") or {})
+
+
+def _names_of(audited: AuditedObject, data: bytes) -> tuple[str | None, str | None]:
+    """Return namespace and name of an exported object, where the read dropped them as they stand in its bytes."""
+    metadata: Any = None if audited.object is None else audited.object["metadata"]
+    if metadata is None or "namespace" not in metadata or "name" not in metadata:
+        metadata = orjson.loads(data).get("metadata")
+    names = (metadata.get("namespace"), metadata.get("name")) if type(metadata) is dict else (None, None)
+    return names[0] if type(names[0]) is str else None, names[1] if type(names[1]) is str else None
 
 
 def _own_version(definition: CustomResourceDefinition, data: bytes, decoded: Any = None) -> str | None:
@@ -322,13 +356,14 @@ class _ShardWriter:
         self.index = IndexBuilder(owner, self.cluster, source, meta, live)
         self.result = ShardResult(number)
         self.table = live
+        self.lanes = Lanes(self)
 
-    def place(self, row: _RowHead) -> tuple[str, DefinitionEntry | None, str | None]:
+    def place(self, row: _RowHead, decoded: Any = None) -> tuple[str, DefinitionEntry | None, str | None]:
         """Tell what a live key is: fill the names of its row, return (status, definition entry, reason)."""
         owner = self.owner
         entry: DefinitionEntry | None
         if row.key is None:
-            status, entry, head, reason = owner.classify_export(row.data)
+            status, entry, head, reason = owner.classify_export(row.data, decoded)
             row.group, row.kind, row.namespace, row.name = head
             row.plural = entry.plural if entry else None
             return status, entry, reason
@@ -340,11 +375,48 @@ class _ShardWriter:
             row.kind = entry.kind
         return place.status, entry, place.reason
 
-    def add(self, row: _RowHead) -> None:
-        """Classify one live key and write its rows."""
+    def add(self, at: int, key: bytes | None, revision: int | None, data: bytes) -> None:
+        """Write the rows of one live key, in its lane where it has one."""
+        lanes = self.lanes
+        obj: Any = None
+        lane: Lane | None
+        try:
+            obj = orjson.loads(data)
+            place: tuple[str | None, str] | None = None
+            if key is None:
+                lane = lanes.of_export(obj)
+            else:
+                lane, place = lanes.of_key(key, obj)
+        except orjson.JSONDecodeError:
+            lane = None
+        if lane is None:
+            self.add_slowly(at, key, revision, data, obj)
+            return
+        audited = lane.add(at, data, obj, place)
+        if audited is not None:
+            row = _RowHead(at, key, revision, data)
+            row.group, row.plural, row.kind = lane.entry.group, lane.entry.plural, lane.entry.kind
+            row.namespace, row.name = place or _names_of(audited, data)
+            self.judged(row, lane.definition, audited)
+
+    def judged(self, row: _RowHead, definition: CustomResourceDefinition, audited: AuditedObject) -> None:
+        """Write the rows of an object that its lane has audited, and can say no more of."""
         owner = self.owner
         owner.decoded = None
-        status, entry, reason = self.place(row)
+        owner.rewritten.clear()
+        if audited.unreadable is not None and self.at == "storage":
+            self.custom(row, definition)  # perhaps it can be read at its own version
+            return
+        owner.note_effect(owner.program(definition, audited.audited_version or ""), audited, row.data)
+        webhook = audited.unreadable is not None and audited.unreadable.reason.startswith(NEEDS_WEBHOOK)
+        self.rows_of(row, definition, [(audited, webhook)])
+
+    def add_slowly(self, at: int, key: bytes | None, revision: int | None, data: bytes, decoded: Any = None) -> None:
+        """Classify one live key and write its rows."""
+        row = _RowHead(at, key, revision, data)
+        owner = self.owner
+        owner.decoded = None
+        status, entry, reason = self.place(row, decoded)
         scope = owner.scope
         if not scope.has_kind(row.group or "", row.kind or "", row.plural or "") or (
             scope.namespace and row.namespace != scope.namespace
@@ -411,7 +483,17 @@ class _ShardWriter:
             before = owner.changes.before(definition, row.namespace, row.name, is_manifest=row.key is None)
             if before is not None and row.key is None:
                 data, owner.decoded = owner.changes.applied(definition, before, data), None
-        judged = owner.judge(definition, data, self.at)
+        self.rows_of(row, definition, owner.judge(definition, data, self.at), before)
+
+    def rows_of(
+        self,
+        row: _RowHead,
+        definition: CustomResourceDefinition,
+        judged: list[tuple[AuditedObject, bool]],
+        before: Before | None = None,
+    ) -> None:
+        """Write all rows of a custom resource that was judged."""
+        owner = self.owner
         if not owner.scope.has_object(judged[0][0]):
             self.result.out_of_scope += 1
             return
@@ -457,7 +539,7 @@ class _ShardWriter:
         stored = judged[0][0].stored_version
         if stored is not None and not self.is_export:
             self.result.stored[(definition.name, stored)] += 1
-        self.index.add(definition, row, judged)
+        self.index.add(definition, row.at, row.data, judged)
 
     def outcome(
         self, row: _RowHead, audited: AuditedObject, definition: CustomResourceDefinition, before: Before | None
@@ -499,28 +581,11 @@ class _ShardWriter:
                 result.breaking[kind] = (row.text_key or f"{row.namespace or ''}/{row.name}", reason or "", impacts[0])
             if "blocks-delete" in impacts:
                 result.stuck.setdefault(kind, (row.text_key or f"{row.namespace or ''}/{row.name}", outcome.why_stuck))
-        stored = None if self.is_export else audited.stored_version
-        is_storage = None
-        if definition is not None and stored is not None:
-            storage = self.owner.storage_of(definition)
-            is_storage = storage is not None and storage == stored
-        self.objects.add(
-            row.at,
+        names = (row.group, row.plural, row.kind)
+        self.objects.append(
             (
-                self.cluster,
-                self.source,
-                row.group,
-                row.plural,
-                row.kind,
-                stored,
-                audited.audited_version,
-                status,
-                impact,
-                impacts,
-                is_storage,
-                deleting,
-            ),
-            (
+                row.at,
+                self.class_of(names, audited, (status, impact, impacts), definition, deleting=deleting),
                 row.namespace,
                 row.name,
                 row.uid if type(row.uid) is str else None,
@@ -531,7 +596,34 @@ class _ShardWriter:
                 *outcome.codes,
                 len(row.stored),
                 sha256(row.stored).hexdigest(),
-            ),
+            )
+        )
+
+    def class_of(
+        self,
+        names: tuple[str | None, str | None, str | None],
+        audited: AuditedObject,
+        standing: tuple[str, str | None, tuple[str, ...]],
+        definition: CustomResourceDefinition | None,
+        *,
+        deleting: bool | None,
+    ) -> int:
+        """Return the number of the class of rows that an object belongs to.
+
+        Args:
+            names: Group, plural and kind.
+            audited: The object.
+            standing: Its status, impact and impacts.
+            definition: What owns it; None: it is no custom resource that was judged.
+            deleting: Whether it is being deleted; None: not known.
+        """
+        stored = None if self.is_export else audited.stored_version
+        is_storage = None
+        if definition is not None and stored is not None:
+            storage = self.owner.storage_of(definition)
+            is_storage = storage is not None and storage == stored
+        return self.objects.class_of(
+            (self.cluster, self.source, *names, stored, audited.audited_version, *standing, is_storage, deleting)
         )
 
     def finding_row(
@@ -581,6 +673,15 @@ class _ShardWriter:
 
     def finish(self) -> ShardResult:
         """Write the part files; return the counts."""
+        for (name, version), lane in self.lanes.lanes.items():
+            self.result.rows += lane.count
+            self.result.valid[(name, version)] += lane.count
+            if lane.unevaluated:
+                self.result.unevaluated[(name, version)] += lane.unevaluated
+            if not self.is_export:
+                self.result.stored.update(
+                    {(name, stored): n for stored, n in lane.stored.items() if stored is not None}
+                )
         self.result.encrypted.update(self.owner.unsealer.counts)
         self.owner.unsealer.counts.clear()
         for (name, version), program in self.owner.programs.items():

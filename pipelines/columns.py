@@ -36,8 +36,8 @@ class Rows:
 class ObjectRows:
     """Rows of objects/, made for speed: what repeats from row to row is kept once.
 
-    A row is a class (a tuple of the columns in `CLASS`, kept once each), its position in the shard's part of the live
-    table, from which the columns in `LIVE` are taken as they are, and the columns in `OWN`.
+    A row is its position in the shard's part of the live table, from which the columns in `LIVE` are taken as they are,
+    the number of its class (a tuple of the columns in `CLASS`, kept once each), and the columns in `OWN`.
 
     Args:
         schema: Of objects/.
@@ -59,19 +59,18 @@ class ObjectRows:
         self.live = live
         self._classes: dict[tuple[Any, ...], int] = {}
         self._rows: list[tuple[Any, ...]] = []
+        self.append = self._rows.append  # (position in the live table, number of the class, *OWN)
 
     def __len__(self) -> int:
         return len(self._rows)
 
-    def add(self, at: int, shared: tuple[Any, ...], own: tuple[Any, ...]) -> None:
-        """Add a row.
+    def class_of(self, shared: tuple[Any, ...]) -> int:
+        """Return the number of a class.
 
         Args:
-            at: Its position in the shard's part of the live table.
             shared: The columns in `CLASS`.
-            own: The columns in `OWN`.
         """
-        self._rows.append((at, self._classes.setdefault(shared, len(self._classes)), *own))
+        return self._classes.setdefault(shared, len(self._classes))
 
     def counts(self) -> list[tuple[dict[str, Any], int]]:
         """Return each class, its columns by name, with its number of rows."""

@@ -6,6 +6,7 @@ version can differ: it has selectable fields, or embedded resources, which can f
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from auditor.selectors.fields import selectable, selectable_values
 from pipelines.columns import array_of, constant, write_parquet
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition
@@ -88,16 +90,35 @@ class IndexBuilder:
         self.meta = meta
         self.partitions: dict[tuple[str, str], _Partition] = {}
 
-    def add(self, definition: CustomResourceDefinition, row: Any, judged: list[tuple[AuditedObject, bool]]) -> None:
-        """Add the rows of one object: at each served version, or under a webhook at the version it is stored at."""
+    def quick(self, definition: CustomResourceDefinition, version: str) -> Callable[..., None] | None:
+        """Return what adds the only row of an object judged at a version; None: there may be more, `add` knows."""
+        if definition.conversion != "None" or self._names(definition) != [version]:
+            return None
+        return partial(self._append, self._partition(definition, version))
+
+    def _names(self, definition: CustomResourceDefinition) -> list[str]:
         names = self.served.get(definition.name)
         if names is None:
             names = self.served[definition.name] = [version.name for version in definition.served_versions]
+        return names
+
+    def add(
+        self, definition: CustomResourceDefinition, at: int, data: bytes, judged: list[tuple[AuditedObject, bool]]
+    ) -> None:
+        """Add the rows of one object: at each served version, or under a webhook at the version it is stored at.
+
+        Args:
+            definition: What owns it.
+            at: Its position in the shard.
+            data: Its stored bytes.
+            judged: As `ShardAuditor.judge` returns.
+        """
+        names = self._names(definition)
         if len(judged) == 1:
             some: AuditedObject | None = judged[0][0]
             if some is not None and names == [some.audited_version] and definition.conversion == "None":
                 if some.object is not None:
-                    self._append(self._partition(definition, names[0]), row, some.object, some.selectable)
+                    self._append(self._partition(definition, names[0]), at, some.object, some.selectable)
                 return
         by_version = {audited.audited_version: audited for audited, _ in judged}
         some = next((audited for audited, _ in judged if audited.object is not None), None)
@@ -111,7 +132,7 @@ class IndexBuilder:
             if audited is not None:
                 obj, fields = audited.object, audited.selectable
             elif place.reads_again:
-                read = read_object(definition, name, row.data)
+                read = read_object(definition, name, data)
                 if read.object is None:
                     continue
                 obj = read.object
@@ -122,7 +143,7 @@ class IndexBuilder:
             else:
                 obj, fields = some.object, {}
             if obj is not None:
-                self._append(place, row, obj, fields)
+                self._append(place, at, obj, fields)
 
     def _partition(self, definition: CustomResourceDefinition, version: str) -> _Partition:
         key = (definition.name, version)
@@ -131,12 +152,12 @@ class IndexBuilder:
             found = self.partitions[key] = _Partition(definition, version, self.meta)
         return found
 
-    def _append(self, place: _Partition, row: Any, obj: JsonObject, fields: dict[str, str]) -> None:
+    def _append(self, place: _Partition, at: int, obj: JsonObject, fields: dict[str, str]) -> None:
         metadata = obj.get("metadata")
         metadata = metadata if type(metadata) is dict else {}
         find = metadata.get
         values: tuple[Any, ...] = (
-            row.at,
+            at,
             find("namespace"),
             find("name"),
             find("uid"),

@@ -79,25 +79,28 @@ class Outcome:
         if not audited.findings and verdict is None:
             return
         obj = audited.object or {}
-        owned = owned_roots(obj)
+        owned = tuple(owned_roots(obj))
 
         def writer(finding: Finding) -> tuple[str | None, str | None]:
-            if not any(map(finding.field.startswith, owned)):
-                return None, None
-            found = last_writer(obj, locate(obj, finding.field)[0])
-            return (None, None) if found is None else found
+            if not finding.field.startswith(owned):
+                return _NOBODY
+            return last_writer(obj, locate(obj, finding.field)[0]) or _NOBODY
 
-        for number, finding in enumerate(audited.findings):
-            what, guard = verdict.verdicts[number] if verdict is not None else (None, None)
+        if verdict is None:
+            for finding in audited.findings:
+                yield finding, Told("create", None, None, *writer(finding))
+            return
+        for finding, (what, guard) in zip(audited.findings, verdict.verdicts, strict=True):
             yield finding, Told("create", what, guard, *writer(finding))
-        if verdict is not None:
-            for request, tried in verdict.requests():
-                seen: set[str] = set()
-                for finding in tried.findings:
-                    if finding.message not in seen:
-                        seen.add(finding.message)
-                        yield finding, Told(request, BLOCKS, None, *writer(finding))
+        for request, tried in verdict.requests():
+            seen: set[str] = set()
+            for finding in tried.findings:
+                if finding.message not in seen:
+                    seen.add(finding.message)
+                    yield finding, Told(request, BLOCKS, None, *writer(finding))
 
+
+_NOBODY: Final = (None, None)
 
 NOT_ASKED: Final = Outcome()
 """Of what is no readable custom resource."""
@@ -141,20 +144,24 @@ class UpdateVerdicts:
         broken = _broken(program)
         if audited.unevaluated_rules > broken and program.rule_program is not None:
             return NOT_ASKED  # its rules took too long already
-        key = (id(program), is_export)
-        kept = self._noops.get(key)
-        if kept is None:
-            noop = NoopUpdates(program, ratcheting=self.ratcheting, is_export=is_export)
-            unknown = audited.unevaluated_rules > broken or noop.is_written_by_webhook
-            fine = Outcome((None if unknown else 200,) * 2 + (None if unknown or not noop.version.has_status else 200,))
-            kept = self._noops[key] = noop, fine
-        noop, fine = kept
+        noop, fine = self.of(program, audited, is_export=is_export)
         where = Place(place[0] or "", place[1] or "")
         if not noop.is_needed(audited, data, where):
             return fine
         verdict = noop.judge(audited, where, revision or 1)
         put, label, status = (_code(tried, broken) for tried in (verdict.put, verdict.label, verdict.status))
         return Outcome((put, label, status), verdict, is_known=True)
+
+    def of(self, program: AuditProgram, audited: AuditedObject, *, is_export: bool) -> tuple[NoopUpdates, Outcome]:
+        """Return what judges the no-op updates of a program's objects, and the outcome where none is needed."""
+        key = (id(program), is_export)
+        kept = self._noops.get(key)
+        if kept is None:
+            noop = NoopUpdates(program, ratcheting=self.ratcheting, is_export=is_export)
+            unknown = audited.unevaluated_rules > _broken(program) or noop.is_written_by_webhook
+            fine = Outcome((None if unknown else 200,) * 2 + (None if unknown or not noop.version.has_status else 200,))
+            kept = self._noops[key] = noop, fine
+        return kept
 
 
 def judged_change(program: AuditProgram, verdict: NoopVerdict) -> Outcome:

@@ -93,6 +93,9 @@ class AuditProgram:
         total: Values audited.
         proven: How many of them went the first way.
         read: How many went the second.
+        effect: What the read did to the metadata of the last object (`rewritten.rewritten_metadata`); None: the
+            reference read it, compare it with the stored one.
+        is_proven: Whether the last object went the first way.
     """
 
     def __init__(
@@ -111,6 +114,8 @@ class AuditProgram:
         self.rule_program = RuleProgram.of(version.structural) if rules else None
         self.rules: list[RuleHook] = [] if self.rule_program is None else [self.rule_program.run]
         self.total = self.proven = self.read = 0
+        self.effect: str | None = ""
+        self.is_proven = False
         self._api_version = f"{definition.group}/{version.name}"
         self._left_out = 0 if rules else count_rules(version.structural)
         self._log = Log()
@@ -126,11 +131,6 @@ class AuditProgram:
     def unevaluated_rules(self) -> int:
         """Number of rules that say nothing of the object that was judged last."""
         return self._left_out if self.rule_program is None else self.rule_program.unevaluated()
-
-    @property
-    def rewrites(self) -> int:
-        """Number of objects so far whose metadata the read may have changed; all others were left as they were."""
-        return self._log.rewrites
 
     @property
     def source(self) -> str:
@@ -163,6 +163,7 @@ class AuditProgram:
                 changed in place.
         """
         self.total += 1
+        self.is_proven = False
         if not self.compiled:
             return self._by_reference(data)
         log = self._log
@@ -192,21 +193,26 @@ class AuditProgram:
         if log.defaulted:
             defaulted = log.defaulted_paths()
         suspects = tuple(log.suspects)
+        self.effect = log.effect
         log.clear()
         if is_proven:
             findings = self._prover().findings(obj, data) if self.rules else None
             if findings is None:
                 self.proven += 1
-                if program.select is not None:
-                    fields, name, count = program.select(obj), self.version.name, self.unevaluated_rules
-                    made: AuditedObject = _draft(obj, pruned, defaulted, fields, stored_version, name, count)
-                    return made
+                self.is_proven = True
             else:
                 self.read += 1
         else:
             self.read += 1
             findings = self.validator.run(obj, self._rules_on(data), suspects)
-        return self._audited(obj, pruned, defaulted, findings or [], stored_version)
+        if program.select is None:
+            return self._audited(obj, pruned, defaulted, findings or [], stored_version)
+        fields, name, count = program.select(obj), self.version.name, self.unevaluated_rules
+        made: AuditedObject = _draft(obj, pruned, defaulted, fields, stored_version, name, count)
+        if findings:
+            findings.sort(key=Finding.sort_key)
+            object.__setattr__(made, "findings", tuple(findings))
+        return made
 
     def _convert(self, obj: JsonObject, stored: str, log: Log, size: int) -> tuple[str, bool]:
         """Read an object stored at another version.
@@ -284,10 +290,10 @@ class AuditProgram:
         return self._judged(finish_read(self.definition, self.version.name, obj))
 
     def _judged(self, result: ReadResult) -> AuditedObject:
+        self.effect = None
         if result.unreadable is not None or result.object is None:
             reason = Unreadable(result.unreadable or "")
             return AuditedObject(reason, stored_version=result.stored_version, audited_version=self.version.name)
-        self._log.rewrites += 1
         findings = self.validator.run(result.object, self._run_rules if self.rules else None)
         return self._audited(result.object, result.pruned, result.defaulted, findings, result.stored_version)
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from auditor.codegen import Module
 from auditor.golang.text import display
 from auditor.program.emit import Emitter
-from auditor.program.metadata import NotNormal, prove_embedded, prove_metadata
+from auditor.program.metadata import KNOWN_FIELDS, NotNormal, prove_embedded, prove_metadata
+from auditor.program.rewritten import rewritten_metadata
 from auditor.program.root import fused, selector
 from auditor.program.scope import NotEmittable
 from auditor.schema.objectmeta.reference import CoerceError, decode_metadata
@@ -85,10 +86,14 @@ def _repairer(*, namespaced: bool, drop: bool) -> Callable[[JsonObject, int, Log
     """
 
     def repair(obj: JsonObject, size: int, log: Log, why: Exception) -> bool:
-        log.rewrites += 1
         unknown: list[str] = []
         metadata = obj["metadata"]
+        stored: JsonObject = {}  # what the keys held that were mended
+        mended: set[str] = set()
         while drop and isinstance(why, NotNormal) and why.field and len(unknown) < _FEW:
+            if why.field in metadata:
+                stored.setdefault(why.field, metadata[why.field])
+            mended.add(why.field)
             _mend(metadata, why.field, unknown)
             try:
                 ok = prove_metadata(metadata, size, namespaced)
@@ -98,12 +103,18 @@ def _repairer(*, namespaced: bool, drop: bool) -> Callable[[JsonObject, int, Log
                 why = again
                 continue
             log.pruned.extend((None, f"metadata.{path}") for path in unknown)
+            read = {key: metadata[key] for key in mended if key in metadata}
+            log.effect = max(log.effect, rewritten_metadata(stored, read))
             return ok
+        whole = metadata
+        if mended:
+            whole = {**{key: value for key, value in metadata.items() if key not in mended}, **stored}
         fit = decode_metadata(metadata, drop=drop, unknown=unknown)
         if drop:
             fit["generation"] = fit.get("generation", 0) or 1
         obj["metadata"] = to_json(fit)
         log.pruned.extend((None, f"metadata.{path}") for path in unknown)
+        log.effect = max(log.effect, rewritten_metadata(whole, obj["metadata"]))
         return prove_metadata(obj["metadata"], size, namespaced)
 
     return repair
@@ -113,20 +124,39 @@ _FEW: Final = 50
 """Unknown fields, far below the number from which on the decoder stops listing them."""
 
 
+_TEXTS: Final = frozenset(("name", "generateName", "namespace", "selfLink", "resourceVersion", "uid"))
+
+
 def _mend(metadata: JsonObject, key: str, unknown: list[str]) -> None:
-    """Decode one key of metadata as if it stood alone."""
-    made: JsonObject = {}
-    if key in metadata:
-        try:
-            made = to_json(decode_metadata({key: metadata[key]}, drop=True, unknown=unknown))
-        except CoerceError:
-            made = {}
+    """Decode one key of metadata as if it stood alone: at once where it vanishes, as it mostly does."""
+    value = metadata.get(key)
+    if key not in KNOWN_FIELDS:
+        unknown.append(key)
+    elif value is None or (key in _TEXTS and type(value) is not str):
+        pass
+    elif key in ("labels", "annotations") and type(value) is dict:
+        kinds = set(map(type, value.values()))
+        if value and kinds <= {str, type(None)}:
+            metadata[key] = {name: text or "" for name, text in value.items()}
+            return
+    else:
+        made = _decoded(key, value, unknown)
+        if key in made:
+            value = made[key]
+            if key != "generation" or value:
+                metadata[key] = value
+                return
     if key == "generation":
-        made[key] = made.get(key) or 1
-    if key in made:
-        metadata[key] = made[key]
+        metadata[key] = 1
     else:
         del metadata[key]
+
+
+def _decoded(key: str, value: Any, unknown: list[str]) -> JsonObject:
+    try:
+        return to_json(decode_metadata({key: value}, drop=True, unknown=unknown))
+    except CoerceError:
+        return {}
 
 
 class _Prover:

@@ -112,16 +112,22 @@ def prove_metadata(metadata: JsonObject, size: int, namespaced: bool) -> bool:
         namespaced: Whether the object must have a namespace; otherwise it must have none.
 
     Raises:
-        NotNormal: The typed round trip would change it, or its name is no text. (KeyError: there is none.)
+        NotNormal: The typed round trip would change it.
     """
-    name = metadata["name"]
-    if type(name) is not str or not name:
-        raise NotNormal
-    count = 2
     generation = metadata.get("generation")
     if type(generation) is not int or generation == 0 or generation > INT64_MAX:
         raise NotNormal("generation")
-    ok = generation > 0 and ((len(name) < 254 and _label(name) is not None) or not subdomain_name(name, False))
+    ok = generation > 0
+    count = 1
+    if "name" in metadata:
+        name = metadata["name"]
+        if type(name) is not str or not name:
+            raise NotNormal("name")
+        count = 2
+        if (_label(name) is None or len(name) > 253) and subdomain_name(name, False):
+            ok = False
+    else:
+        ok = False
     if "namespace" in metadata:
         namespace = metadata["namespace"]
         if type(namespace) is not str or not namespace:

@@ -93,6 +93,7 @@ class NoopUpdates:
             or self._may_be_unwritable()
         )
         self._defaults = bool(defaults)
+        self._has_doubles = self.definition.preserve_unknown_fields or _may_hold_double(self.version.structural)
         self._respelled_default = any(has_respelled(default) for default in defaults)
 
     def _may_be_unwritable(self) -> bool:
@@ -108,13 +109,14 @@ class NoopUpdates:
         storage = self.definition.storage_version
         return self.definition.conversion == "Webhook" and storage is not None and storage.name != self.version.name
 
-    def is_needed(self, audited: AuditedObject, data: bytes, place: Place) -> bool:
+    def is_needed(self, audited: AuditedObject, data: bytes, place: Place, *, proven: bool = False) -> bool:
         """Tell whether an object's no-op updates must be tried; False: all of them pass.
 
         Args:
             audited: The object, readable, as audited at this version.
             data: Its stored bytes.
             place: Namespace and name of its key.
+            proven: Generated code has proven it valid (`AuditProgram.is_proven`), which takes no double for an integer.
         """
         if audited.findings or self._always:
             return True
@@ -128,6 +130,8 @@ class NoopUpdates:
             return True
         if self._defaults and audited.stored_version != self.version.name:
             return True
+        if proven and not self._has_doubles:
+            return False
         if data[:1] == b"\xd9" or may_be_respelled(data) or (self._respelled_default and audited.defaulted):
             return has_respelled(obj)
         return False
@@ -261,6 +265,20 @@ class NoopUpdates:
             if finding.rule is not None and any(rule.rule == finding.rule for rule in below.schema.rules):
                 break
         return guard
+
+
+def _may_hold_double(node: StructuralSchema | bool | None) -> bool:
+    """Tell whether a value proven by a schema may be or hold a double, or something that no schema describes."""
+    if not isinstance(node, StructuralSchema):
+        return node is not False
+    if node.preserve_unknown_fields or node.embedded_resource or node.legacy is not None:
+        return True
+    if node.type == "object":
+        extra = node.additional_properties
+        return any(map(_may_hold_double, node.properties.values())) or (extra is not None and _may_hold_double(extra))
+    if node.type == "array":
+        return _may_hold_double(node.items)
+    return not node.int_or_string and node.type not in ("string", "integer", "boolean")
 
 
 def _no_findings(_new: JsonObject, _old: JsonObject, _twin: CorrelatedObject | None) -> list[Finding]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DRIFTS", "LOSES_DATA", "rewritten_metadata"]
 
-LOSES_DATA: Final = "loses-data"
+LOSES_DATA: Final = "loses-data"  # the greater of the two
 DRIFTS: Final = "drifts"
 
 

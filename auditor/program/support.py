@@ -59,22 +59,24 @@ _MISSING: Final = object()
 class Log:
     """Where a run notes what it pruned and defaulted, as sites; they become paths only if somebody asks.
 
-    And the keys of the object below which it could not prove everything (`suspects`).
+    And the keys of the object below which it could not prove everything (`suspects`), and what the read did to the
+    metadata beside pruning (`effect`, see `rewritten.rewritten_metadata`).
 
     A site is ``(above, template, *holes)``: the site that the enclosing function was called for (or None), a format
     string (or that and the kinds of its holes, see `render_site`), and what fills the holes.
     """
 
-    __slots__ = ("defaulted", "pruned", "rewrites", "suspects")
+    __slots__ = ("defaulted", "effect", "pruned", "suspects")
 
     def __init__(self) -> None:
-        self.rewrites = 0
+        self.effect = ""
         self.suspects: list[str] = []
         self.pruned: list[tuple[Any, str]] = []
         self.defaulted: list[tuple[Any, ...]] = []
 
     def clear(self) -> None:
         """Forget the last run."""
+        self.effect = ""
         self.suspects.clear()
         self.pruned.clear()
         self.defaulted.clear()

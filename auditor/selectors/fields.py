@@ -99,9 +99,16 @@ def _typed(value: Any) -> IndexValue:
 
 def _find(path: str, obj: JsonObject) -> Any:
     try:
-        steps = _parse(path)
+        keys, steps = _parse(path)
     except ValueError as error:
         raise SelectorError(path, f"unexpected error parsing jsonPath: {error}") from None
+    if keys is not None:
+        value: Any = obj
+        for key in keys:
+            if type(value) is not dict:
+                return None
+            value = value.get(key)
+        return value
     found: list[Any] = [obj]
     for step in steps:
         if step.kind == "key":
@@ -143,7 +150,18 @@ def _descendants(values: list[Any]) -> list[Any]:
 
 
 @lru_cache(maxsize=1024)
-def _parse(path: str) -> tuple[_Step, ...]:
+def _parse(path: str) -> tuple[tuple[str, ...] | None, tuple[_Step, ...]]:
+    """Return the keys of a path that has nothing else, and the steps of any path.
+
+    Raises:
+        ValueError: As `_steps`.
+    """
+    steps = _steps(path)
+    is_plain = all(step.kind == "key" for step in steps)
+    return tuple(step.value for step in steps) if is_plain else None, steps
+
+
+def _steps(path: str) -> tuple[_Step, ...]:
     """Return the steps of a path.
 
     Raises:

@@ -32,17 +32,22 @@ if TYPE_CHECKING:
 __all__ = ["OBJECT_META", "to_json"]
 
 
-_moment = lru_cache(maxsize=4096)(parse_rfc3339)
-"""Times repeat: an object names its own more than once, and every read decodes its metadata twice."""
+@lru_cache(maxsize=4096)
+def _moment(text: str) -> GoTime | str:
+    """Return a time or what is wrong with its text. Times repeat: every read decodes metadata twice."""
+    try:
+        return parse_rfc3339(text)
+    except GoTimeError as error:
+        return str(error)
 
 
 def _read_time(decoder: TypedDecoder, value: Any) -> GoTime:
     if type(value) is not str:
         raise GoTypeError(decoder.type_error(word_of(value), "string"))
-    try:
-        return _moment(value)
-    except GoTimeError as error:
-        raise GoTypeError(str(error)) from None
+    moment = _moment(value)
+    if isinstance(moment, str):
+        raise GoTypeError(moment)
+    return moment
 
 
 TIME: Final = GoType("v1.Time", Shape.CUSTOM, read=_read_time)

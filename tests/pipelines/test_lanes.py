@@ -1,0 +1,71 @@
+"""The short way of valid objects gives the rows of the long way."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from pipelines import lanes
+from pipelines.audit import ShardAuditor
+from pipelines.config import AuditOptions
+from pipelines.run import run_audit
+from tests.shared import shared
+
+SAMPLE = Path(__file__).resolve().parents[2] / "sample-data" / "cluster.db.gz"
+
+
+def files(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*.parquet"))}
+
+
+def audited(folder, dump, **options):
+    run_audit(AuditOptions(dumps=(str(dump),), report=str(folder), **options))
+    manifest = json.loads((folder / "manifest.json").read_text())
+    return files(folder), manifest["counts"], manifest.get("definitions")
+
+
+def both(tmp_path, monkeypatch, dump, **options):
+    with monkeypatch.context() as patch:
+        patch.setattr(ShardAuditor, "has_lanes", lambda *_: False)
+        slow = audited(tmp_path / "slow", dump, **options)
+    taken = []
+    with monkeypatch.context() as patch:
+        add = lanes.Lane.add
+
+        def counted(lane, *words):
+            left = add(lane, *words)
+            taken.append(left is None)
+            return left
+
+        patch.setattr(lanes.Lane, "add", counted)
+        quick = audited(tmp_path / "quick", dump, **options)
+    assert quick[0].keys() == slow[0].keys()
+    assert [name for name in slow[0] if quick[0][name] != slow[0][name]] == []
+    assert quick[1:] == slow[1:]
+    return sum(taken)
+
+
+@pytest.mark.parametrize("options", [{}, {"at": "stored"}, {"skip": ("rules",)}, {"skip": ("updates",)}])
+def test_of_the_sample(tmp_path, monkeypatch, options):
+    assert both(tmp_path, monkeypatch, SAMPLE, **options) > 10
+
+
+@pytest.mark.parametrize("dump", ["snapshot.db.gz", "kubectl-get-all.json.gz", "etcdctl-get.json.gz"])
+def test_of_a_real_cluster(tmp_path, monkeypatch, dump):
+    path = shared(f"golden/upgrade/{dump}")
+    crds = (str(shared("golden/upgrade/crds")),) if "kubectl" in dump else ()
+    assert both(tmp_path, monkeypatch, path, crds=crds) > 100
+
+
+def test_of_cases_with_other_answers(tmp_path, monkeypatch):
+    """All objects of the recorded audits of real definitions in one export: pruned, broken, of unknown versions."""
+    lines = []
+    with gzip.open(shared("vectors/real-audit.jsonl.gz"), "rt") as stream:
+        for line in stream:
+            case = json.loads(line)
+            text = case.get("objectText") or json.dumps(case.get("object"))
+            lines.append(text.replace("\n", " "))
+    dump = tmp_path / "cases.ndjson"
+    dump.write_text("\n".join(lines) + "\n")
+    assert both(tmp_path, monkeypatch, dump, crds=(str(shared("corpus/crds")),)) > 100
