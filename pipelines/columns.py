@@ -64,6 +64,10 @@ class ObjectRows:
     def __len__(self) -> int:
         return len(self._rows)
 
+    def positions(self) -> list[int]:
+        """Return the position of each row in the shard's part of the live table."""
+        return [row[0] for row in self._rows]
+
     def class_of(self, shared: tuple[Any, ...]) -> int:
         """Return the number of a class.
 

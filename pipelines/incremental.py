@@ -67,12 +67,7 @@ class _Writer(_ShardWriter):
 
     def __init__(self, owner: _Auditor, source: str, number: int, live: Any, *, is_export: bool) -> None:
         super().__init__(owner, source, number, live, is_export=is_export)
-        self.object_rows: list[int] = []
         self.finding_rows: list[int] = []
-
-    def object_row(self, row: Any, *words: Any, **options: Any) -> None:
-        self.object_rows.append(row.at)
-        super().object_row(row, *words, **options)
 
     def finding_row(self, row: Any, *words: Any, **options: Any) -> None:
         self.finding_rows.append(row.at)
@@ -84,7 +79,7 @@ class _Writer(_ShardWriter):
 
     def finish(self) -> ShardResult:
         result = super().finish()
-        _write_positions(self.owner.parts, result.number, self.object_rows, self.finding_rows)
+        _write_positions(self.owner.parts, result.number, self.objects.positions(), self.finding_rows)
         return result
 
 
