@@ -8,7 +8,9 @@ that names the file and the line, because a definition left out would change eve
 from __future__ import annotations
 
 import codecs
+import gc
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -126,6 +128,19 @@ def _files(paths: Iterable[str]) -> Iterator[Path]:
             raise SourceError(given, "no such file or folder", "files of definitions")
 
 
+@contextmanager
+def _no_collector() -> Iterator[None]:
+    """Keep the collector of cycles away: documents hold none, and it would look at each of them many times."""
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if on:
+            gc.enable()
+
+
+@_no_collector()
 def read_crd_documents(paths: Iterable[str]) -> list[JsonObject]:
     """Return the definitions in files and folders, in the order given, folders by name.
 
