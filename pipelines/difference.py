@@ -26,8 +26,6 @@ from pipelines.old_report import read_manifest
 from pipelines.report import MANIFEST
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from pipelines.config import AuditOptions
 
 __all__ = ["Difference", "difference", "write_difference"]
@@ -51,14 +49,12 @@ class _Side:
     def __init__(self, folder: Path, *, by_cluster: bool) -> None:
         self.folder = folder
         self.paths = sorted((folder / "findings").glob("part-*.parquet"))
-        parts = [plain(_read(path, tables.FINDINGS.names), tables.FINDINGS) for path in self.paths]
+        parts = [_read(path, tables.FINDINGS) for path in self.paths]
         self.counts = [part.num_rows for part in parts]
-        self.findings = concat(parts, tables.FINDINGS).combine_chunks()
+        self.findings = plain(concat(parts, tables.FINDINGS))
         schema = pa.schema([tables.OBJECTS.field(name) for name in _STATUSES])
-        some = [
-            plain(_read(path, schema.names), schema) for path in sorted((folder / "objects").glob("part-*.parquet"))
-        ]
-        self.objects = concat(some, schema).combine_chunks()
+        some = [_read(path, schema) for path in sorted((folder / "objects").glob("part-*.parquet"))]
+        self.objects = plain(concat(some, schema))
         self.by_cluster = by_cluster
 
     def finding_names(self) -> Any:
@@ -98,9 +94,9 @@ class _Side:
         return _joined([self._cluster(rows), *map(_text, (rows["group"], kind, rows["namespace"], name))])
 
 
-def _read(path: Path, names: Iterable[str]) -> pa.Table:
+def _read(path: Path, schema: pa.Schema) -> pa.Table:
     with pq.ParquetFile(path) as file:
-        return file.read(columns=list(names), use_threads=False)
+        return file.read(columns=schema.names, use_threads=False).select(schema.names).cast(schema)
 
 
 def _text(column: Any) -> Any:

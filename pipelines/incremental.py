@@ -27,7 +27,7 @@ from auditor.errors import EngineError
 from auditor.keypath import plain_path
 from pipelines.audit import ShardAuditor, _ShardWriter, lost_shard, setup
 from pipelines.columns import constant, write_parquet
-from pipelines.kept_match import IDENTITY, Groups, Match, identities, match, whole_reason
+from pipelines.kept_match import Groups, Match, Owners, match, whole_reason
 from pipelines.kept_rows import concat, encoded, expand, plain
 from pipelines.old_report import OldReport
 from pipelines.plan import cut_shards, open_live
@@ -160,6 +160,7 @@ def audit_since(
         PlanError: The report cannot be used.
         DifferentVerdicts: An object of the sample does not agree with its rows.
     """
+    pa.set_memory_pool(pa.system_memory_pool())  # tables come and go: the others give every page back to the system
     options = plan.options
     old = OldReport(options.since, options.cluster)
     state = report_state(plan)
@@ -168,17 +169,18 @@ def audit_since(
     objects = old.objects()
     groups = Groups(objects) if not whole else None
     findings = old.table("findings", tables.FINDINGS)
-    if groups is None:
+    owners = Owners(groups, findings) if groups is not None else None
+    if groups is None or owners is None:
         found = Match([np.full(source.rows, -1) for source in plan.sources], Counter({whole: live_rows}))
     else:
-        found = match(plan, old, state, groups, findings)
+        found = match(plan, old, state, groups, owners)
     sample = _draw_sample(found, options.verify_sample)
     left = _left(plan, found.kept, sample, spool)
     changed = spool / "changed"
     for name in ("objects", "findings"):
         (changed / name).mkdir(parents=True)
     with ThreadPoolExecutor(1) as pool:  # what is kept is read while the rest is audited
-        reading = pool.submit(_Kept, plan, old, groups, objects, findings) if groups is not None else None
+        reading = pool.submit(_Kept, plan, old, groups, objects, findings, owners) if groups and owners else None
         results = run(
             partial(_setup, left.plan, str(changed), plan),
             cut_shards(left.plan),
@@ -245,8 +247,8 @@ class _Pick(NamedTuple):
     at: Numbers
 
     def columns(self, *names: str) -> pa.Table:
-        """Return some columns of the rows."""
-        return self.table.select(list(names)).combine_chunks().take(pa.array(self.places))
+        """Return some columns of the rows, as plain text."""
+        return plain(self.table.select(list(names)).take(pa.array(self.places)))
 
 
 _NOTHING: Final = _Pick(pa.table({}), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
@@ -278,13 +280,15 @@ class _Grouped:
 class _Kept:
     """The rows of the earlier report, as they stand in the new one."""
 
-    def __init__(self, plan: Plan, old: OldReport, groups: Groups, objects: PartTable, findings: PartTable) -> None:
+    def __init__(
+        self, plan: Plan, old: OldReport, groups: Groups, objects: PartTable, findings: PartTable, owners: Owners
+    ) -> None:
         self.plan = plan
         self.groups = groups
         self._not_evaluated = old.not_evaluated
         many = len(groups)
         self._objects = _Grouped(objects, groups.of_row, many)
-        self._findings = _Grouped(findings, _groups_of_findings(groups, findings), many)
+        self._findings = _Grouped(findings, owners.of_finding, many)
         self._index = {}
         for folder, table in old.partitions().items():
             at = table.columns("source", "offset")
@@ -343,14 +347,6 @@ def _counted(table: pa.Table, *names: str) -> list[dict[str, Any]]:
     return [{**row, "count": row["count_all"]} for row in rows]
 
 
-def _groups_of_findings(groups: Groups, findings: PartTable) -> Numbers:
-    if not len(findings):
-        return np.empty(0, dtype=np.int64)
-    at = pc.index_in(identities(findings.columns(*IDENTITY)), value_set=identities(groups.head))
-    found: Numbers = pc.fill_null(at, -1).to_numpy(zero_copy_only=False).astype(np.int64)
-    return found
-
-
 class _Audited:
     """The rows of what was audited, by the live key in the whole plan that each is for."""
 
@@ -365,7 +361,7 @@ class _Audited:
             noted = np.load(folder / "positions" / name.replace(".parquet", ".npz"))
             for table, schema in (("objects", tables.OBJECTS), ("findings", tables.FINDINGS)):
                 if (folder / table / name).exists():
-                    read = plain(_read(folder / table / name), schema)
+                    read = _read(folder / table / name).cast(schema)
                     found.setdefault((table, item.source), []).append((read, rows[noted[table]]))
             live = open_live(left.plan.sources[item.source])
             offsets = live["offset"].slice(item.shard.start, len(rows)).to_numpy()
@@ -375,9 +371,10 @@ class _Audited:
                 partition = str(path.parent.relative_to(index))
                 schema = self.partitions.setdefault(partition, read.schema.remove_metadata())
                 at = rows[order[np.searchsorted(offsets, read["offset"].to_numpy(), sorter=order)]]
-                found.setdefault((partition, item.source), []).append((plain(read, schema), at))
+                found.setdefault((partition, item.source), []).append((read.cast(schema), at))
         for key, some in found.items():
-            self._rows[key] = pa.concat_tables([table for table, _ in some]), np.concatenate([at for _, at in some])
+            whole = concat([table for table, _ in some], some[0][0].schema)
+            self._rows[key] = whole, np.concatenate([at for _, at in some])
 
     def rows(self, name: str, source: int, wanted: Numbers | tuple[int, int]) -> _Pick:
         """Return the rows of a table for some positions, or a range of them."""
@@ -410,7 +407,7 @@ def _in_order(picks: list[_Pick], bounds: Numbers, *, by_name: bool) -> tuple[pa
     at = np.concatenate([pick.at for pick in some])
     begins = np.cumsum([0, *(pick.table.num_rows for pick in some)])
     places = np.concatenate([pick.places + begin for pick, begin in zip(some, begins[:-1], strict=True)])
-    table = concat([pick.table for pick in some], some[0].table.schema).combine_chunks()
+    table = concat([pick.table for pick in some], some[0].table.schema)
     if by_name:
         names = {name: pc.fill_null(table[name].take(pa.array(places)), "") for name in ("namespace", "name")}
         keys = pa.table({"shard": np.searchsorted(bounds, at, side="right"), **names, "at": at})
@@ -476,7 +473,7 @@ class _Assembly:
         places = live.select([name for name in _LIVE if name in table.column_names]).take(pa.array(at))
         for number, name in enumerate(table.column_names):
             if name in texts:
-                table = table.set_column(number, name, constant(texts[name], len(at)).cast(pa.string()))
+                table = table.set_column(number, name, constant(texts[name], len(at)))
             elif name in places.column_names:
                 table = table.set_column(number, name, places[name])
         return table

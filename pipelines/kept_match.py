@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pipelines.old_report import OldReport
     from pipelines.plan import Plan
 
-__all__ = ["Groups", "Match", "match", "whole_reason"]
+__all__ = ["Groups", "Match", "Owners", "match", "whole_reason"]
 
 Numbers = np.ndarray[Any, Any]
 
@@ -57,7 +57,7 @@ class Groups:
             *("source", "key", "mod_revision", "group", "plural", "kind", "namespace", "name", "audited_version"),
             *("status", "reason", "impacts", "offset", "value_hash"),
         )
-        self.table = table = table.combine_chunks()
+        self.table = table
         rows = table.num_rows
         self.sources, names = _codes(table["source"])
         self.source_names = names
@@ -66,7 +66,7 @@ class Groups:
         new = np.ones(rows, dtype=bool)
         if rows > 1:
             key = table["key"].combine_chunks()
-            other = pc.fill_null(pc.not_equal(key[1:], key[:-1]), False).to_numpy(zero_copy_only=False)
+            other = _mask(pc.not_equal(key[1:], key[:-1]))
             new[1:] = (self.place[1:] != self.place[:-1]) | other
         self.first = np.flatnonzero(new)
         self.count = np.diff(np.append(self.first, rows))
@@ -118,9 +118,24 @@ def _places(sources: Numbers, offsets: Numbers) -> Numbers:
 
 def _codes(column: pa.ChunkedArray) -> tuple[Numbers, list[str | None]]:
     """Return texts as numbers (null: -1), and what each stands for."""
-    made = column.combine_chunks().dictionary_encode()
-    made = made.combine_chunks() if isinstance(made, pa.ChunkedArray) else made
+    made = column.combine_chunks()
+    if not pa.types.is_dictionary(made.type):
+        made = made.dictionary_encode()
     return _numbers(made.indices), made.dictionary.to_pylist()
+
+
+def _is_one_of(column: pa.ChunkedArray, *texts: str) -> Numbers:
+    """Tell for each row of a dictionary column whether it holds one of some texts."""
+    numbers, known = _codes(column)
+    wanted = np.array([text in texts for text in known] + [False])
+    found: Numbers = wanted[numbers]
+    return found
+
+
+def _mask(column: Any) -> Numbers:
+    """Return claims, unknown as False."""
+    found: Numbers = pc.fill_null(column, False).to_numpy(zero_copy_only=False)
+    return found
 
 
 def _numbers(column: Any) -> Numbers:
@@ -163,7 +178,7 @@ def whole_reason(old: OldReport, state: dict[str, Any]) -> str:
     return ""
 
 
-def match(plan: Plan, old: OldReport, state: dict[str, Any], groups: Groups, findings: PartTable) -> Match:
+def match(plan: Plan, old: OldReport, state: dict[str, Any], groups: Groups, findings: Owners) -> Match:
     """Find for each live key of a plan the rows that an earlier report has for it.
 
     Args:
@@ -171,7 +186,7 @@ def match(plan: Plan, old: OldReport, state: dict[str, Any], groups: Groups, fin
         old: The report.
         state: The state of this run; `whole_reason` found nothing.
         groups: The report's objects; those that cannot be kept are refused in it.
-        findings: The report's findings/.
+        findings: Whose the report's findings are.
     """
     _refuse_changed(groups, plan, old, state)
     _refuse_uncertain(groups, plan, old, findings)
@@ -232,10 +247,11 @@ def _refuse_definitions(
 ) -> None:
     """Refuse rows of definitions that got their first objects or lost the last: rules count where there are objects."""
     head = groups.head
-    rows = np.flatnonzero(pc.equal(head["status"], "definition").to_numpy(zero_copy_only=False))
+    rows = np.flatnonzero(_is_one_of(head["status"], "definition"))
     entries = {entry.name: entry for entry in plan.entries}
-    pairs = head.select(["group", "plural"]).group_by(["group", "plural"]).aggregate([]).to_pylist()
-    before = {(pair["group"] or "", pair["plural"] or "") for pair in pairs}
+    (group_codes, group_names), (plural_codes, plural_names) = _codes(head["group"]), _codes(head["plural"])
+    pairs = np.unique(np.stack([group_codes, plural_codes]), axis=1).T.tolist()
+    before = {("" if g < 0 else group_names[g], "" if p < 0 else plural_names[p]) for g, p in pairs}
     changed = []
     for row, name, key in zip(
         rows.tolist(), head["name"].take(pa.array(rows)).to_pylist(), groups.key.take(pa.array(rows)).to_pylist(),
@@ -272,12 +288,11 @@ def _resources_with_keys(plan: Plan) -> set[tuple[str, str]]:
     return found
 
 
-def _refuse_uncertain(groups: Groups, plan: Plan, old: OldReport, findings: PartTable) -> None:
+def _refuse_uncertain(groups: Groups, plan: Plan, old: OldReport, findings: Owners) -> None:
     head = groups.head
     lost = np.zeros(len(groups), dtype=bool)
     for reason in _OURS:
-        starts = pc.fill_null(pc.starts_with(head["reason"], reason), False)
-        lost |= starts.to_numpy(zero_copy_only=False)
+        lost |= _mask(pc.starts_with(head["reason"], reason))
     groups.refuse(np.flatnonzero(lost), "not certain")
     _refuse_not_evaluated(groups, plan, old)
     _refuse_same_names(groups, findings)
@@ -299,7 +314,7 @@ def old_counts(groups: Groups, names: dict[tuple[str, str], str]) -> dict[tuple[
     """Return the numbers of the rows of read objects by (definition, version)."""
     table = groups.table
     found: dict[tuple[str, str], list[Numbers]] = {}
-    read = pc.is_in(table["status"], pa.array(["valid", "invalid"])).to_numpy(zero_copy_only=False)
+    read = _is_one_of(table["status"], "valid", "invalid")
     columns = [_codes(table[name]) for name in ("group", "plural", "audited_version")]
     mixed = np.zeros(table.num_rows, dtype=np.int64)
     for numbers, texts in columns:
@@ -313,23 +328,42 @@ def old_counts(groups: Groups, names: dict[tuple[str, str], str]) -> dict[tuple[
     return {key: np.concatenate(rows) for key, rows in found.items()}
 
 
-def _refuse_same_names(groups: Groups, findings: PartTable) -> None:
+def _refuse_same_names(groups: Groups, findings: Owners) -> None:
     """Refuse objects of exports whose findings cannot be told from those of another one of the same name."""
-    if not len(findings) or not groups.key.null_count:
-        return
-    found = pc.unique(identities(findings.columns(*IDENTITY)))
-    at = _numbers(pc.index_in(identities(groups.head), value_set=found))
-    many = np.bincount(at[at >= 0], minlength=len(found))
-    groups.refuse(np.flatnonzero((at >= 0) & (many[at] > 1)), "not certain")
+    rows = np.flatnonzero(findings.of_group >= 0)
+    names = findings.of_group[rows]
+    many = np.bincount(names, minlength=1)
+    groups.refuse(rows[many[names] > 1], "not certain")
 
 
-IDENTITY: Final = ("source", "key", "group", "kind", "namespace", "name")
+_IDENTITY: Final = ("source", "key", "group", "kind", "namespace", "name")
 """Columns that findings/ and objects/ have in common."""
 
 
-def identities(table: pa.Table) -> Any:
+class Owners:
+    """Which object each finding of an earlier report is of.
+
+    Attributes:
+        of_group: Of each group a number for its names; -1: no finding has them.
+        of_finding: The group of each finding; of objects with the same names one of them.
+    """
+
+    def __init__(self, groups: Groups, findings: PartTable) -> None:
+        if not len(findings) or not len(groups):
+            self.of_group = np.full(len(groups), -1, dtype=np.int64)
+            self.of_finding = np.full(len(findings), -1, dtype=np.int64)
+            return
+        owners = _identities(findings.columns(*_IDENTITY)).dictionary_encode()
+        self.of_group = _numbers(pc.index_in(_identities(groups.head), value_set=owners.dictionary))
+        rows = np.flatnonzero(self.of_group >= 0)
+        group = np.full(len(owners.dictionary), -1, dtype=np.int64)
+        group[self.of_group[rows]] = rows
+        self.of_finding = group[_numbers(owners.indices)]
+
+
+def _identities(table: pa.Table) -> Any:
     """Return one text for each row by which findings are found for an object."""
-    columns = [pc.fill_null(table[name].combine_chunks(), "\1") for name in IDENTITY]
+    columns = [pc.fill_null(table[name].combine_chunks().cast(pa.string()), "\1") for name in _IDENTITY]
     return pc.binary_join_element_wise(*columns, "\0")
 
 
@@ -362,9 +396,7 @@ def _match_export(source: SourcePlan, table: pa.Table, groups: Groups) -> tuple[
 
 
 def _differs(hashes: pa.Array, groups: Groups, of: Numbers) -> Numbers:
-    same = pc.equal(hashes, groups.value_hash.take(pa.array(of)))
-    found: Numbers = ~pc.fill_null(same, False).to_numpy(zero_copy_only=False)
-    return found
+    return ~_mask(pc.equal(hashes, groups.value_hash.take(pa.array(of))))
 
 
 def _hashes(source: SourcePlan, table: pa.Table, rows: Numbers) -> tuple[pa.Array, Numbers]:

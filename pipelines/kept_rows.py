@@ -1,4 +1,4 @@
-"""Tables of an earlier report: read part by part, rows taken by number, dictionaries turned into plain text.
+"""Tables of an earlier report: whole where they are small, else read part by part; rows are taken by number.
 
 Rows of a table are numbered through all its parts.
 """
@@ -19,32 +19,39 @@ if TYPE_CHECKING:
 __all__ = ["PartTable", "concat", "encoded", "expand", "plain"]
 
 _KEPT_ROWS: Final = 300_000
-"""Rows of one table that stay in memory; parts read longest ago make room."""
+"""Rows of one table that stay in memory; of a larger one the parts read longest ago make room."""
 
 Numbers = np.ndarray[Any, Any]
 
 
-def plain(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return the columns of a schema in its order, dictionaries as text."""
-    kinds = [pa.string() if pa.types.is_dictionary(field.type) else field.type for field in schema]
-    columns = [table[field.name].cast(kind) for field, kind in zip(schema, kinds, strict=True)]
-    return pa.table(columns, schema=pa.schema(list(zip(schema.names, kinds, strict=True))))
+def plain(table: pa.Table) -> pa.Table:
+    """Return a table whose dictionaries are plain text."""
+    texts = [pa.types.is_dictionary(field.type) for field in table.schema]
+    columns = [column.cast(pa.string()) if text else column for column, text in zip(table.columns, texts, strict=True)]
+    return pa.table(columns, names=table.column_names)
 
 
 def encoded(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return a plain table in the types of a schema; dictionaries in the order in which their values appear."""
+    """Return a table in the types of a schema; dictionaries hold what appears, in the order in which it does."""
     columns = []
     for field in schema:
         column = table[field.name].combine_chunks()
-        columns.append(column.dictionary_encode().cast(field.type) if pa.types.is_dictionary(field.type) else column)
+        if pa.types.is_dictionary(column.type):
+            appearing = column.indices.dictionary_encode()
+            values = column.dictionary.take(appearing.dictionary)
+            column = pa.DictionaryArray.from_arrays(appearing.indices.cast(pa.int32()), values)
+        elif pa.types.is_dictionary(field.type):
+            column = column.dictionary_encode().cast(field.type)
+        columns.append(column)
     return pa.table(columns, schema=schema)
 
 
 def concat(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
-    """Return plain tables below each other; of none an empty one."""
+    """Return tables of the same columns below each other in one piece; of none an empty one."""
     if not tables:
-        return plain(schema.empty_table(), schema)
-    return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
+        return schema.empty_table()
+    whole = tables[0] if len(tables) == 1 else pa.concat_tables(tables).unify_dictionaries()
+    return whole.combine_chunks()
 
 
 def expand(first: Numbers, count: Numbers) -> Numbers:
@@ -69,21 +76,27 @@ class PartTable:
         counts = [metadata.num_rows for _, metadata in self._files]
         self._starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
         self._read: OrderedDict[int, pa.Table] = OrderedDict()
+        self._all: pa.Table | None = None
 
     def __len__(self) -> int:
         return int(self._starts[-1])
 
     def columns(self, *names: str) -> pa.Table:
         """Return some columns of all rows."""
+        if self.is_small:
+            return self._whole().select(list(names))
         schema = pa.schema([self.schema.field(name) for name in names])
-        if len(self) <= _KEPT_ROWS:
-            tables = [self._part(number).select(list(names)) for number in range(len(self._files))]
-        else:
-            tables = [self._load(number, schema) for number in range(len(self._files))]
-        return concat(tables, schema)
+        return concat([self._load(number, schema) for number in range(len(self._files))], schema)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether all of it stays in memory."""
+        return len(self) <= _KEPT_ROWS
 
     def gather(self, rows: Numbers) -> tuple[pa.Table, Numbers]:
         """Return (table, places): row rows[i] of this one is row places[i] of the table, which holds whole parts."""
+        if self.is_small:
+            return self._whole(), rows
         parts = np.searchsorted(self._starts, rows, side="right") - 1
         needed = np.unique(parts)
         begins = np.zeros(len(self._files) + 1, dtype=np.int64)
@@ -92,6 +105,11 @@ class PartTable:
         )
         table = concat([self._part(number) for number in needed.tolist()], self.schema)
         return table, rows - self._starts[parts] + begins[parts]
+
+    def _whole(self) -> pa.Table:
+        if self._all is None:
+            self._all = concat([self._load(number, self.schema) for number in range(len(self._files))], self.schema)
+        return self._all
 
     def _part(self, number: int) -> pa.Table:
         found = self._read.get(number)
@@ -106,4 +124,4 @@ class PartTable:
     def _load(self, number: int, schema: pa.Schema) -> pa.Table:
         path, metadata = self._files[number]
         with pq.ParquetFile(path, metadata=metadata) as file:
-            return plain(file.read(schema.names, use_threads=False), schema)
+            return file.read(schema.names, use_threads=False).select(schema.names).cast(schema)
