@@ -9,13 +9,16 @@ Source: PostgreSQL COPY (text format, CSV format), bytea_output hex; MySQL SELEC
 from __future__ import annotations
 
 import binascii
+import codecs
 import csv
 import re
+import shutil
 from typing import TYPE_CHECKING, Final
 
 from auditor.errors import DamagedDump
 from auditor.sources.kine import COLUMNS, KineRow, KineTable
 from auditor.sources.plan import DamageLog
+from auditor.sources.signatures import plain_text
 
 if TYPE_CHECKING:
     import io
@@ -59,7 +62,21 @@ def _header(line: bytes) -> tuple[list[str], str] | None:
 
 def looks_like_kine_text(head: bytes) -> bool:
     """Whether a file that begins like this holds the table of kine as text."""
-    return _header(head.split(b"\n", 1)[0]) is not None or _COPY.search(head) is not None
+    text = plain_text(head)
+    return _header(text.split(b"\n", 1)[0]) is not None or _COPY.search(text) is not None
+
+
+def _in_utf8(path: Path, target: Path) -> Path:
+    """Return the file, or a copy of it where it is in UTF-16, as PowerShell writes what a command prints."""
+    with path.open("rb") as stream:
+        if stream.read(2) not in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE}:
+            return path
+    with (
+        path.open(encoding="utf-16", errors="replace", newline="") as text,
+        target.open("w", encoding="utf-8", errors="replace", newline="") as out,
+    ):
+        shutil.copyfileobj(text, out)
+    return target
 
 
 def _unescape(match: re.Match[bytes]) -> bytes:
@@ -173,7 +190,7 @@ def open_kine_text(name: str, path: Path, *, number: int, workdir: Path, sha256:
     """
     table, damage = KineTable(workdir, number), DamageLog()
     csv.field_size_limit(_FIELD_LIMIT)
-    with path.open("rb") as stream:
+    with _in_utf8(path, workdir / f"text-{number:03d}").open("rb") as stream:
         first = stream.readline(1 << 16)
         found = _header(first)
         if found is not None:

@@ -6,7 +6,7 @@ import codecs
 import re
 from typing import Final
 
-__all__ = ["BOLT_MAGIC", "BOLT_PAGE_SIZES", "SQLITE_MAGIC", "looks_like_etcdctl"]
+__all__ = ["BOLT_MAGIC", "BOLT_PAGE_SIZES", "SQLITE_MAGIC", "looks_like_etcdctl", "plain_text"]
 
 BOLT_MAGIC: Final = 0xED0CDAED
 """Little-endian, behind the header of a meta page."""
@@ -19,7 +19,8 @@ SQLITE_MAGIC: Final = b"SQLite format 3\0"
 _ETCDCTL: Final = re.compile(rb'\s*+\{\s*+"(?:header|kvs|count|more)"\s*+:\s*+')
 
 
-def _plain_text(head: bytes) -> bytes:
+def plain_text(head: bytes) -> bytes:
+    """Return the beginning of a text in UTF-8, whatever the shell of Windows made of it."""
     for mark, encoding in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
         if head.startswith(mark):
             return head[2:].decode(encoding, "replace").encode()
@@ -28,4 +29,4 @@ def _plain_text(head: bytes) -> bytes:
 
 def looks_like_etcdctl(head: bytes) -> bool:
     """Whether a file that begins like this holds what etcdctl prints as JSON."""
-    return _ETCDCTL.match(_plain_text(head)) is not None
+    return _ETCDCTL.match(plain_text(head)) is not None

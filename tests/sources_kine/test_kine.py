@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import codecs
 import csv
 import gzip
 import hashlib
@@ -291,6 +292,14 @@ WRITERS: dict[str, Callable[[list[Row]], bytes]] = {
     "quoted-csv": quoted_csv,
     "outfile-csv": outfile_csv,
 }
+
+
+def powershell_csv(rows: list[Row]) -> bytes:
+    """`psql --csv` through a redirection of PowerShell: UTF-16, lines of Windows."""
+    return codecs.BOM_UTF16_LE + postgres_csv(rows).decode().replace("\n", "\r\n").encode("utf-16-le")
+
+
+WRITERS["powershell-csv"] = powershell_csv
 
 
 @pytest.mark.parametrize("packed", [False, True])
