@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -10,17 +11,17 @@ import pyarrow as pa
 
 import auditor
 from auditor import tables
-from auditor.crds.outline import outline, stored_versions
+from auditor.crds.outline import outline, skeleton, stored_versions
 from auditor.model import IMPACTS
-from pipelines.audit import ShardResult, definition_document
+from pipelines.audit import ShardResult
 from pipelines.columns import write_parquet
 from pipelines.report_state import report_state
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator
 
-    from pipelines.plan import Plan
+    from auditor.model import JsonObject
+    from pipelines.plan import DefinitionEntry, Plan
 
 __all__ = ["MANIFEST", "merge", "write_manifest", "write_versions"]
 
@@ -60,6 +61,14 @@ def merge(results: Iterable[ShardResult]) -> ShardResult:
     return total
 
 
+def _skeletons(plan: Plan) -> Iterator[tuple[DefinitionEntry, JsonObject]]:
+    """Yield what outlines are made of, for each definition."""
+    with Path(plan.definitions).open("rb") as stream:
+        for entry in plan.entries:
+            stream.seek(entry.offset)
+            yield entry, skeleton(stream.read(entry.length))
+
+
 def write_versions(plan: Plan, total: ShardResult, folder: Path) -> list[dict[str, Any]]:
     """Write versions.parquet; stored_objects is unknown (null) where any dump is an export."""
     known = not any(source.is_export for source in plan.sources)
@@ -67,9 +76,8 @@ def write_versions(plan: Plan, total: ShardResult, folder: Path) -> list[dict[st
     for (crd, name), count in total.stored.items():
         stored.setdefault(crd, {})[name] = count
     rows = []
-    for entry in plan.entries:
+    for entry, document in _skeletons(plan):
         counts = stored.get(entry.name, {})
-        document = definition_document(plan, entry)
         kept = stored_versions(document)
         versions = {version.name: version for version in outline(document)}
         for name in [*versions, *sorted(set(counts) - set(versions))]:

@@ -8,10 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from auditor.golang import jsontext
+
 if TYPE_CHECKING:
     from auditor.model import JsonObject
 
-__all__ = ["VersionOutline", "outline", "stored_versions"]
+__all__ = ["VersionOutline", "outline", "skeleton", "stored_versions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +25,42 @@ class VersionOutline:
     name: str
     served: bool
     storage: bool
+
+
+class _Version(msgspec.Struct):
+    name: Any = msgspec.UNSET
+    served: Any = msgspec.UNSET
+    storage: Any = msgspec.UNSET
+
+
+class _Spec(msgspec.Struct):
+    version: Any = msgspec.UNSET
+    versions: list[_Version] | msgspec.UnsetType = msgspec.UNSET
+
+
+class _Status(msgspec.Struct):
+    storedVersions: Any = msgspec.UNSET  # noqa: N815 - the name in the JSON text
+
+
+class _Document(msgspec.Struct):
+    spec: _Spec | msgspec.UnsetType = msgspec.UNSET
+    status: _Status | msgspec.UnsetType = msgspec.UNSET
+
+
+_DECODER = msgspec.json.Decoder(_Document)
+
+
+def skeleton(text: bytes) -> JsonObject:
+    """Return what `outline` and `stored_versions` need of a document's JSON text; schemas are passed over.
+
+    Raises:
+        GoJsonError: It is no JSON.
+    """
+    try:
+        made: JsonObject = msgspec.to_builtins(_DECODER.decode(text))
+    except (msgspec.MsgspecError, UnicodeDecodeError):  # of another form, or text that only the exact decoder takes
+        made = jsontext.decode(text)
+    return made
 
 
 def outline(document: JsonObject) -> list[VersionOutline]:

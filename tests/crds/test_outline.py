@@ -3,7 +3,8 @@
 import pytest
 
 from auditor.crds.definition import parse_definition
-from auditor.crds.outline import VersionOutline, outline, stored_versions
+from auditor.crds.outline import VersionOutline, outline, skeleton, stored_versions
+from auditor.golang.jsontext import GoJsonError, encode
 from auditor.sources.crd_files import read_crd_documents
 from tests.shared import shared
 
@@ -50,3 +51,43 @@ def test_every_form_is_outlined_as_it_parses(version, spec, status):
 def test_what_does_not_decode_has_no_versions(spec):
     document = {"spec": spec, "status": {"storedVersions": "x"}}
     assert outline(document) == stored_versions(document) == []
+
+
+def agrees(document):
+    made = skeleton(encode(document).encode())
+    assert outline(made) == outline(document)
+    assert stored_versions(made) == stored_versions(document)
+    return made
+
+
+def test_the_text_of_a_definition_is_outlined_without_its_schemas():
+    for document in read_crd_documents([str(shared("corpus/crds"))]):
+        made = agrees(document)
+        assert set(made) <= {"spec", "status"}
+        assert all(set(version) <= {"name", "served", "storage"} for version in made["spec"]["versions"])
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {},
+        {"spec": None},
+        {"spec": {"versions": None, "version": "v1"}},
+        {"spec": {"versions": [], "version": "v1"}},
+        {"spec": {"versions": [{"name": "v1", "storage": True}, None, 1]}},
+        {"spec": {"versions": [{"name": 1, "served": "true"}]}, "status": {"storedVersions": [1, "v0"]}},
+        {"spec": {"versions": {"name": "v1"}, "version": 1}, "status": []},
+        {"status": {"storedVersions": "v1"}},
+        [],
+    ],
+)
+def test_a_text_of_any_form_is_outlined_as_its_document(document):
+    if type(document) is dict:
+        agrees(document)
+    else:
+        assert skeleton(encode(document).encode()) == document
+
+
+def test_no_json_has_no_outline():
+    with pytest.raises(GoJsonError):
+        skeleton(b"{")
