@@ -170,7 +170,8 @@ def main() -> int:
     parser.add_argument("--render", action="store_true", help="measure nothing")
     parser.add_argument("--results", type=Path, default=FOLDER / "results", help="folder for the JSON files")
     parser.add_argument("--readme", type=Path, default=FOLDER / "README.md", help="where the tables go")
-    parser.add_argument("--cache", type=Path, default=CACHE)
+    parser.add_argument("--cache", type=Path, default=CACHE, help="folder for drawn objects and built programs")
+    parser.add_argument("--duckdb", help="a Python that has duckdb, for query.py")
     options = parser.parse_args()
     options.results.mkdir(parents=True, exist_ok=True)
     options.cache.mkdir(parents=True, exist_ok=True)
@@ -182,6 +183,8 @@ def main() -> int:
         if options.missing and (options.results / f"{benchmark.name}.json").exists():
             continue
         words = benchmark.quick if options.quick else benchmark.tiny if options.tiny else benchmark.whole
+        if options.duckdb and benchmark.name == "query":
+            words += f" --duckdb {options.duckdb}"
         if what := measure(benchmark, words, options.results, options.cache):
             told[what].append(benchmark.name)
         render(options.results, options.readme)

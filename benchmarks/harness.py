@@ -311,7 +311,10 @@ def say(text: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one process and those below it took: seconds by the clock and of processors; what it printed."""
+    """What one process took: seconds by the clock and of processors; what it printed.
+
+    Processor time is its own and that of the processes below it that it waited for; of the workers of an audit it is not.
+    """
 
     wall: float
     processor: float

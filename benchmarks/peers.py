@@ -203,9 +203,9 @@ def main() -> int:
             ratios(found["ours"], slow_rates),
             at_least=LIMITS["kubectl-validate"],
         )
-    results.note(
-        f"Invalid or unreadable, by the oracle: {truth} of all, {few_truth} of the few; told by each: {counts}."
-    )
+    names = {"few": "ours of the few", "kubectl-validate": "kubectl-validate of the few"}
+    told = ", ".join(f"{names.get(name, name)} {number}" for name, number in counts.items())
+    results.note(f"Invalid or unreadable are, by the oracle, {truth} of all and {few_truth} of the few; found: {told}.")
     return results.finish(options)
 
 
