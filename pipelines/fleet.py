@@ -10,9 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
-import tempfile
 from collections import Counter
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -20,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from auditor.errors import PlanError, SourceError
-from auditor.sources.stores import expand, has_wildcards, is_remote, remote_names, shown_url, upload
-from pipelines.remote import fetched
+from auditor.sources.stores import expand, fetched, has_wildcards, is_remote, shown_url
+from pipelines.remote import report_here
 from pipelines.report import MANIFEST
 from pipelines.run import new_report, run_audit
 
@@ -109,40 +107,32 @@ def run_anywhere(options: AuditOptions) -> tuple[int, dict[str, Any]]:
         (exit code, manifest), as `run_audit`.
     """
     clusters = clusters_of(options)
-    with _here(options) as local:
+    with report_here(options) as local:
         if not clusters:
-            return run_audit(local)
-        if len(clusters) == 1:
-            return run_audit(replace(local, dumps=(clusters[0].dump,), cluster=clusters[0].name))
-        return _run_fleet(local, clusters)
+            code, manifest = run_audit(local)
+        elif len(clusters) == 1:
+            code, manifest = run_audit(replace(local, dumps=(clusters[0].dump,), cluster=clusters[0].name))
+        else:
+            code, manifest = _run_fleet(local, clusters)
+        _name_as_given(manifest, options, local)
+    return code, manifest
 
 
-@contextmanager
-def _here(options: AuditOptions) -> Iterator[AuditOptions]:
-    """Yield options whose definitions and report are local; the report is copied to its store at the end."""
-    remote_report, remote_crds = is_remote(options.report), any(is_remote(path) for path in options.crds)
-    if not remote_report and not remote_crds:
-        yield options
+def _name_as_given(manifest: dict[str, Any], options: AuditOptions, local: AuditOptions) -> None:
+    """Name the earlier reports in a manifest as the user did, not by the copies that were read."""
+    if (options.since, options.diff) == (local.since, local.diff):
         return
-    with tempfile.TemporaryDirectory(prefix="auditor-") as folder:
-        local = options
-        if remote_crds:
-            local = replace(local, crds=tuple(fetched(options.crds, Path(folder) / "crds")))
-        if remote_report:
-            names = remote_names(options.report)
-            if names and (MANIFEST not in names or not options.force):
-                what = "holds a report already" if MANIFEST in names else "holds files but no report"
-                raise PlanError(shown_url(options.report), what, "", "give --force to replace a report, or another one")
-            local = replace(local, report=str(Path(folder) / "report"))
-        yield local
-        if remote_report:
-            upload(Path(local.report), options.report, last=MANIFEST)
+    for name, given in (("since", options.since), ("diff", options.diff)):
+        if manifest.get(name):
+            manifest[name]["report"] = shown_url(given)
+    (Path(local.report) / MANIFEST).write_bytes(orjson.dumps(manifest, option=orjson.OPT_INDENT_2) + b"\n")
 
 
 def _run_fleet(options: AuditOptions, clusters: list[Cluster]) -> tuple[int, dict[str, Any]]:
     manifests: list[tuple[Cluster, dict[str, Any]]] = []
     failed: list[tuple[Cluster, SourceError]] = []
     with new_report(options) as (spool, parts):
+        options = replace(options, crds=tuple(_here_once(options.crds, spool)))
         definitions: dict[bytes, bytes] = {}
         versions: list[Path] = []
         number = 0
@@ -150,13 +140,22 @@ def _run_fleet(options: AuditOptions, clusters: list[Cluster]) -> tuple[int, dic
             report = spool / f"cluster-{position:05d}"
             try:
                 _, manifest = run_audit(
-                    replace(options, dumps=(cluster.dump,), cluster=cluster.name, report=str(report), force=False)
+                    replace(
+                        options,
+                        dumps=(cluster.dump,),
+                        cluster=cluster.name,
+                        report=str(report),
+                        force=False,
+                        diff="",
+                        only_new=False,
+                    )
                 )
             except SourceError as error:
                 failed.append((cluster, error))
                 continue
             manifests.append((cluster, manifest))
-            number = _take_parts(report, parts, number)
+            first, number = number, _take_parts(report, parts, number)
+            manifest["parts"] = [first, number]
             versions.append(report / "versions.parquet")
             for line in (report / "definitions.ndjson").read_bytes().splitlines():
                 definitions.setdefault(hashlib.sha256(line).digest(), line)
@@ -166,7 +165,20 @@ def _run_fleet(options: AuditOptions, clusters: list[Cluster]) -> tuple[int, dic
         _join_versions(versions, parts / "versions.parquet")
         manifest = _joined(manifests, failed)
         (parts / MANIFEST).write_bytes(orjson.dumps(manifest, option=orjson.OPT_INDENT_2) + b"\n")
+        if options.diff:
+            from pipelines.difference import write_difference  # noqa: PLC0415
+
+            write_difference(options, parts, manifest)
     return int(manifest["exit_code"]), manifest
+
+
+def _here_once(paths: Iterable[str], folder: Path) -> Iterator[str]:
+    """Yield local copies of definitions that lie in a store, for all clusters; local paths as they are."""
+    for number, path in enumerate(paths):
+        if is_remote(path):
+            yield from (str(local) for _, local in fetched(path, folder / f"crds-{number}"))
+        else:
+            yield path
 
 
 def _take_parts(report: Path, parts: Path, number: int) -> int:
@@ -236,16 +248,21 @@ def _joined(
     findings.sort(key=lambda row: (-row["count"], row["group"], row["kind"], row["check"], row["field"], row["type"]))
     hashes = "\n".join(str(manifest["definitions"]["sha256"]) for manifest in each)
     return {
-        **each[0],
+        **{name: value for name, value in each[0].items() if name != "parts"},
         "clusters": [
             {
                 "name": cluster.name,
                 "dump": shown_url(cluster.dump),
                 "exit_code": manifest["exit_code"],
                 "counts": manifest["counts"],
+                "parts": manifest["parts"],
+                "state": manifest["state"],
+                "not_evaluated": manifest["not_evaluated"],
             }
             for cluster, manifest in manifests
         ],
+        "state": None,
+        "since": _since(manifests),
         "inputs": [
             *({**source, "cluster": cluster.name} for cluster, manifest in manifests for source in manifest["inputs"]),
             *(_unread(cluster, error) for cluster, error in failed),
@@ -276,6 +293,23 @@ def _joined(
         ),
         "encryption": _summed(rows("encryption"), ("provider", "name", "key_id", "opened"), ("values",)),
         "lost": [f"{cluster.name}: {text}" for cluster, manifest in manifests for text in manifest["lost"]],
+    }
+
+
+def _since(manifests: list[tuple[Cluster, dict[str, Any]]]) -> dict[str, Any] | None:
+    """Return what the clusters say of the rows that they keep, added up."""
+    each = [manifest["since"] for _, manifest in manifests if manifest["since"]]
+    if not each:
+        return None
+    why: Counter[str] = Counter()
+    for since in each:
+        why.update(since["why"])
+    sample = {name: sum(since["sample"][name] for since in each) for name in ("objects", "different")}
+    return {
+        **each[0],
+        **{name: sum(since[name] or 0 for since in each) for name in ("kept", "audited", "gone")},
+        "why": dict(sorted(why.items())),
+        "sample": {**each[0]["sample"], **sample},
     }
 
 
