@@ -1,4 +1,4 @@
-"""What lies in a store, brought here for commands that need files: definitions, reports, and their dumps."""
+"""Reports that lie in a store, or are to go there, and their dumps, brought here for commands that need files."""
 
 from __future__ import annotations
 
@@ -9,63 +9,69 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from auditor.errors import PlanError
-from auditor.sources.stores import expand, is_remote, is_web, remote_file, remote_names, shown_url
+from auditor.sources.stores import fetched, is_remote, is_web, remote_names, shown_url, upload
 from pipelines.report import MANIFEST
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
+    from pipelines.config import AuditOptions
     from pipelines.query import QueryOptions
 
-__all__ = ["fetched", "query_here"]
+__all__ = ["query_here", "report_here"]
 
 
-def fetched(paths: Iterable[str], folder: Path) -> Iterator[str]:
-    """Yield local copies of what lies in a store, and local paths as they are.
-
-    Args:
-        paths: Paths, URLs and patterns of them.
-        folder: Where copies go.
+@contextmanager
+def report_here(options: AuditOptions) -> Iterator[AuditOptions]:
+    """Yield options whose reports are local; the one that is written is copied to its store at the end.
 
     Raises:
-        SourceError: Something is not there.
+        PlanError: There is something where it is to go.
+        SourceError: An earlier report cannot be had, or the store does not take the new one.
     """
-    for number, given in enumerate(paths):
-        if not is_remote(given):
-            yield given
-            continue
-        for position, match in enumerate(expand(given)):
-            there = remote_file(match.path)
-            target = folder / f"{number}-{position}" / _last_part(match.path)
-            target.parent.mkdir(parents=True)
-            if there.is_folder():
-                there.copy_folder_to(target)
-            else:
-                there.copy_to(target)
-            yield str(target)
-
-
-def _last_part(url: str) -> str:
-    name = shown_url(url).rstrip("/").rpartition("/")[2].replace("\0", "")
-    return name if name not in {"", ".", ".."} else "copy"
+    if not any(is_remote(path) for path in (options.report, options.since, options.diff)):
+        yield options
+        return
+    with tempfile.TemporaryDirectory(prefix="auditor-") as folder:
+        local = options
+        if is_remote(options.since):
+            local = replace(local, since=_one(options.since, Path(folder) / "since"))
+        if is_remote(options.diff):
+            local = replace(local, diff=_one(options.diff, Path(folder) / "diff"))
+        if is_remote(options.report):
+            names = remote_names(options.report)
+            if names and (MANIFEST not in names or not options.force):
+                what = "holds a report already" if MANIFEST in names else "holds files but no report"
+                raise PlanError(shown_url(options.report), what, "", "give --force to replace a report, or another one")
+            local = replace(local, report=str(Path(folder) / "report"))
+        yield local
+        if is_remote(options.report):
+            upload(Path(local.report), options.report, last=MANIFEST)
 
 
 @contextmanager
 def query_here(options: QueryOptions) -> Iterator[QueryOptions]:
-    """Yield options whose report, definitions and dumps of a report are local.
+    """Yield options whose report and dumps of a report are local.
 
     A dump that is asked itself stays where it is: whoever opens it can read it from its store.
     """
-    given = (options.target, *options.dumps, *options.crds)
-    if not any(is_remote(path) for path in given):
+    if not any(is_remote(path) for path in (options.target, *options.dumps)):
         yield options
         return
     with tempfile.TemporaryDirectory(prefix="auditor-store-") as workdir:
         folder = Path(workdir)
         target = options.target
         if is_remote(target) and not is_web(target) and MANIFEST in remote_names(target):
-            (target,) = fetched([target], folder / "report")
-        dumps = tuple(fetched(options.dumps, folder / "dumps"))
-        if len(dumps) != len(options.dumps):
-            raise PlanError("--dump", "a pattern names several dumps", "each by itself")
-        yield replace(options, target=target, dumps=dumps, crds=tuple(fetched(options.crds, folder / "crds")))
+            target = _one(target, folder / "report")
+        dumps = tuple(
+            _one(path, folder / f"dump-{number}") if is_remote(path) else path
+            for number, path in enumerate(options.dumps)
+        )
+        yield replace(options, target=target, dumps=dumps)
+
+
+def _one(url: str, folder: Path) -> str:
+    found = [str(local) for _, local in fetched(url, folder)]
+    if len(found) > 1:
+        raise PlanError(shown_url(url), f"names {len(found)} dumps", "each by itself")
+    return found[0]

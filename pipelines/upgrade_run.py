@@ -32,6 +32,13 @@ def run_upgrade(options: AuditOptions, upgrade: UpgradeOptions) -> tuple[int, di
     Raises:
         AuditorError: A dump or a definition cannot be read, or the report cannot be written where it was asked for.
     """
+    from pipelines.remote import report_here  # noqa: PLC0415
+
+    with report_here(options) as local:
+        return _run_local(local, upgrade, options.report)
+
+
+def _run_local(options: AuditOptions, upgrade: UpgradeOptions, shown: str) -> tuple[int, dict[str, Any]]:
     from pipelines.gated import check_plan  # noqa: PLC0415
     from pipelines.plan import cut_shards  # noqa: PLC0415 - heavy imports only when work is done
     from pipelines.report import MANIFEST, merge, write_manifest, write_versions  # noqa: PLC0415
@@ -58,7 +65,7 @@ def run_upgrade(options: AuditOptions, upgrade: UpgradeOptions) -> tuple[int, di
         total = merge(result.audit for result in results)
         tallies = dict(merge_tallies(results))
         versions = write_versions(scan.new, total, parts)
-        section = upgrade_section(scan, tallies, total, options.report)
+        section = upgrade_section(scan, tallies, total, shown)
         code = exit_code(replace(options, fail_on="never"), scan.new.sources, total)
         code = code or int(reaches(options, section, tallies))
         seconds = time.monotonic() - clock

@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import gc
 import sys
+import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -19,6 +20,7 @@ from auditor.golang import jsontext
 from auditor.sources.json_stream import JsonSyntaxError, UnexpectedEnd, check_value, skip_space, value_end
 from auditor.sources.manifest_walk import absolute_lines
 from auditor.sources.manifests import manifest_files, read_packed
+from auditor.sources.stores import fetched, is_remote
 from auditor.sources.yaml import YamlError, yaml_chunks, yaml_to_json
 
 if TYPE_CHECKING:
@@ -146,7 +148,7 @@ def read_crd_documents(paths: Iterable[str]) -> list[JsonObject]:
 
     Args:
         paths: Files of any name; folders, of which files named .json .yaml .yml .ndjson .jsonl (also with .gz or
-            .zst) count, at any depth; ``-`` for standard input.
+            .zst) count, at any depth; URLs of either and patterns of URLs; ``-`` for standard input.
 
     Raises:
         SourceError: A path does not exist or cannot be opened.
@@ -158,7 +160,19 @@ def read_crd_documents(paths: Iterable[str]) -> list[JsonObject]:
             for document in _documents("standard input", sys.stdin.buffer.read()):
                 out.extend(definitions_in(document))
             continue
+        if is_remote(given):
+            out.extend(_behind(given))
+            continue
         for path in _files([given]):
             for document in _documents(str(path), read_packed(path)):
                 out.extend(definitions_in(document))
     return out
+
+
+def _behind(url: str) -> Iterator[JsonObject]:
+    """Yield the definitions behind a URL or a pattern of them; errors name the URL."""
+    with tempfile.TemporaryDirectory(prefix="auditor-crds-") as folder:
+        for shown, local in fetched(url, Path(folder)):
+            for path in _files([str(local)]):
+                for document in _documents(shown + str(path)[len(str(local)) :], read_packed(path)):
+                    yield from definitions_in(document)

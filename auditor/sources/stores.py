@@ -209,6 +209,24 @@ def remote_file(url: str) -> RemoteFile:
     return RemoteFile(url)
 
 
+def fetched(url: str, folder: Path) -> Iterator[tuple[str, Path]]:
+    """Bring what a URL or a pattern of URLs names here, files and folders; yield (URL as it is shown, copy).
+
+    Raises:
+        SourceError: It is not there, or cannot be had.
+    """
+    for number, match in enumerate(expand(url)):
+        there = remote_file(match.path)
+        name = there.shown.rstrip("/").rpartition("/")[2].replace("\0", "")
+        target = folder / str(number) / (name if name not in {"", ".", ".."} else "copy")
+        target.parent.mkdir(parents=True)
+        if there.is_folder():
+            there.copy_folder_to(target)
+        else:
+            there.copy_to(target)
+        yield there.shown.rstrip("/"), target
+
+
 def _pattern(segment: str) -> re.Pattern[str]:
     """Return the expression of one segment of a pattern, each wildcard a group."""
     out, at = "", 0

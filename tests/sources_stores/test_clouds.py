@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
-from auditor.errors import SourceError
+from auditor.errors import AuditorError, SourceError
 from auditor.sources import open_source
+from auditor.sources.crd_files import read_crd_documents
 from auditor.sources.stores import Match, expand, remote_file, shown_url
 from pipelines.cli import cli
 from tests.sources_archives.writing import CRD, OBJECTS, text, tgz, unpack, velero
@@ -107,6 +108,24 @@ def test_a_fleet_its_definitions_and_its_report_lie_in_a_store(
     assert json.JSONDecoder().raw_decode(shown)[0]["report"]["objects"][0]["name"] == key
     told = CliRunner().invoke(cli, ["audit", dump, "--report", one, "--jobs", "1"])
     assert str(told.exception).startswith(f"{one}: holds a report already")
+
+
+def test_an_upgrade_is_judged_from_store_to_store(store: tuple[str, dict[str, bytes]]) -> None:
+    base, objects = store
+    objects["backups/crds/deep/widgets.json"] = text(CRD)
+    objects["backups/today.ndjson"] = LINES
+    report = f"{base}/reports/upgrade"
+    run("upgrade", f"{base}/today.ndjson", "--new-crds", f"{base}/crds", "--report", report, "--jobs", "1")
+    assert "upgrade" in json.loads(objects["backups/reports/upgrade/manifest.json"])
+
+
+def test_what_is_wrong_with_a_definition_is_told_by_its_url(store: tuple[str, dict[str, bytes]]) -> None:
+    base, objects = store
+    objects |= {"backups/crds/a.json": text(CRD), "backups/crds/b/c.yaml": b"a: [\n"}
+    assert [one["metadata"]["name"] for one in read_crd_documents([f"{base}/crds/*.json"])] == ["widgets.example.com"]
+    with pytest.raises(AuditorError) as caught:
+        read_crd_documents([f"{base}/crds"])
+    assert str(caught.value).startswith(f"{base}/crds/b/c.yaml: ")
 
 
 @pytest.mark.parametrize("command", ["query", "show", "fields"])
