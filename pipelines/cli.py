@@ -6,6 +6,7 @@ come from the environment (AUDITOR_AUDIT_JOBS=2) or from auditor.yaml (flag > en
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -340,6 +341,7 @@ def main() -> None:
     """Run the command line; the process ends with the exit codes of the contract."""
     from auditor.errors import AuditorError  # noqa: PLC0415
 
+    gc.set_threshold(50_000, 20, 20)  # modules and definitions are no garbage, and they come first
     try:
         cli.main(standalone_mode=False, prog_name=os.environ.get("AUDITOR_PROG_NAME"))
     except click.exceptions.Exit as stop:
