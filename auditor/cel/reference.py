@@ -32,7 +32,7 @@ from auditor.cel.errors import CelError, CompileError
 from auditor.cel.macros import ACCUMULATOR
 from auditor.cel.messages import make_message
 from auditor.cel.scope import FoldScope, Scope
-from auditor.cel.values import CelList, CelMap, MapValue, Optional_, TypeValue, UInt, is_list, is_map
+from auditor.cel.values import MISSING, CelList, CelMap, MapValue, Optional_, TypeValue, UInt, is_list, is_map
 from auditor.golang.regex import GoRegexError, compile_pattern
 
 if TYPE_CHECKING:
@@ -450,8 +450,14 @@ def _pairs(range_: Any) -> Any:
     if isinstance(range_, CelList):
         return ((index, range_.cel_get(index)) for index in range(range_.cel_size()))
     if isinstance(range_, CelMap):
-        return ((key, find(range_, key)) for key in range_.cel_iter())
+        return ((key, _at(range_, key)) for key in range_.cel_iter())
     return range_.items()
+
+
+def _at(map_: CelMap, key: Any) -> Any:
+    """Return the value at a key that the map yielded itself: null in a field of an object is as good as none."""
+    found = find(map_, key)
+    return CelError(f"no such key: {show(key)}") if found is MISSING else found
 
 
 class _Planner:

@@ -15,10 +15,11 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from auditor.cel.conversions import to_string
+from auditor.cel.cost import Cancelled
 from auditor.cel.equality import find, type_of
 from auditor.cel.errors import CelError
 from auditor.cel.types import Kind
-from auditor.cel.values import UInt, is_list, is_map
+from auditor.cel.values import MISSING, UInt, is_list, is_map
 from auditor.golang.text import quote
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ _INT_MAX = 2**63 - 1
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _INFINITIES = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _DIGITS = re.compile("[0-9]*")
+_PANIC = "internal error: runtime error: invalid memory address or nil pointer dereference"
 
 
 def format_string(template: str, arguments: Any) -> str:
@@ -153,10 +155,15 @@ def _items(value: Any) -> Iterator[Any]:
 def _map(value: Any) -> str:
     entries = []
     for key in _items(value):
+        if key is None:  # an unknown field of an object; the server panics
+            raise Cancelled(CelError(_PANIC))
         kind = type_of(key)
         if kind.kind not in (Kind.STRING, Kind.BOOL, Kind.INT, Kind.UINT):
             raise CelError(f"no formatting function for map key of type {kind.name}")
-        entries.append((_literal(key), _literal(find(value, key))))
+        found = find(value, key)
+        if found is MISSING:  # null in a field of an object is as good as none
+            raise CelError(f"could not find key: {quote(key)}")
+        entries.append((_literal(key), _literal(found)))
     entries.sort(key=lambda entry: entry[0])
     return f"{{{', '.join([f'{key}:{text}' for key, text in entries])}}}"
 

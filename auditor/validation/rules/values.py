@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from auditor.cel.cost import Cancelled
 from auditor.cel.describe import show
 from auditor.cel.equality import NO_SUCH_OVERLOAD, contains, equal_not_null, find, size_of
 from auditor.cel.errors import CelError
@@ -387,7 +388,13 @@ class MapList(SchemaList):
         # The server looks for keys by their identifiers even in the JSON value: where these differ, there is none.
         if type(raw) is not dict:
             return object()
-        return _composed([_scalar_key(raw.get(key)) for key in self.keys])
+        return _composed([self._part(raw.get(key)) for key in self.keys])
+
+    def _part(self, value: Any) -> Hashable:
+        """Return what stands for a part of a key; the server panics over one that is no scalar."""
+        if type(value) in (dict, list) and len(self.keys) <= _MANY_KEYS:
+            raise Cancelled(CelError(f"internal error: runtime error: hash of unhashable type {type_name(value)}"))
+        return _scalar_key(value)
 
     def cel_equal(self, other: Any) -> bool | CelError:
         """Return whether the other list has equal items for the same keys, in any order."""
