@@ -57,9 +57,9 @@ STAGES: Final[tuple[tuple[str, str, set[str], bool], ...]] = (
     ("index", "pipelines/index.py", set(), False),
     ("report", "pipelines/report.py", set(), True),
     ("verdicts on updates", "pipelines/verdicts.py", set(), True),
-    ("decode", "pipelines/audit.py", {"classify_export"}, False),
-    ("decode", "pipelines/plan.py", {"cut_value"}, False),
+    ("values are cut out of the dump", "pipelines/plan.py", {"cut_value"}, False),
     ("rows", "pipelines/audit.py", set(), False),
+    ("rows", "pipelines/lanes.py", set(), False),
     ("rows", "pipelines/columns.py", set(), False),
     ("exact path", "auditor/program/read.py", set(), False),
     ("rules", "auditor/validation/rules", set(), False),
@@ -70,6 +70,8 @@ STAGES: Final[tuple[tuple[str, str, set[str], bool], ...]] = (
     ("program", "auditor/program/", set(), False),
     ("program", "<auditor ", set(), False),
 )
+_DECODING: Final = {"rows", "program"}
+"""Stages in which decoding is told apart, by the lines that do it: what C does is booked on the line that calls it."""
 
 
 class Sampler:
@@ -78,13 +80,13 @@ class Sampler:
     Attributes:
         stages: Seconds by stage.
         functions: Seconds by function (file, line, name) and stage.
-        lines: Seconds by file and line.
+        lines: Seconds by file, line and stage.
     """
 
     def __init__(self) -> None:
         self.stages: dict[str, float] = defaultdict(float)
         self.functions: dict[tuple[str, str], float] = defaultdict(float)
-        self.lines: dict[tuple[str, int], float] = defaultdict(float)
+        self.lines: dict[tuple[str, int, str], float] = defaultdict(float)
         self._rules: dict[tuple[str, str], tuple[str, bool] | None] = {}
         self._last = 0.0
         self._is_busy = False
@@ -98,6 +100,10 @@ class Sampler:
     def __exit__(self, *_: object) -> None:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, signal.SIG_IGN)
+        for (filename, line, stage), spent in self.lines.items():
+            if stage in _DECODING and "orjson.loads(" in linecache.getline(filename, line):
+                self.stages["decode"] += spent
+                self.stages[stage] -= spent
 
     def _sample(self, _: int, frame: FrameType | None) -> None:
         if self._is_busy:  # the timer does not wait
@@ -105,7 +111,7 @@ class Sampler:
         self._is_busy = True
         spent = time.process_time() - self._last
         codes: list[CodeType] = []
-        line = 0 if frame is None else frame.f_lineno
+        line = (frame.f_lineno or 0) if frame else 0  # None: a line that no one wrote
         while frame is not None:
             codes.append(frame.f_code)
             frame = frame.f_back
@@ -114,7 +120,7 @@ class Sampler:
             self.stages[stage] += spent
             code = codes[0]
             self.functions[f"{code.co_filename}:{code.co_firstlineno} {code.co_qualname}", stage] += spent
-            self.lines[code.co_filename, line] += spent
+            self.lines[code.co_filename, line, stage] += spent
         self._last = time.process_time()  # what this took is nobody's
         self._is_busy = False
 
@@ -213,9 +219,9 @@ def show(sampler: Sampler, functions: int, lines: int) -> None:
     for (place, stage), spent in most(sampler.functions, functions):
         print(f"{100 * spent / whole:5.1f} %  {stage:34} {shown(place)}")
     print()
-    for (filename, number), spent in most(sampler.lines, lines):
+    for (filename, number, stage), spent in most(sampler.lines, lines):
         text = linecache.getline(filename, number).strip()
-        print(f"{100 * spent / whole:5.1f} %  {shown(filename)}:{number}  {text}")
+        print(f"{100 * spent / whole:5.1f} %  {stage:34} {shown(filename)}:{number}  {text}")
 
 
 if __name__ == "__main__":

@@ -64,6 +64,21 @@ def test_all_processor_time_is_booked_on_functions_and_stages():
     assert stage == profile.OTHER
 
 
+def test_decoding_is_told_apart_where_it_is_done(tmp_path, monkeypatch):
+    source = "import orjson\ndef classify(data, seconds, clock):\n end = clock() + seconds\n while clock() < end:\n  orjson.loads(data)\n"
+    path = tmp_path / "pipelines" / "audit.py"
+    path.parent.mkdir()
+    path.write_text(source)
+    monkeypatch.setattr(profile, "ROOT", tmp_path)
+    namespace = {}
+    exec(compile(source, str(path), "exec"), namespace)
+    with profile.Sampler() as sampler:
+        namespace["classify"](b"[%s]" % b",".join([b"1.5"] * 20_000), 0.3, time.process_time)
+    (stage, spent), *_ = profile.most(sampler.stages)
+    assert stage == "decode"
+    assert spent > 0.5 * sum(sampler.stages.values())  # what was decoded is also freed, on the line of the loop
+
+
 def test_nothing_is_booked_after_the_end():
     with profile.Sampler() as sampler:
         pass
