@@ -168,7 +168,7 @@ def unknown_dump(name: str, head: bytes, size: int) -> SourceError:
     pages = intact_pages(head)
     if pages is not None:
         found = f"an etcd database with both meta pages damaged; pages of {pages[0]} bytes look intact"
-        return DamagedDump(name, found, "a meta page that holds", "save it again")
+        return DamagedDump(name, found, "a meta page that holds", "try --salvage, or save it again")
     shown = head[:24].decode("ascii", "replace")
     text = f' ("{shown}")' if shown.isprintable() else ""
     found = f"unknown format: first bytes {head[:16].hex(' ')}{text}, size {size}"

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.errors import DamagedDump, PlanError, SourceError, UnknownDump
 from auditor.sources.compression import HEAD_SIZE, Limits, UnpackedStream, is_tar, materialize, unpacked_head
-from auditor.sources.detect import ACCEPTED, database_of, form_of, refused_file, state_of, unknown_dump
+from auditor.sources.detect import ACCEPTED, database_of, form_of, intact_pages, refused_file, state_of, unknown_dump
 from auditor.sources.digest import Digest, in_use
 from auditor.sources.formats import FORMATS
 from auditor.sources.plan import DamageLog, SourcePlan
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["open_source"]
 
 _TRIES = 3
+_PAGES_AT = 4 << 20
 _DUMPS = frozenset({"bolt", "sqlite", "kine-text", "etcdctl"})
 """Forms of which each file is a dump of its own."""
 
@@ -140,6 +141,8 @@ class _Opening:
         if not form and (is_tar(head) or head.startswith(_ZIP)):
             return self.archive(name, plain.path, number)
         form = form or form_of(plain.path, head)
+        if not form and self.salvage and intact_pages(_beginning(plain.path)):
+            form = "bolt"
         if form == "bolt":
             plan = self.etcd(name, plain.path, number, sha256=plain.sha256)
         elif form == "sqlite":
@@ -169,7 +172,7 @@ class _Opening:
                 text = without_logs(plain.path, self.workdir / f"text-{number:03d}")
             plan = open_manifests(name, text, number=number, workdir=self.workdir, sha256=plain.sha256)
         else:
-            raise unknown_dump(name, head, plain.path.stat().st_size)
+            raise unknown_dump(name, _beginning(plain.path), plain.path.stat().st_size)
         plan.damage = (*damage.records(), *plan.damage)
         return plan
 
@@ -459,6 +462,12 @@ def _last_revision(file: EtcdFile) -> int | None:
 
     found = parse_revision(file.tree.last_key(bucket) or b"") if bucket is not None else None
     return found.main if found else None
+
+
+def _beginning(path: Path) -> bytes:
+    """Return as much of a file as it takes to tell pages of any size."""
+    with path.open("rb") as opened:
+        return opened.read(_PAGES_AT)
 
 
 def _last_part(url: str) -> str:

@@ -19,7 +19,7 @@ from auditor.sources.etcd.salvage import find_root
 from auditor.sources.file_view import FileView
 from auditor.sources.plan import SourcePlan
 from tests.shared import SHARED, shared
-from tests.sources.bolt_writer import bolt_file
+from tests.sources.bolt_writer import bolt_file, key_value, revision
 from tests.sources.dumps import table_rows, unpacked, values
 
 if TYPE_CHECKING:
@@ -126,6 +126,21 @@ def test_a_root_page_that_is_gone_is_looked_for(tmp_path: Path) -> None:
     else:
         assert found
         assert any("all of it is salvaged" in damage.reason for damage in plan.damage)
+
+
+@pytest.mark.parametrize("page_size", [4096, 16384, 65536])
+def test_a_file_whose_beginning_is_gone_is_told_by_its_pages(page_size: int, tmp_path: Path) -> None:
+    """Nothing is left that says what the file is; both metas are zeros."""
+    rows = {revision(main): key_value(b"/registry/a/b/%d" % main, main, main, 1, b"x" * 3000) for main in range(2, 400)}
+    meta = {b"consistent_index": struct.pack(">Q", 9)}
+    data = bolt_file({b"key": rows, b"meta": meta}, page_size=page_size)
+    path = tmp_path / "gone.db"
+    path.write_bytes(bytes(2 * page_size) + data[2 * page_size :])
+    with pytest.raises(DamagedDump, match=f"pages of {page_size} bytes look intact; .*try --salvage"):
+        read(path, tmp_path / "a", salvage=False)
+    plan, found = read(path, tmp_path / "b", salvage=True)
+    assert len(found) == len(rows)
+    assert any("all of it is salvaged" in damage.reason for damage in plan.damage)
 
 
 def test_a_file_without_any_root_page_cannot_be_salvaged(tmp_path: Path) -> None:
