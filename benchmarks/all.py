@@ -50,7 +50,7 @@ BENCHMARKS: Final = (
     Benchmark(
         "peers",
         "--repeats 5 --objects 100000 --every 50",
-        "--repeats 3 --objects 20000 --every 40",
+        "--repeats 3 --objects 16000 --every 40",
         "--repeats 1 --objects 100 --every 20",
     ),
     Benchmark("kinds", "--repeats 5 --objects 100000", "--repeats 3 --objects 20000", "--repeats 1 --objects 200"),

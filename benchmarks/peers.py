@@ -7,7 +7,7 @@ The objects are those of bench-2: one NDJSON file for ours, one JSON file each f
 document. All three are given the definitions of these objects' kinds and nothing else, and are measured from process
 start to end, with two workers each; kubectl-validate has no such option and goes through its files one by one. It is so
 slow that it gets only every so-many-th object (`--every`): rates are compared, and, as the second figure, the time that
-ours takes for just these few, its start included.
+ours takes for just these few, its start included. The oracle stands beside them, in memory and warm (see run.py).
 
 kubeconform reads JSON Schema, which is made of the definitions here: unknown fields are allowed, for a stored object is
 pruned, and what has a default is not required. Neither peer says what an API server would (`../shared` tells where they
@@ -29,7 +29,7 @@ if not __package__:
 
 from auditor.sources.crd_files import read_crd_documents
 from benchmarks.harness import Results, Run, arguments, audit, in_turns, ratios, timed
-from benchmarks.yardstick import CRDS, KINDS, broken_lines, draw, install, is_yardstick_missing
+from benchmarks.yardstick import CRDS, KINDS, broken_lines, draw, install, is_yardstick_missing, oracle
 
 LIMITS = {"kubeconform": 8, "kubectl-validate": 50}
 
@@ -175,7 +175,11 @@ def main() -> int:
         files, lines, count = write_files(corpus, Path(scratch) / "all")
         few_files, few, few_count = write_files(corpus, Path(scratch) / "few", options.every)
         words = ("--skip", "updates")
-        sides = {"ours": lambda: rate("ours", count, audit(lines, crds, *words, jobs=2, objects=count))}
+        sides = {
+            "ours": lambda: rate("ours", count, audit(lines, crds, *words, jobs=2, objects=count)),
+            "ours, 1 worker": lambda: rate("ours", count, audit(lines, crds, *words, jobs=1, objects=count)),
+            "oracle": lambda: oracle(lines, 2, options.cache).rate,
+        }
         if (program := programs["kubeconform"]) is not None:
             sides["kubeconform"] = lambda: rate("kubeconform", count, kubeconform(program, schemas, files))
         if (slow := programs["kubectl-validate"]) is not None:
@@ -187,6 +191,8 @@ def main() -> int:
         truth, few_truth = (len(broken_lines(each, options.cache)) for each in (lines, few))
     row, few_row = f"{count:,} objects", f"every {options.every}th of them: {few_count:,}"
     results.add(row, "ours, objects/s", found["ours"])
+    results.add(row, "ours with 1 worker", found["ours, 1 worker"])
+    results.add(row, "oracle, objects/s", found["oracle"])
     if "kubeconform" in found:
         results.add(row, "kubeconform, objects/s", found["kubeconform"])
         results.add(
