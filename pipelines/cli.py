@@ -6,6 +6,7 @@ come from the environment (AUDITOR_AUDIT_JOBS=2) or from auditor.yaml (flag > en
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import sys
@@ -342,6 +343,7 @@ def main() -> None:
     from auditor.errors import AuditorError  # noqa: PLC0415
 
     gc.set_threshold(50_000, 20, 20)  # modules and definitions are no garbage, and they come first
+    atexit.register(gc.freeze)  # nor is there any use in looking at all of them once more at the end
     try:
         cli.main(standalone_mode=False, prog_name=os.environ.get("AUDITOR_PROG_NAME"))
     except click.exceptions.Exit as stop:

@@ -1,7 +1,8 @@
 """What an audit says of field-level gates: stored fields whose gate is off or deprecated.
 
 Gates come from definitions given as manifests (servers drop them) or from sidecar files. A run without gates pays
-nothing. Paths are those of the storage version; what only a webhook could bring there is passed over.
+nothing, and does not load what reads them. Paths are those of the storage version; what only a webhook could bring
+there is passed over.
 """
 
 from __future__ import annotations
@@ -11,10 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.crds.definition import parse_definition
 from auditor.errors import PlanError, SchemaError
-from auditor.gates import fields_in_use, gate_config, parse_overrides, resolve
-from auditor.gates.resolve import check_overrides
 from auditor.golang import jsontext
-from pipelines.gates_cli import read_sidecars
 
 if TYPE_CHECKING:
     from auditor.crds.definition import CustomResourceDefinition
@@ -24,6 +22,8 @@ if TYPE_CHECKING:
     from pipelines.plan import Plan
 
 __all__ = ["GatedFields", "check_plan"]
+
+_KEY = "customFeatureGates"
 
 
 class GatedFields:
@@ -36,9 +36,17 @@ class GatedFields:
     """
 
     def __init__(self, options: AuditOptions) -> None:
-        self._sidecars = read_sidecars(options.gate_sidecars)
-        self._overrides = parse_overrides(options.field_gates)
+        self._sidecars: dict[str, Any] = {}
+        self._overrides: dict[str, bool] = {}
         self._resolved: dict[str, ResolvedGates | None] = {}
+        if options.gate_sidecars:
+            from pipelines.gates_cli import read_sidecars  # noqa: PLC0415
+
+            self._sidecars = read_sidecars(options.gate_sidecars)
+        if options.field_gates:
+            from auditor.gates import parse_overrides  # noqa: PLC0415
+
+            self._overrides = parse_overrides(options.field_gates)
 
     def of(self, definition: CustomResourceDefinition, data: bytes) -> list[Finding]:
         """Return a finding for each guarded field of a stored value that is off or deprecated.
@@ -50,6 +58,8 @@ class GatedFields:
         gates = self.gates(definition)
         if gates is None:
             return []
+        from auditor.gates import fields_in_use  # noqa: PLC0415
+
         try:
             document: Any = jsontext.decode_object(data)
         except jsontext.GoJsonError:
@@ -65,10 +75,16 @@ class GatedFields:
     def gates(self, definition: CustomResourceDefinition) -> ResolvedGates | None:
         """Return the gates of a definition, None where it has none; what is wrong with them is left out."""
         if definition.name not in self._resolved:
-            config = gate_config(definition, self._sidecars)
-            asked = self._overrides if config.gates else {}
-            self._resolved[definition.name] = resolve(config, asked) if config.gates else None
+            self._resolved[definition.name] = self._resolve(definition)
         return self._resolved[definition.name]
+
+    def _resolve(self, definition: CustomResourceDefinition) -> ResolvedGates | None:
+        if definition.name not in self._sidecars and _KEY not in (definition.document.get("spec") or {}):
+            return None
+        from auditor.gates import gate_config, resolve  # noqa: PLC0415
+
+        config = gate_config(definition, self._sidecars)
+        return resolve(config, self._overrides) if config.gates else None
 
     def check(self, definitions: Any) -> None:
         """Check what was asked for, and the gates of all definitions.
@@ -76,6 +92,9 @@ class GatedFields:
         Raises:
             PlanError: A gate that is named does not exist, or a configuration is wrong.
         """
+        from auditor.gates import gate_config  # noqa: PLC0415
+        from auditor.gates.resolve import check_overrides  # noqa: PLC0415
+
         configs = [gate_config(definition, self._sidecars) for definition in definitions]
         check_overrides(configs, self._overrides)
         for config in configs:
@@ -98,7 +117,7 @@ def check_plan(plan: Plan) -> None:
         for entry in plan.entries:
             stream.seek(entry.offset)
             text = stream.read(entry.length)
-            if asked or b'"customFeatureGates"' in text:
+            if asked or f'"{_KEY}"'.encode() in text:
                 try:
                     definitions.append(parse_definition(jsontext.decode(text), stored=entry.stored))
                 except SchemaError:
