@@ -72,7 +72,7 @@ BENCHMARKS: Final = (
     Benchmark("query", "--repeats 5", "--repeats 3", "--repeats 1 --rows 2000"),
     Benchmark("snapshot", "--repeats 5", "--repeats 3 --keys 30000", "--repeats 1 --keys 200"),
     Benchmark("profile", "--objects 100000", "--objects 20000", "--objects 300"),
-    Benchmark("startup", "", "", ""),
+    Benchmark("startup", "--repeats 9", "--repeats 5", "--repeats 1"),
     Benchmark("incremental", "--repeats 5", "--repeats 3 --objects 30000", "--repeats 1 --objects 300"),
 )
 
