@@ -2,7 +2,7 @@
 
 A file gives one plan. A folder gives one plan where it is an etcd data directory or holds manifests alone; where dumps
 (snapshots, databases, etcdctl output) lie directly in it, each of them and each manifest beside them is a plan of its
-own, in the order of their names.
+own, in the order of their names; where nothing lies directly in it, the dumps in its folders.
 
 Readers are loaded where they are needed: a database is being hashed while the libraries that walk it come in.
 """
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 __all__ = ["open_source"]
 
 _TRIES = 3
+_LEVELS = 3
+"""Folders in folders in which dumps are looked for."""
+
 _PAGES_AT = 4 << 20
 _DUMPS = frozenset({"bolt", "sqlite", "kine-text", "etcdctl"})
 """Forms of which each file is a dump of its own."""
@@ -126,6 +129,7 @@ class _Opening:
         self.salvage = salvage
         self.unsealer = unsealer
         self.depth = 0
+        self.level = 0
 
     def file(
         self, name: str, path: Path | None, number: int, *, stream: Any = None, form: str = ""
@@ -402,7 +406,7 @@ class _Opening:
         }
         archives = "archive" in forms.values() and not _has_manifests(path)
         if not archives and not _DUMPS & set(forms.values()):
-            return self.manifests(path, forms, number)
+            return self.below(path, number) or self.manifests(path, forms, number)
         plans: list[SourcePlan] = []
         unread: list[str] = []
         for child, form in forms.items():
@@ -426,6 +430,22 @@ class _Opening:
         )
         if left:
             plans[0].notes += (f"beside the dumps in {path}, not read: {', '.join(left[:10])}",)
+        return plans
+
+    def below(self, path: Path, number: int) -> list[SourcePlan]:
+        """Open the dumps in the folders of a folder that has nothing to read itself; none: an empty list."""
+        if self.level == _LEVELS or _has_manifests(path):
+            return []
+        plans: list[SourcePlan] = []
+        self.level += 1
+        for child in sorted(path.iterdir()):
+            if child.is_dir() and not child.name.startswith("."):
+                try:
+                    opened = self.folder(child, number + len(plans))
+                except UnknownDump:
+                    continue
+                plans.extend(opened if isinstance(opened, list) else [opened])
+        self.level -= 1
         return plans
 
     def manifests(self, path: Path, forms: dict[Path, str], number: int) -> SourcePlan:

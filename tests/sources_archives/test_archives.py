@@ -21,6 +21,7 @@ from auditor.sources.digest import map_file
 from auditor.sources.encryption import Unsealer
 from auditor.sources.encryption.config import parse_config
 from tests.shared import shared
+from tests.sources.bolt_writer import bolt_file, key_value, revision
 from tests.sources.dumps import table_rows, unpacked
 from tests.sources_archives.writing import (
     OBJECTS,
@@ -222,6 +223,18 @@ def test_a_folder_of_backups_gives_one_plan_each(tmp_path: Path) -> None:
     plans = plans_of(folder, tmp_path / "work")
     assert [plan.format for plan in plans] == ["velero", "rancher"]
     assert any(note.startswith("c.tgz was not read") for note in plans[0].notes)
+
+
+def test_dumps_in_folders_of_a_folder_are_found(tmp_path: Path) -> None:
+    snapshot = bolt_file({b"key": {revision(2): key_value(b"/registry/a/b", 2, 2, 1, b"{}")}, b"meta": {}})
+    files = {"east/etcd/a.db": snapshot, "north/backup.tgz": tgz(velero(OBJECTS)), "west/notes.txt": b"nothing"}
+    (tmp_path / "work").mkdir()
+    plans = open_source(str(unpack(files, tmp_path / "all")), number=3, workdir=tmp_path / "work")
+    assert isinstance(plans, list)
+    assert [(plan.format, plan.rows) for plan in plans] == [("etcd-snapshot", 1), ("velero", len(OBJECTS))]
+    assert {row["source"] for row in table_rows(plans[1].live)} == {4}
+    with pytest.raises(UnknownDump, match="no manifest in this folder"):
+        open_source(str(tmp_path / "all/west"), number=0, workdir=tmp_path / "work")
 
 
 def test_an_archive_beside_manifests_is_only_named(tmp_path: Path) -> None:
