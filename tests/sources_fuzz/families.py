@@ -204,6 +204,8 @@ class Families:
         size, data = draw.choice(self.etcd)
         repaired = draw.random() < 0.8
         broken = (mutate.bolt_repaired if repaired else mutate.bolt_mutated)(data, draw, size)
+        if not repaired and draw.random() < 0.2:  # nothing is left that says what the file is
+            broken = bytes(2 * size) + broken[2 * size :]
         return Case({"dump.db": broken}, "dump.db", repaired, {"salvage": draw.random() < 0.3})
 
     def _data_dir(self, draw: random.Random) -> Case:
