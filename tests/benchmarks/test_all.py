@@ -10,7 +10,6 @@ import pytest
 
 from benchmarks import all as everything
 from benchmarks.harness import ROOT, Results
-from tests.shared import SHARED
 
 FILES = {path.stem for path in (ROOT / "benchmarks").glob("*.py")}
 SHARED_PARTS = {"all", "harness", "warm", "yardstick"}
@@ -149,14 +148,12 @@ def test_what_has_no_figures_keeps_none_of_another_day(script, what, folder, mon
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_every_benchmark_runs_with_few_objects(name, tmp_path):
-    if not SHARED.exists() or shutil.which("go") is None:
-        pytest.skip(f"{name}: ../shared or Go is missing")
     readme = tmp_path / "README.md"
     readme.write_text(f"{everything.BEGIN}\n{everything.END}\n")
     done = run_all("--tiny", "--only", name, "--results", tmp_path / "results", "--readme", readme)
     told = done.stdout + done.stderr
     if "skipped: " in told and f"without figures: {name}" in told:
-        pytest.skip(told[told.index("skipped: ") :].splitlines()[0])
+        pytest.skip(f"{name}: {told[told.index('skipped: ') + 9 :].splitlines()[0]}")
     found = Results.from_json(json.loads((tmp_path / "results" / f"{name}.json").read_text()))
     assert found.name == name
     assert found.figures
