@@ -25,7 +25,7 @@ from auditor.program.read import finish_read, read_object
 from auditor.program.rules import RuleProver
 from auditor.program.support import Log, Refused
 from auditor.schema.structural import StructuralSchema
-from auditor.selectors.fields import selectable
+from auditor.selectors.fields import selectable as selectable_by_reference
 from auditor.validation.create import CreateValidator
 from auditor.validation.rules import RuleProgram
 
@@ -192,7 +192,8 @@ class AuditProgram:
             pruned = log.pruned_paths()
         if log.defaulted:
             defaulted = log.defaulted_paths()
-        suspects = tuple(log.suspects)
+        suspects = None if is_proven else log.places()
+        fields = tuple(log.metadata)
         self.effect = log.effect
         log.clear()
         if is_proven:
@@ -204,11 +205,11 @@ class AuditProgram:
                 self.read += 1
         else:
             self.read += 1
-            findings = self.validator.run(obj, self._rules_on(data), suspects)
+            findings = self.validator.run(obj, self._rules_on(data), suspects, fields)
         if program.select is None:
             return self._audited(obj, pruned, defaulted, findings or [], stored_version)
-        fields, name, count = program.select(obj), self.version.name, self.unevaluated_rules
-        made: AuditedObject = _draft(obj, pruned, defaulted, fields, stored_version, name, count)
+        selectable, name, count = program.select(obj), self.version.name, self.unevaluated_rules
+        made: AuditedObject = _draft(obj, pruned, defaulted, selectable, stored_version, name, count)
         if findings:
             findings.sort(key=Finding.sort_key)
             object.__setattr__(made, "findings", tuple(findings))
@@ -233,6 +234,7 @@ class AuditProgram:
         assert second.run is not None
         first.run(obj, log, size)
         log.suspects.clear()
+        log.below.clear()
         obj["apiVersion"] = self._api_version
         before = len(log.pruned)
         is_proven = second.run(obj, log, size)
@@ -308,7 +310,7 @@ class AuditProgram:
         fields: dict[str, str] = {}
         select_error = None
         try:
-            fields = selectable(self.version, obj, self.definition.namespaced)
+            fields = selectable_by_reference(self.version, obj, self.definition.namespaced)
         except SelectorError as error:
             select_error = error.found
         findings.sort(key=Finding.sort_key)

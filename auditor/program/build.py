@@ -96,7 +96,7 @@ def _repairer(*, namespaced: bool, drop: bool) -> Callable[[JsonObject, int, Log
             mended.add(why.field)
             _mend(metadata, why.field, unknown)
             try:
-                ok = prove_metadata(metadata, size, namespaced)
+                ok = prove_metadata(metadata, size, namespaced, log.metadata)
             except Exception as again:  # the rest is for the decoder, or one more key
                 if getattr(again, "field", None) == why.field:
                     raise  # decoded again it would change once more (a year 10000): the reference knows what that means
@@ -115,7 +115,7 @@ def _repairer(*, namespaced: bool, drop: bool) -> Callable[[JsonObject, int, Log
         obj["metadata"] = to_json(fit)
         log.pruned.extend((None, f"metadata.{path}") for path in unknown)
         log.effect = max(log.effect, rewritten_metadata(whole, obj["metadata"]))
-        return prove_metadata(obj["metadata"], size, namespaced)
+        return prove_metadata(obj["metadata"], size, namespaced, log.metadata)
 
     return repair
 

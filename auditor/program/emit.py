@@ -79,7 +79,7 @@ class Emitter:
         self.prunes = prunes
         self.defaults = defaults
         self.checks = Checks(module)
-        self._functions: dict[tuple[int, Mode, bool, bool], str] = {}
+        self._functions: dict[tuple[int, Mode, bool, bool, str], str] = {}
         self._schemas: list[StructuralSchema] = []
         self._sizes: dict[int, int] = {}
         self._interned: dict[Any, Any] = {}
@@ -113,7 +113,7 @@ class Emitter:
         return self._function(schema, Scope(mode))
 
     def _function(self, schema: StructuralSchema, scope: Scope) -> str:
-        key = (id(schema), scope.mode, scope.keep, scope.frozen)
+        key = (id(schema), scope.mode, scope.keep, scope.frozen, scope.noting)
         name = self._functions.get(key)
         if name is None:
             self._schemas.append(schema)  # keeps the id taken
@@ -348,6 +348,8 @@ class Emitter:
             with w.block(f"if type({x}) is {kind}:"):
                 write(self, w, schema, x, scope)
                 w.lines(chain(self.conditions(schema, x, kind, scope.mode)))
+                if scope.noting:
+                    w.lines(("if log.below:", " ok = False"))
             if null is not None:
                 with w.block(f"elif {x} is None:"):
                     w.lines(null)

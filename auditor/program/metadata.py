@@ -103,21 +103,25 @@ _managers: set[tuple[str, str, str, str]] = set()
 _owners: set[tuple[str, str]] = set()
 
 
-def prove_metadata(metadata: JsonObject, size: int, namespaced: bool) -> bool:
+def prove_metadata(metadata: JsonObject, size: int, namespaced: bool, bad: list[str]) -> bool:
     """Say whether the metadata of an object is proven valid.
 
     Args:
         metadata: As decoded.
         size: Bytes of the JSON text that holds it, or more; a bound of what annotations can come to.
         namespaced: Whether the object must have a namespace; otherwise it must have none.
+        bad: Gets the names of the fields that are not proven, and nothing else.
 
     Raises:
         NotNormal: The typed round trip would change it.
     """
+    if bad:
+        bad.clear()
     generation = metadata.get("generation")
     if type(generation) is not int or generation == 0 or generation > INT64_MAX:
         raise NotNormal("generation")
-    ok = generation > 0
+    if generation < 0:
+        bad.append("generation")
     count = 1
     if "name" in metadata:
         name = metadata["name"]
@@ -125,19 +129,20 @@ def prove_metadata(metadata: JsonObject, size: int, namespaced: bool) -> bool:
             raise NotNormal("name")
         count = 2
         if (_label(name) is None or len(name) > 253) and subdomain_name(name, False):
-            ok = False
+            bad.append("name")
     else:
-        ok = False
+        bad.append("name")
     if "namespace" in metadata:
         namespace = metadata["namespace"]
         if type(namespace) is not str or not namespace:
             raise NotNormal("namespace")
         count += 1
         if not namespaced or (namespace not in _namespaces and not _check_namespace(namespace)):
-            ok = False
+            bad.append("namespace")
     elif namespaced:
-        ok = False
-    return _prove_common(metadata, size, count) and ok
+        bad.append("namespace")
+    _prove_common(metadata, size, count, bad)
+    return not bad
 
 
 def prove_embedded(resource: JsonObject) -> bool:
@@ -182,12 +187,13 @@ def prove_embedded(resource: JsonObject) -> bool:
     if "generateName" in metadata:
         prefix = metadata["generateName"]
         ok = ok and not path_segment(prefix, True)
-    return _prove_common(metadata, MAX_ANNOTATIONS + 1, count) and ok
+    bad: list[str] = []
+    _prove_common(metadata, MAX_ANNOTATIONS + 1, count, bad)
+    return ok and not bad
 
 
-def _prove_common(metadata: JsonObject, size: int, count: int) -> bool:
+def _prove_common(metadata: JsonObject, size: int, count: int, bad: list[str]) -> None:
     """Prove what all metadata have; `count` keys are known already."""
-    ok = True
     at = "creationTimestamp"
     try:
         if at in metadata:
@@ -220,9 +226,9 @@ def _prove_common(metadata: JsonObject, size: int, count: int) -> bool:
                     if type(value) is not str:
                         raise NotNormal
                     if not _check_label_value(value):
-                        ok = False
+                        bad.append(at)
                 if key not in _label_keys and not _check_label_key(key):
-                    ok = False
+                    bad.append(at)
         at = "annotations"
         if at in metadata:
             annotations = metadata[at]
@@ -233,19 +239,19 @@ def _prove_common(metadata: JsonObject, size: int, count: int) -> bool:
                 if type(value) is not str:
                     raise NotNormal
                 if key not in _annotation_keys and not _check_annotation_key(key):
-                    ok = False
+                    bad.append(at)
             if size > MAX_ANNOTATIONS and _size_of(annotations) > MAX_ANNOTATIONS:
-                ok = False
+                bad.append(at)
         at = "managedFields"
         if at in metadata:
             count += 1
             if not _prove_managed_fields(metadata[at]):
-                ok = False
+                bad.append(at)
         at = "ownerReferences"
         if at in metadata:
             count += 1
             if not _prove_owners(metadata[at]):
-                ok = False
+                bad.append(at)
         at = "finalizers"
         if at in metadata:
             finalizers = metadata[at]
@@ -257,24 +263,22 @@ def _prove_common(metadata: JsonObject, size: int, count: int) -> bool:
                     if type(value) is not str:
                         raise NotNormal
                     if not _check_finalizer(value):
-                        ok = False
+                        bad.append(at)
             if "orphan" in finalizers and "foregroundDeletion" in finalizers:
-                ok = False
+                bad.append(at)
         at = ""
-        if len(metadata) != count and not _prove_rare(metadata, count):
-            ok = False
+        if len(metadata) != count:
+            _prove_rare(metadata, count, bad)
     except Exception as error:  # noqa: BLE001 - whatever a value of another type does, the key is known
         raise NotNormal(at or getattr(error, "field", "")) from None
-    return ok
 
 
 def _size_of(annotations: dict[str, str]) -> int:
     return sum(len(text.encode("utf-8", "surrogatepass")) for pair in annotations.items() for text in pair)
 
 
-def _prove_rare(metadata: JsonObject, count: int) -> bool:
+def _prove_rare(metadata: JsonObject, count: int, bad: list[str]) -> None:
     """Prove the keys that few objects have."""
-    ok = True
     for key in ("generateName", "selfLink"):
         if key in metadata:
             value = metadata[key]
@@ -283,7 +287,7 @@ def _prove_rare(metadata: JsonObject, count: int) -> bool:
             count += 1
             # The prefix of a generated name: its rule is that of names, which an embedded resource does not follow.
             if key == "generateName" and subdomain_name(value, True):
-                ok = False
+                bad.append(key)
     key = "deletionTimestamp"
     if key in metadata:
         value = metadata[key]
@@ -298,7 +302,6 @@ def _prove_rare(metadata: JsonObject, count: int) -> bool:
         count += 1
     if len(metadata) != count:
         raise NotNormal(next((key for key in metadata if key not in KNOWN_FIELDS), ""))
-    return ok
 
 
 def _prove_managed_fields(entries: Any) -> bool:

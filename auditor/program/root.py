@@ -7,6 +7,7 @@ pkg/registry/customresource/{strategy,validator}.go.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from auditor.codegen import Writer
@@ -93,7 +94,7 @@ class _Root:
             with w.block(f"if o['apiVersion'] != {self.api_version!r} or o['kind'] != {self.kind!r}:"):
                 w.line("raise Refused")
             with w.block("try:"):
-                w.line(f"ok = _metadata(o['metadata'], size, {self.namespaced})")
+                w.line(f"ok = _metadata(o['metadata'], size, {self.namespaced}, log.metadata)")
             with w.block("except Exception as why:"):
                 w.line("ok = _repair(o, size, log, why)")
             w.lines(_suspect("metadata"))
@@ -106,6 +107,8 @@ class _Root:
                     w.lines(_suspect(key))
                 else:
                     below, required = scope.property(key), key in schema.required
+                    if child.type == "object" and not child.embedded_resource and child.properties:
+                        below = replace(below, noting=key)
                     read_property(emitter, w, key, child, "o", below, counter, required=required)
                     w.lines(_suspect(key))
             read_rest(emitter, w, schema, "o", scope, known, counter)

@@ -59,18 +59,22 @@ _MISSING: Final = object()
 class Log:
     """Where a run notes what it pruned and defaulted, as sites; they become paths only if somebody asks.
 
-    And the keys of the object below which it could not prove everything (`suspects`), and what the read did to the
+    And the keys of the object below which it could not prove everything (`suspects`); below a map among them the keys
+    in that, as pairs of both, with None for any key (`below`); the fields of metadata that are not
+    proven (`metadata`, empty where only a schema of metadata may find something); and what the read did to the
     metadata beside pruning (`effect`, see `rewritten.rewritten_metadata`).
 
     A site is ``(above, template, *holes)``: the site that the enclosing function was called for (or None), a format
     string (or that and the kinds of its holes, see `render_site`), and what fills the holes.
     """
 
-    __slots__ = ("defaulted", "effect", "pruned", "suspects")
+    __slots__ = ("below", "defaulted", "effect", "metadata", "pruned", "suspects")
 
     def __init__(self) -> None:
         self.effect = ""
         self.suspects: list[str] = []
+        self.metadata: list[str] = []
+        self.below: list[tuple[str, str | None]] = []
         self.pruned: list[tuple[Any, str]] = []
         self.defaulted: list[tuple[Any, ...]] = []
 
@@ -78,8 +82,22 @@ class Log:
         """Forget the last run."""
         self.effect = ""
         self.suspects.clear()
+        self.below.clear()
+        self.metadata.clear()
         self.pruned.clear()
         self.defaulted.clear()
+
+    def places(self) -> dict[str, set[str] | None]:
+        """Return the suspects, each with the keys below it that are; None: all of them."""
+        found: dict[str, set[str] | None] = dict.fromkeys(self.suspects)
+        for key, name in self.below:
+            if name is not None:
+                names = found.get(key)
+                if names is None:
+                    names = found[key] = set()
+                names.add(name)
+        found.update((key, None) for key, name in self.below if name is None)
+        return found
 
     def pruned_paths(self) -> tuple[str, ...]:
         """Return the dotted paths of dropped fields, sorted."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition
     from auditor.model import Finding, JsonObject
+    from auditor.validation.node import Suspects
 
 __all__ = ["CreateValidator", "has_rules", "validate_create"]
 
@@ -54,26 +55,31 @@ class CreateValidator:
         self,
         obj: JsonObject,
         rules: Callable[[JsonObject], list[Finding]] | None = None,
-        suspects: Collection[str] | None = None,
+        suspects: Suspects | None = None,
+        fields: Collection[str] = (),
     ) -> list[Finding]:
         """Judge an object.
 
         Args:
             obj: The object after the read.
             rules: Evaluates the validation rules; called only where they count. None leaves the whole step out.
-            suspects: The keys of the object below which anything but a rule may fail, where that is known: the rest is
-                not looked at again. What is said of the object as a whole is always checked.
+            suspects: The keys of the object below which anything but a rule may fail, where that is known, each with the
+                keys below it that this is about (None: all). The rest is not looked at again. What is said of the
+                object, or of such a value, as a whole is always checked.
+            fields: Where suspects are given: the fields of metadata that may be invalid, whatever the schema says.
         Returns:
             The findings in the order of the checks; the caller sorts.
         """
         found = self.check_type_meta(obj)
         if not found:
-            if suspects is None or "metadata" in suspects:
+            if suspects is None:
                 found = self.check_metadata(obj)
+            elif fields:
+                found = self._check_fields(obj["metadata"], fields)
             found += validate_value(self.root, obj, suspects=suspects)
             found += check_scale_spec(obj, self.version.scale)
             found += check_scale_status(obj, self.version.scale)
-        part = obj if suspects is None else {key: obj[key] for key in suspects if key in obj}
+        part = obj if suspects is None else _part(obj, suspects)
         found += self.check_embedded(part)
         found += self.check_list_types(part)
         if rules is not None and self.has_rules:
@@ -90,6 +96,11 @@ class CreateValidator:
         if found:
             return found
         return unique(check_metadata(metadata, namespaced=self.definition.namespaced, name_rule=subdomain_name))
+
+    def _check_fields(self, metadata: JsonObject, fields: Collection[str]) -> list[Finding]:
+        """Check a few fields of metadata that are as a storage read leaves them."""
+        part = {name: metadata[name] for name in ("name", "namespace", *fields) if name in metadata}
+        return unique(check_metadata(part, namespaced=self.definition.namespaced, name_rule=subdomain_name))
 
     def check_embedded(self, obj: JsonObject) -> list[Finding]:
         """Check the embedded resources."""
@@ -116,6 +127,17 @@ class CreateValidator:
         if found:
             return found
         return check_metadata(metadata, namespaced=self.definition.namespaced, name_rule=path_segment)
+
+
+def _part(obj: JsonObject, suspects: Suspects) -> JsonObject:
+    """Return what is suspect of an object."""
+    part: JsonObject = {}
+    for key, names in suspects.items():
+        if key in obj:
+            value = obj[key]
+            is_whole = names is None or type(value) is not dict
+            part[key] = value if is_whole else {name: value[name] for name in names or () if name in value}
+    return part
 
 
 def has_rules(schema: StructuralSchema | None) -> bool:

@@ -21,16 +21,18 @@ from auditor.validation.keywords import arrays, legacy, logical, numbers, object
 from auditor.validation.trail import Trail, dotted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from auditor.model import Finding, JsonObject
     from auditor.ratcheting import CorrelatedObject
     from auditor.validation.keywords.failure import Check, Sink
 
-__all__ = ["Node", "compile_schema", "tolerated_values", "validate_value"]
+__all__ = ["Node", "Suspects", "compile_schema", "tolerated_values", "validate_value"]
 
 _NONE: Final = type(None)
 _NO_SCHEMA: Final = StructuralSchema()
+Suspects: TypeAlias = "Mapping[str, Collection[str] | None]"
+"""Keys of a map below which something may be wrong, each with those below it that this is about; None: all."""
 _FormatOf: TypeAlias = "Callable[[StructuralSchema], str]"
 
 
@@ -45,21 +47,34 @@ class Node:
             hands out no others), because the counts inside matter.
         walk: Of a map: the one of the checks that goes through its keys, and says nothing of the map as a whole; None
             where there is no such check.
+        below: The nodes of its properties, once a map has met it.
     """
 
-    __slots__ = ("kinds", "prove", "schema", "walk")
+    __slots__ = ("below", "kinds", "prove", "schema", "walk")
 
     def __init__(self, schema: StructuralSchema) -> None:
         self.schema = schema
         self.kinds: dict[type, tuple[int, tuple[Check, ...]]] = {}
         self.prove: Callable[[Any], bool] | None = None
         self.walk: Check | None = None
+        self.below: dict[str, Node] = {}
 
-    def run_root(self, value: JsonObject, suspects: Collection[str], sink: Sink) -> None:
-        """Check a whole object of which it is known below which keys alone something may be wrong."""
-        part = {key: value[key] for key in suspects if key in value}
-        for check in self.kinds[dict][1]:
-            check(part if check is self.walk else value, None, sink, None)
+    def run_root(self, value: JsonObject, suspects: Suspects, sink: Sink, trail: Trail = None) -> None:
+        """Check a map of which it is known below which keys alone something may be wrong."""
+        checks = self.kinds[dict][1]
+        part: JsonObject = {}
+        for key, names in suspects.items():
+            if key in value:
+                below = None if names is None else self.below.get(key)
+                if below is None or type(value[key]) is not dict:
+                    part[key] = value[key]
+                else:
+                    below.run_root(value[key], dict.fromkeys(names or ()), sink, (trail, key))
+        for check in checks:
+            if check is not self.walk:
+                check(value, trail, sink, None)
+            elif part:
+                check(part, trail, sink, None)
 
     def run(self, value: Any, trail: Trail, sink: Sink, twin: CorrelatedObject | None) -> int:
         """Check one value.
@@ -213,7 +228,7 @@ def _of_maps(node: Node, nodes: dict[StructuralSchema, Node] | None, format_of: 
     checks: list[Check | None] = []
     extra = schema.additional_properties
     closed = extra is False
-    below = {name: _place(child, nodes, format_of) for name, child in schema.properties.items()}
+    node.below = below = {name: _place(child, nodes, format_of) for name, child in schema.properties.items()}
     rest = _place(extra, nodes, format_of) if isinstance(extra, StructuralSchema) else None
     old = schema.legacy
     matches: Callable[[str], bool] | None = None
@@ -245,7 +260,7 @@ def validate_value(
     value: Any,
     twin: CorrelatedObject | None = None,
     prefix: str = "",
-    suspects: Collection[str] | None = None,
+    suspects: Suspects | None = None,
 ) -> list[Finding]:
     """Run a compiled schema over a value: one run of the server's OpenAPI validation.
 
@@ -255,7 +270,7 @@ def validate_value(
         twin: The value beside its old one; None: judged as on a create.
         prefix: Where the value stands in the object, e.g. ``status``. Only the fields of findings begin with it, their
             texts do not.
-        suspects: Of a map that is judged as on a create: the keys below which something may be wrong; None: all.
+        suspects: Of a map that is judged as on a create: what of it may be wrong; None: all.
     Returns:
         Findings in the order of the walk, each text of the validator once.
     Source: apiextensions-apiserver pkg/apiserver/validation/validation.go (kubeOpenAPIResultToFieldErrors).
