@@ -23,6 +23,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _STOP = None
+_FIRST = "pipelines.engines.no_interrupt"
 _GRACE_SECONDS = 5.0
 
 
@@ -78,7 +79,7 @@ def expect_processes(preload: tuple[str, ...]) -> None:
     import multiprocess  # noqa: PLC0415 - it brings much along, and a run in one process needs none of it
     import multiprocess.forkserver  # noqa: PLC0415
 
-    multiprocess.get_context("forkserver").set_forkserver_preload(list(preload))
+    multiprocess.get_context("forkserver").set_forkserver_preload([_FIRST, *preload])
     multiprocess.forkserver.ensure_running()
 
 
@@ -106,7 +107,7 @@ def run_processes(
     import multiprocess  # noqa: PLC0415
 
     context = multiprocess.get_context("forkserver")
-    context.set_forkserver_preload(list(preload))
+    context.set_forkserver_preload([_FIRST, *preload])
     source = iter(items)
     again: list[Item] = []
     tried: list[Item] = []

@@ -139,3 +139,23 @@ def test_a_process_that_is_expected_and_not_needed_ends_with_this_one():
             return
         time.sleep(0.05)
     pytest.fail("it is still there")
+
+
+def test_an_interrupt_while_that_process_loads_is_not_its_business(tmp_path):
+    (tmp_path / "slow_to_load.py").write_text("import time, pathlib\npathlib.Path('loading').touch()\ntime.sleep(1)\n")
+    code = (
+        "import os, pathlib, signal, time\n"
+        "from pipelines.engines import expect_processes\n"
+        "from multiprocess import forkserver\n"
+        "expect_processes(('slow_to_load',))\n"
+        "while not pathlib.Path('loading').exists():\n"
+        "    time.sleep(0.01)\n"
+        "server = forkserver._forkserver._forkserver_pid\n"
+        "os.kill(server, signal.SIGINT)\n"
+        "time.sleep(0.3)\n"
+        "assert os.waitpid(server, os.WNOHANG) == (0, 0)\n"
+    )
+    env = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path, env=env)
+    assert (done.returncode, done.stderr) == (0, "")
