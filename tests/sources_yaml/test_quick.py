@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from auditor.sources.yaml import YamlError, yaml_chunks, yaml_to_json
+from auditor.sources.yaml import YamlError, quick, yaml_chunks, yaml_to_json
 from auditor.sources.yaml import text as whole_room
 from auditor.sources.yaml.quick import quick_value
 from tests.shared import shared
@@ -28,12 +28,12 @@ def parsed(data: bytes, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def assert_agrees(data: bytes, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Return whether a text was read quickly; it must then say what the parser says, numbers and order included."""
-    quick = quick_value(data)
-    if quick is None:
+    read = quick_value(data)
+    if read is None:
         return False
     exact = parsed(data, monkeypatch)
     assert not isinstance(exact, YamlError), f"{data!r}: {exact}"
-    assert json.dumps(quick) == json.dumps(exact), data
+    assert json.dumps(read) == json.dumps(exact), data
     return True
 
 
@@ -87,6 +87,13 @@ spec:
 
 def test_what_machines_write_is_read_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     assert assert_agrees(SAMPLE, monkeypatch)
+
+
+def test_a_large_text_is_read_like_a_small_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = quick_value(SAMPLE)
+    monkeypatch.setattr(quick, "_LARGE", 0)
+    assert small is not None
+    assert quick_value(SAMPLE) == small
 
 
 UNUSUAL = [

@@ -12,10 +12,13 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from auditor.sources.yaml.numbers import to_json_value
 from auditor.sources.yaml.scalars import resolve_plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = ["quick_value"]
 
@@ -42,6 +45,7 @@ _ESCAPED = re.compile(r'[^"\\]*(?:\\["\\nt ][^"\\]*)*')
 _ESCAPE = re.compile(r"\\(.)")
 _MEANT: Final = {"n": "\n", "t": "\t"}
 _MAX_COLUMN: Final = 1000
+_LARGE: Final = 4 << 20
 _LONG: Final = 64
 """Scalars of this length and more are not remembered; they hardly ever come twice."""
 
@@ -122,6 +126,14 @@ def _key(text: str) -> str:
     return text
 
 
+def _entries(text: str) -> Iterable[tuple[str, ...]]:
+    """Return the entries of a text; of a large one they are not all there at once."""
+    start = 4 if text.startswith("---\n") else 0
+    if len(text) < _LARGE:
+        return _ENTRY.findall(text, start)
+    return (match.groups("") for match in _ENTRY.finditer(text, start))
+
+
 def _read(text: str) -> dict[str, Any]:
     """Return the mapping that a document is.
 
@@ -135,9 +147,7 @@ def _read(text: str) -> dict[str, Any]:
     pending = ""
     words: dict[str, Any] = {}
     keys: dict[str, str] = {}
-    for indent, dash, key, chomp, block, value, more, item, odd in _ENTRY.findall(
-        text, 4 if text.startswith("---\n") else 0
-    ):
+    for indent, dash, key, chomp, block, value, more, item, odd in _entries(text):
         at = len(indent)
         if dash or item:
             if pending and column <= at < _MAX_COLUMN:
