@@ -11,7 +11,7 @@ pkg/apiserver/schema/convert.go.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from auditor.errors import NotStructural, SchemaError
@@ -35,7 +35,11 @@ from auditor.schema.typed import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from auditor.model import JsonObject
+
+    _Build = Callable[[JsonObject], StructuralSchema]
 
 __all__ = ["build_schema", "check_structural", "parse_schema", "schema_type"]
 
@@ -153,9 +157,15 @@ def _decode(props: JsonObject) -> JsonObject:
     return decoded
 
 
-def build_schema(decoded: JsonObject) -> StructuralSchema:
-    """Return the tree of props that were decoded with `schema_type`."""
-    take = decoded.get
+def build_schema(decoded: JsonObject, *, as_sent: bool = False) -> StructuralSchema:
+    """Return the tree of props that were decoded with `schema_type`.
+
+    Args:
+        decoded: The props.
+        as_sent: A default of 1.0 is a float, as in the request that creates a definition. Once the server has written
+            the definition, and whenever it reads objects, it is the integer 1.
+    """
+    take, build, kept = decoded.get, partial(build_schema, as_sent=as_sent), _as_sent if as_sent else _as_kept
     items: _OrList | None = take("items")
     additional: _OrBool | None = take("additionalProperties")
     list_type = take("x-kubernetes-list-type")
@@ -164,10 +174,10 @@ def build_schema(decoded: JsonObject) -> StructuralSchema:
         type=take("type", ""),
         format=take("format", ""),
         nullable=take("nullable", False),
-        default=_as_kept(take("default", ABSENT)),
-        properties={name: build_schema(child) for name, child in take("properties", {}).items()},
-        additional_properties=_bool_or_node(additional),
-        items=build_schema(items.props) if items is not None and items.props is not None else None,
+        default=kept(take("default", ABSENT)),
+        properties={name: build(child) for name, child in take("properties", {}).items()},
+        additional_properties=_bool_or_node(additional, build),
+        items=build(items.props) if items is not None and items.props is not None else None,
         preserve_unknown_fields=take("x-kubernetes-preserve-unknown-fields", False),
         embedded_resource=take("x-kubernetes-embedded-resource", False),
         int_or_string=take("x-kubernetes-int-or-string", False),
@@ -175,7 +185,7 @@ def build_schema(decoded: JsonObject) -> StructuralSchema:
         list_map_keys=tuple(take("x-kubernetes-list-map-keys", ())),
         map_type=take("x-kubernetes-map-type", ""),
         rules=tuple(map(_rule, take("x-kubernetes-validations", ()))),
-        enum=None if enum is None else tuple(map(_as_kept, enum)),
+        enum=None if enum is None else tuple(map(kept, enum)),
         maximum=take("maximum"),
         exclusive_maximum=take("exclusiveMaximum", False),
         minimum=take("minimum"),
@@ -190,11 +200,11 @@ def build_schema(decoded: JsonObject) -> StructuralSchema:
         max_properties=take("maxProperties"),
         min_properties=take("minProperties"),
         required=tuple(take("required", ())),
-        all_of=tuple(map(build_schema, take("allOf", ()))),
-        any_of=tuple(map(build_schema, take("anyOf", ()))),
-        one_of=tuple(map(build_schema, take("oneOf", ()))),
-        not_=build_schema(decoded["not"]) if "not" in decoded else None,
-        legacy=_legacy(decoded),
+        all_of=tuple(map(build, take("allOf", ()))),
+        any_of=tuple(map(build, take("anyOf", ()))),
+        one_of=tuple(map(build, take("oneOf", ()))),
+        not_=build(decoded["not"]) if "not" in decoded else None,
+        legacy=_legacy(decoded, build),
     )
 
 
@@ -206,6 +216,15 @@ def _as_kept(value: Any) -> Any:
     return decode(encode(value).encode()) if _changes(value) else value
 
 
+def _as_sent(value: Any) -> Any:
+    """Return a value as a server decodes it from a request."""
+    if type(value) is dict:
+        return {key: _as_sent(child) for key, child in value.items()}
+    if type(value) is list:
+        return list(map(_as_sent, value))
+    return float(value) if type(value) is int and not -(2**63) <= value < 2**63 else value
+
+
 def _changes(value: Any) -> bool:
     if type(value) is dict:
         return any(map(_changes, value.values()))
@@ -214,10 +233,10 @@ def _changes(value: Any) -> bool:
     return type(value) is float or (type(value) is int and not -(2**63) <= value < 2**63)
 
 
-def _bool_or_node(given: _OrBool | None) -> StructuralSchema | bool | None:
+def _bool_or_node(given: _OrBool | None, build: _Build) -> StructuralSchema | bool | None:
     if given is None:
         return None
-    return given.allows if given.props is None else build_schema(given.props)
+    return given.allows if given.props is None else build(given.props)
 
 
 def _rule(decoded: JsonObject) -> Rule:
@@ -235,21 +254,21 @@ def _rule(decoded: JsonObject) -> Rule:
 _LEGACY = ("additionalItems", "patternProperties", "dependencies", "definitions", "$ref")
 
 
-def _legacy(decoded: JsonObject) -> LegacyKeywords | None:
+def _legacy(decoded: JsonObject, build: _Build) -> LegacyKeywords | None:
     items: _OrList | None = decoded.get("items")
     many = items.many if items is not None else ()
     if not many and not any(key in decoded for key in _LEGACY):
         return None
     take = decoded.get
     return LegacyKeywords(
-        items=tuple(map(build_schema, many)),
-        additional_items=_bool_or_node(take("additionalItems")),
-        pattern_properties={name: build_schema(child) for name, child in take("patternProperties", {}).items()},
+        items=tuple(map(build, many)),
+        additional_items=_bool_or_node(take("additionalItems"), build),
+        pattern_properties={name: build(child) for name, child in take("patternProperties", {}).items()},
         dependencies={
-            name: build_schema(given.props) if given.props is not None else given.many
+            name: build(given.props) if given.props is not None else given.many
             for name, given in take("dependencies", {}).items()
         },
-        definitions={name: build_schema(child) for name, child in take("definitions", {}).items()},
+        definitions={name: build(child) for name, child in take("definitions", {}).items()},
         ref=take("$ref", ""),
     )
 

@@ -258,3 +258,13 @@ def test_integer_or_string_may_say_what_leaves_no_trace_and_nothing_else(more: d
     found = messages(definition({"type": "object", "properties": {"spec": loose}}))
     says_nothing = more in ({"additionalProperties": False}, {"items": []})
     assert any(f"{S}.properties[spec].anyOf[0].type: Forbidden" in each for each in found) != says_nothing
+
+
+def test_a_default_of_a_request_is_as_it_is_spelled() -> None:
+    schema = {"type": "object", "properties": {"spec": {**TEXT, "default": 2.0}, "status": {**TEXT, "default": 2}}}
+    found = messages(definition(schema))
+    wanted = [("spec", "number"), ("status", "integer")]
+    assert found == [
+        f'{S}.properties[{name}].default: Invalid value: "{kind}":  in body must be of type string: "{kind}"'
+        for name, kind in wanted
+    ]

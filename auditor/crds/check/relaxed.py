@@ -129,7 +129,7 @@ def _too_many_kept(new: list[JsonObject] | None, old: list[JsonObject] | None) -
 def _has_unpruned_defaults(schema: JsonObject) -> bool:
     if not has_defaults(schema) or not is_structural(schema):
         return False
-    tree = build_schema(schema)
+    tree = build_schema(schema, as_sent=True)
     try:
         return prune_defaults(tree) is not tree
     except NotStructural:

@@ -227,7 +227,7 @@ class _SchemaChecker:
             if not reason:
                 wrong = check_structural_schema(props, path)
                 if not wrong:
-                    tree = build_schema(props)
+                    tree = build_schema(props, as_sent=True)
                     wrong = check_defaults(tree, path, need_pruned=demands.pruned_defaults)
                     scope = None if wrong else RuleScope(tree, budget)
                 found += wrong
