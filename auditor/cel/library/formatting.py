@@ -19,7 +19,7 @@ from auditor.cel.cost import Cancelled
 from auditor.cel.equality import find, type_of
 from auditor.cel.errors import CelError
 from auditor.cel.types import Kind
-from auditor.cel.values import MISSING, UInt, is_list, is_map
+from auditor.cel.values import MISSING, MapValue, UInt, is_list, is_map
 from auditor.golang.text import quote
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def _items(value: Any) -> Iterator[Any]:
 def _map(value: Any) -> str:
     entries = []
     for key in _items(value):
-        if key is None:  # an unknown field of an object; the server panics
+        if key is None and type(value) is not MapValue:  # an unknown field of an object; the server panics
             raise Cancelled(CelError(_PANIC))
         kind = type_of(key)
         if kind.kind not in (Kind.STRING, Kind.BOOL, Kind.INT, Kind.UINT):
