@@ -561,3 +561,4 @@ for names in (["k"], ["k", "j"], ["k", "j", "i", "g"]):
         ({"l": [{"k": 5}]}, {"l": [{"k": 5}]}),
         update=True,
     )
+case(obj({}, ["'%s'.format([[{null: duration('1h')}]]) == ''"]), {})
