@@ -264,7 +264,8 @@ class Families:
             return Case({"a.zip": mutate.any_of(mutate.BYTES, zipped(files), draw)}, "a.zip", False, {})
         return Case({"a.zip": mutate.zip_repaired(b"", draw, files)}, "a.zip", True, {})
 
-    def draw(self, draw: random.Random) -> tuple[Family, Case]:
-        """Return one input."""
-        family = draw.choices(self.families, [one.weight for one in self.families])[0]
+    def draw(self, draw: random.Random, name: str = "") -> tuple[Family, Case]:
+        """Return one input, of one family where its name is given."""
+        families = [one for one in self.families if name in ("", one.name)]
+        family = draw.choices(families, [one.weight for one in families])[0]
         return family, family.make(draw)
