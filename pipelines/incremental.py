@@ -38,14 +38,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pipelines.audit import ShardResult
+    from pipelines.config import AuditOptions
     from pipelines.kept_rows import PartTable
     from pipelines.plan import Plan, SourceShard
 
-__all__ = ["DifferentVerdicts", "audit_since"]
+__all__ = ["DifferentVerdicts", "Earlier", "audit_since"]
 
 Numbers = np.ndarray[Any, Any]
 
 _BLOCK_ROWS: Final = 1 << 17
+_WRITERS: Final = 2
 _INLINE_BYTES: Final = 24 << 20
 """Bytes of values that are audited in this process: starting others takes longer."""
 _LIVE: Final = ("create_revision", "mod_revision", "key_version", "offset", "length")
@@ -143,15 +145,16 @@ class _Left:
 
 
 def audit_since(
-    plan: Plan, spool: Path, parts: Path, run: Callable[..., list[Any]]
+    plan: Plan, spool: Path, parts: Path, run: Callable[..., list[Any]], earlier: Earlier | None = None
 ) -> tuple[ShardResult, dict[str, Any]]:
     """Audit what changed since an earlier report, keep the rows of the rest.
 
     Args:
-        plan: Of the run; its options name the report.
+        plan: Of the run.
         spool: Folder for files that do not outlive the run.
         parts: Folder of the part files of the new report.
         run: Runs shards, as `pipelines.run.run_shards`.
+        earlier: The report, where somebody has begun to read it already.
 
     Returns:
         (counts of all shards, what the manifest says of the comparison)
@@ -160,35 +163,29 @@ def audit_since(
         PlanError: The report cannot be used.
         DifferentVerdicts: An object of the sample does not agree with its rows.
     """
-    pa.set_memory_pool(pa.system_memory_pool())  # tables come and go: the others give every page back to the system
     options = plan.options
-    old = OldReport(options.since, options.cluster)
+    earlier = earlier or Earlier(options)
+    old = earlier.report
     state = report_state(plan)
     whole = whole_reason(old, state)
     live_rows = sum(source.rows for source in plan.sources)
-    objects = old.objects()
-    groups = Groups(objects) if not whole else None
-    findings = old.table("findings", tables.FINDINGS)
-    owners = Owners(groups, findings) if groups is not None else None
-    if groups is None or owners is None:
+    if whole:
         found = Match([np.full(source.rows, -1) for source in plan.sources], Counter({whole: live_rows}))
     else:
-        found = match(plan, old, state, groups, owners)
+        found = match(plan, old, state, *earlier.objects())
     sample = _draw_sample(found, options.verify_sample)
     left = _left(plan, found.kept, sample, spool)
     changed = spool / "changed"
     for name in ("objects", "findings"):
         (changed / name).mkdir(parents=True)
-    with ThreadPoolExecutor(1) as pool:  # what is kept is read while the rest is audited
-        reading = pool.submit(_Kept, plan, old, groups, objects, findings, owners) if groups and owners else None
-        results = run(
-            partial(_setup, left.plan, str(changed), plan),
-            cut_shards(left.plan),
-            left.plan.options,
-            partial(_lost, plan=left.plan, parts=str(changed)),
-        )
-        kept = None if reading is None else reading.result()
+    results = run(
+        partial(_setup, left.plan, str(changed), plan),
+        cut_shards(left.plan),
+        left.plan.options,
+        partial(_lost, plan=left.plan, parts=str(changed)),
+    )
     total = merge(results)
+    kept = None if whole else _Kept(plan, earlier)
     audited = _Audited(left, changed)
     if kept is not None and sample:
         _verify(plan, kept, audited, found.kept, sample)
@@ -202,7 +199,7 @@ def audit_since(
         "kept": reused,
         "audited": live_rows - reused,
         "why": dict(sorted({**found.why, **({"sample": len(sample)} if sample else {})}.items())),
-        "gone": found.gone if groups is not None else None,
+        "gone": None if whole else found.gone,
         "sample": {"share": options.verify_sample, "objects": len(sample), "different": 0},
     }
     return total, section
@@ -277,31 +274,73 @@ class _Grouped:
         return _Pick(table, places, np.repeat(positions, count))
 
 
+class Earlier:
+    """The earlier report of a run; it is read in a thread while the plan of the run is made.
+
+    Args:
+        options: Of the run.
+
+    Raises:
+        PlanError: There is no such report.
+    """
+
+    def __init__(self, options: AuditOptions) -> None:
+        pa.set_memory_pool(pa.system_memory_pool())  # tables come and go: other pools give each page back at once
+        self.report = OldReport(options.since, options.cluster)
+        pool = ThreadPoolExecutor(1)
+        self._matched = pool.submit(self._read_objects)
+        self._kept = pool.submit(self._read_rest)
+        pool.shutdown(wait=False)
+
+    def _read_objects(self) -> tuple[PartTable, Groups, PartTable, Owners]:
+        objects = self.report.objects()
+        groups = Groups(objects)
+        findings = self.report.table("findings", tables.FINDINGS)
+        return objects, groups, findings, Owners(groups, findings)
+
+    def _read_rest(self) -> dict[str, _Grouped]:
+        objects, groups, findings, owners = self._matched.result()
+        many = len(groups)
+        found = {
+            "objects": _Grouped(objects, groups.of_row, many),
+            "findings": _Grouped(findings, owners.of_finding, many),
+        }
+        for folder, table in self.report.partitions().items():
+            at = table.columns("source", "offset")
+            found[folder] = _Grouped(table, groups.at(at["source"], at["offset"]), many)
+        return found
+
+    def objects(self) -> tuple[Groups, Owners]:
+        """Return what is matched with a plan.
+
+        Raises:
+            PlanError: The report is not whole.
+        """
+        _, groups, _, owners = self._matched.result()
+        return groups, owners
+
+    def rows(self) -> dict[str, _Grouped]:
+        """Return all rows, by table or partition of the index."""
+        return self._kept.result()
+
+
 class _Kept:
     """The rows of the earlier report, as they stand in the new one."""
 
-    def __init__(
-        self, plan: Plan, old: OldReport, groups: Groups, objects: PartTable, findings: PartTable, owners: Owners
-    ) -> None:
+    def __init__(self, plan: Plan, earlier: Earlier) -> None:
         self.plan = plan
-        self.groups = groups
-        self._not_evaluated = old.not_evaluated
-        many = len(groups)
-        self._objects = _Grouped(objects, groups.of_row, many)
-        self._findings = _Grouped(findings, owners.of_finding, many)
-        self._index = {}
-        for folder, table in old.partitions().items():
-            at = table.columns("source", "offset")
-            self._index[folder] = _Grouped(table, groups.at(at["source"], at["offset"]), many)
+        self._not_evaluated = earlier.report.not_evaluated
+        self._rows = earlier.rows()
 
     @property
     def partitions(self) -> dict[str, pa.Schema]:
         """Folders of the index, and the columns of each."""
-        return {folder: one.table.schema for folder, one in self._index.items()}
+        tables_of = {name: one.table.schema for name, one in self._rows.items()}
+        return {name: schema for name, schema in tables_of.items() if name not in ("objects", "findings")}
 
     def rows(self, name: str, positions: Numbers, groups: Numbers) -> _Pick:
         """Return the rows of a table for some live keys."""
-        grouped = {"objects": self._objects, "findings": self._findings}.get(name) or self._index.get(name)
+        grouped = self._rows.get(name)
         return _NOTHING if grouped is None else grouped.pick(positions, groups)
 
     def count(self, kept: _Pick, found: _Pick, total: ShardResult, *, is_export: bool) -> None:
@@ -435,7 +474,7 @@ class _Assembly:
         """Write all parts; add what is kept to the counts."""
         shards = cut_shards(self.plan)
         total.bytes = sum(item.bytes for item in shards)
-        with ThreadPoolExecutor(max(1, min(self.plan.options.jobs, 4))) as pool:
+        with ThreadPoolExecutor(max(_WRITERS, min(self.plan.options.jobs, 2 * _WRITERS))) as pool:
             for block in _blocks(shards):
                 self._write_block(block, kept[block[0].source], total, pool)
 
