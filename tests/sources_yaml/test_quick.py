@@ -43,6 +43,14 @@ SAMPLE = b"""\
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata:
+  managedFields:
+  - fieldsV1:
+      f:metadata:
+        f:labels:
+          .: {}
+          f:app.kubernetes.io/name: {}
+      k:{"type":"Ready","ip":"::1"}:
+        f:x: -.5
   annotations:
     controller-gen.kubebuilder.io/version: v0.20.0
   name: ovens.bakery.example.com
@@ -135,9 +143,27 @@ def test_every_definition_of_the_corpus_is_read_quickly(monkeypatch: pytest.Monk
 
 
 WORDS = ["foo", "1", "1.0", "true", "~", "''", '""', "'it''s'", '"a\\n"', '"a\\ ', '"a', "'a", 'a"', "{}", "[]", "|", "|-", ">",
-         "&a", "# c", "a # c", "a #", "a: b", "a:", "- a", "-1", "-", "?", ":a", "%a", "<<", "0x1F", "1e400", "2001-01-01", "a  ",
+         "&a", "# c", "a # c", "a #", "a: b", "a:", "- a", "-1", "-", "-.5", "-.inf", "?", ":a", "%a", "<<", "0x1F", "1e400", "2001-01-01", "a  ",
          "\u00e9", "\u00a0", "\u2028", "\t", "...", "---", "\\", "a | b", "18446744073709551616"]  # fmt: skip
-KEYS = ["a", "b", "x-k", '"q"', "y", "1", "<<", "key with", "a:b", "- a", "? a", "-"]
+KEYS = [
+    "a",
+    "b",
+    "f:a",
+    'k:{"a":"b"}',
+    "k:{",
+    'k:{"a: b"}',
+    'k:{"a #b"}',
+    "x-k",
+    '"q"',
+    "y",
+    "1",
+    "<<",
+    "key with",
+    "a:b",
+    "- a",
+    "? a",
+    "-",
+]
 INDENTS = st.sampled_from([0, 0, 1, 2, 2, 2, 3, 4, 4, 6]).map(lambda count: " " * count)
 DASHES = st.sampled_from(["", "", "", "- ", "- - ", "-  "])
 LINES = st.one_of(

@@ -28,11 +28,12 @@ _MAYBE_NO_TEXT: Final = (b"\xc2", b"\xe2\x80", b"\xef")
 """What these characters begin with in UTF-8; bytes are searched faster than text."""
 
 # One match is an entry with the lines that belong to it, an item of a sequence, or a line that says nothing; what is
-# none of these is caught last. What belongs to an entry stands deeper than its key, which a hyphen moves by two.
+# none of these is caught last. What belongs to an entry stands deeper than its key, which a hyphen moves by two. Keys
+# with colons are those of managed fields.
 _DEEPER: Final = r"(?(2)\1   |\1 )"
 _ENTRY = re.compile(
     r"( *)(?:"
-    r'(- )?([A-Za-z0-9_$/.][A-Za-z0-9_$/.-]{0,99}|"[^"\\\n]{1,99}"):'
+    r"""(- )?((?:f:)?[A-Za-z0-9_$/.][A-Za-z0-9_$/.-]{0,99}|"[^"\\\n]{1,99}"|k:\{[^ #\n]{0,500}\}):"""
     rf"(?: (?:\|(-?)\n((?:(?:{_DEEPER}.*)?\n)+)|([^ |\n].*)\n((?:{_DEEPER} *[^ \n].*\n)*))|\n)"
     r"|- ([^ \n].*)\n"
     r"|#.*\n"
@@ -71,7 +72,7 @@ def _scalar(text: str, more: str = "") -> Any:
     if more:
         text = _folded(text, more)
     first = text[0]
-    if first in _PLAIN_START or (first == "-" and text[1:2].isalnum()):
+    if first in _PLAIN_START or (first == "-" and (text[1:2].isalnum() or text[1:2] == ".")):
         if " #" in text and not more:
             text = text[: text.index(" #")]
         text = text.rstrip(" ")
