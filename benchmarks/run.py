@@ -14,6 +14,7 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 if not __package__:
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
@@ -21,31 +22,38 @@ if not __package__:
 from benchmarks.harness import Results, arguments, audit, in_turns, ratios
 from benchmarks.yardstick import CRDS, SHARES, build, draw, is_yardstick_missing, oracle
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 LIMITS = {("bench-30", "with rules"): 6, ("bench-2", "with rules"): 9, ("bench-30", "without rules"): 6}
 SPEEDUP = 1.6
 
 
 def measure(results: Results, name: str, corpus: Path, objects: int, repeats: int, cache: Path) -> None:
-    """Measure one corpus with one worker and with two."""
-    created: dict[int, list[float]] = {}
-    for workers in (1, 2):
-        without: list[float] = []
-        theirs = partial(_theirs, corpus, workers, cache, without)
+    """Measure one corpus, with one worker and with two in the same turns."""
+    without: dict[int, list[float]] = {1: [], 2: []}
+    sides: dict[str, Callable[[], float]] = {}
+    for workers, rates in without.items():
         ours = partial(_ours, corpus, objects, workers)
-        sides = {"create": partial(ours, "updates"), "no rules": partial(ours, "rules"), "everything": ours}
-        found = in_turns(repeats, {**sides, "oracle": theirs})
+        sides[f"create {workers}"] = partial(ours, "updates")
+        sides[f"no rules {workers}"] = partial(ours, "rules")
+        sides[f"everything {workers}"] = ours
+        sides[f"oracle {workers}"] = partial(_theirs, corpus, workers, cache, rates)
+    found = in_turns(repeats, sides)
+    for workers, rates in without.items():
         row = f"{name}, {workers} worker{'s' * (workers > 1)}"
-        results.add(row, "ours, objects/s", found["create"])
-        results.add(row, "oracle, objects/s", found["oracle"])
+        create, theirs = found[f"create {workers}"], found[f"oracle {workers}"]
+        results.add(row, "ours, objects/s", create)
+        results.add(row, "oracle, objects/s", theirs)
         for what, mine, other in (
-            ("with rules", found["create"], found["oracle"]),
-            ("without rules", found["no rules"], without),
+            ("with rules", create, theirs),
+            ("without rules", found[f"no rules {workers}"], rates),
         ):
             results.add(row, f"times the oracle, {what}", ratios(mine, other), at_least=LIMITS.get((name, what)))
-        results.add(row, "time with verdicts on updates", ratios(found["create"], found["everything"]))
-        created[workers] = found["create"]
+        results.add(row, "time with verdicts on updates", ratios(create, found[f"everything {workers}"]))
     row = f"{name}, 2 workers over 1"
-    results.add(row, "ours, objects/s", ratios(created[2], created[1]), at_least=SPEEDUP)
+    results.add(row, "ours, objects/s", ratios(found["create 2"], found["create 1"]), at_least=SPEEDUP)
+    results.add(row, "oracle, objects/s", ratios(found["oracle 2"], found["oracle 1"]))
 
 
 def _ours(corpus: Path, objects: int, workers: int, *skip: str) -> float:
