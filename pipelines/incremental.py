@@ -48,8 +48,8 @@ Numbers = np.ndarray[Any, Any]
 
 _BLOCK_ROWS: Final = 1 << 17
 _WRITERS: Final = 2
-_INLINE_BYTES: Final = 24 << 20
-"""Bytes of values that are audited in this process: starting others takes longer."""
+_INLINE_BYTES: Final = 4 << 20
+"""Bytes of values that are audited in this process: others would have to make the same programs."""
 _LIVE: Final = ("create_revision", "mod_revision", "key_version", "offset", "length")
 _PLACED: Final = ("cluster", "source", *_LIVE)
 _NAMED: Final = 5
