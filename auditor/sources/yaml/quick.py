@@ -46,6 +46,10 @@ _ESCAPED = re.compile(r'[^"\\]*(?:\\["\\nt ][^"\\]*)*')
 _ESCAPE = re.compile(r"\\(.)")
 _MEANT: Final = {"n": "\n", "t": "\t"}
 _MAX_COLUMN: Final = 1000
+_words: dict[str, Any] = {}
+_keys: dict[str, str] = {}
+_REMEMBERED: Final = 20_000
+"""Short scalars and keys whose meaning is kept from one document to the next; then all are forgotten."""
 _LARGE: Final = 4 << 20
 _LONG: Final = 64
 """Scalars of this length and more are not remembered; they hardly ever come twice."""
@@ -146,8 +150,10 @@ def _read(text: str) -> dict[str, Any]:
     column = 0
     around: list[tuple[int, Any]] = []
     pending = ""
-    words: dict[str, Any] = {}
-    keys: dict[str, str] = {}
+    words, keys = _words, _keys
+    if len(words) + len(keys) > _REMEMBERED:
+        words.clear()
+        keys.clear()
     for indent, dash, key, chomp, block, value, more, item, odd in _entries(text):
         at = len(indent)
         if dash or item:
