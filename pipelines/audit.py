@@ -29,7 +29,7 @@ from auditor.selectors.grammar import parse_field_selector, parse_label_selector
 from auditor.sources.encryption import make_unsealer, resource_of
 from auditor.sources.registry_key import classify, printable_key, split_key
 from auditor.validation.rules import broken_rules
-from pipelines.columns import ObjectRows, Rows, write_parquet
+from pipelines.columns import ObjectRows, Rows, part_name, write_parquet
 from pipelines.gated import GatedFields
 from pipelines.index import IndexBuilder
 from pipelines.lanes import Lanes
@@ -695,7 +695,7 @@ class _ShardWriter:
             self.result.statuses[(kind, shared["status"])] += count
             for impact in {*shared["impacts"], shared["impact"]} - {None}:
                 self.result.impacts[(kind, impact)] += count
-        name = f"part-{self.result.number:05d}.parquet"
+        name = part_name(self.result.number)
         write_parquet(self.objects.table(), self.owner.parts / "objects" / name)
         if len(self.found):
             write_parquet(self.found.table(), self.owner.parts / "findings" / name)
@@ -743,6 +743,8 @@ def setup(plan: Plan, parts: str) -> Callable[[SourceShard], ShardResult]:
 
 def lost_shard(item: SourceShard, error: Exception, *, plan: Plan, parts: str) -> ShardResult:
     """Write the rows of a shard whose worker died twice: every key is there, unreadable, with the reason."""
+    for left in Path(parts).rglob(part_name(item.shard.number)):  # of what the dead worker had found
+        left.unlink()
     owner = ShardAuditor(plan, parts)
     table, _ = owner.source(item.source)
     rows = table.slice(item.shard.start, item.shard.stop - item.shard.start)

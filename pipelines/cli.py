@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from pipelines.crds_cli import crds
+from pipelines.engine_options import engine_options, jobs_of
 from pipelines.fields_cli import fields
 from pipelines.gates_cli import gates
 from pipelines.query_cli import query
@@ -133,7 +134,7 @@ def _scope_options(command: Any) -> Any:
 @click.option(
     "--at", default="storage", show_default=True, help="stored, storage, served, or a version; exports: as they are."
 )
-@click.option("--jobs", type=click.IntRange(1), default=None, help="Worker processes  [default: one a processor]")
+@engine_options
 @click.option(
     "--fail-on", type=click.Choice(FAIL_ON), default="invalid", show_default=True, help="When to exit with 1."
 )
@@ -184,6 +185,8 @@ def audit(
     force: bool,
     at: str,
     jobs: int | None,
+    engine: str,
+    ray_address: str,
     fail_on: str,
     etcd_prefix: str,
     encryption_config: str,
@@ -223,6 +226,7 @@ def audit(
       auditor audit backup.json.gz --crds crds/ --report out/ --fail-on unreadable
       auditor audit snapshot.db --report out/ --include Certificate.cert-manager.io -n prod
       auditor audit --old snapshot.db manifests/ --report out/ --apply merge
+      auditor audit '/backups/*.db' --report /backups/report --engine ray --ray-address auto
       auditor audit today.db --report out/today --since out/yesterday --diff out/yesterday --only-new
     """
     from auditor.report.terminal import summary  # noqa: PLC0415
@@ -239,7 +243,9 @@ def audit(
         report=report,
         at=at,
         at_of_exports="stored" if _is_default("at") else at,
-        jobs=jobs or os.cpu_count() or 1,
+        jobs=jobs_of(engine, jobs),
+        engine=engine,
+        ray_address=ray_address,
         force=force,
         fail_on=fail_on,
         etcd_prefix=etcd_prefix,

@@ -12,7 +12,7 @@ from auditor.sources.registry_key import printable_key
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["ObjectRows", "Rows", "array_of", "constant", "key_texts", "write_parquet"]
+__all__ = ["ObjectRows", "Rows", "array_of", "constant", "key_texts", "part_name", "write_parquet"]
 
 
 class Rows:
@@ -141,6 +141,11 @@ def array_of(values: tuple[Any, ...], kind: pa.DataType) -> pa.Array:
             pa.array(offsets, pa.int32()), pa.array(keys, pa.string()), pa.array(items, pa.string())
         )
     return pa.array(values, kind)
+
+
+def part_name(number: int) -> str:
+    """Return the name of the part files of a shard, in every table."""
+    return f"part-{number:05d}.parquet"
 
 
 def write_parquet(table: pa.Table, path: Path) -> None:

@@ -37,7 +37,9 @@ class AuditOptions:
         at: stored, storage, served, or the name of a version.
         at_of_exports: The same for objects of exports. They were converted when they were read: where nobody asks for
             something else they are judged at the version that they are in.
-        jobs: Worker processes; 1 runs everything in this process.
+        jobs: Worker processes; 1 runs everything in this process. With Ray: most tasks at a time; 0: no bound.
+        engine: processes, inline (everything in this process) or ray.
+        ray_address: Of the Ray cluster, as `ray.init` takes it; empty: Ray's own choice.
         encryption_config: EncryptionConfiguration of the API server; empty: none.
         kms_decryptor: Command that unwraps data keys of KMS providers; empty: none.
         ratcheting: Whether the server has CRDValidationRatcheting on; always on since Kubernetes 1.33.
@@ -63,6 +65,8 @@ class AuditOptions:
     at: str = "storage"
     at_of_exports: str = "stored"
     jobs: int = 1
+    engine: str = "processes"
+    ray_address: str = ""
     force: bool = False
     fail_on: str = "invalid"
     etcd_prefix: str = "/registry"

@@ -12,6 +12,7 @@ import re
 import shutil
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,8 +25,9 @@ from pipelines.report import MANIFEST
 from pipelines.run import new_report, run_audit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
+    from auditor.errors import AuditorError
     from auditor.sources.stores import Match
     from pipelines.config import AuditOptions
 
@@ -136,22 +138,10 @@ def _run_fleet(options: AuditOptions, clusters: list[Cluster]) -> tuple[int, dic
         definitions: dict[bytes, bytes] = {}
         versions: list[Path] = []
         number = 0
-        for position, cluster in enumerate(clusters):
-            report = spool / f"cluster-{position:05d}"
-            try:
-                _, manifest = run_audit(
-                    replace(
-                        options,
-                        dumps=(cluster.dump,),
-                        cluster=cluster.name,
-                        report=str(report),
-                        force=False,
-                        diff="",
-                        only_new=False,
-                    )
-                )
-            except SourceError as error:
-                failed.append((cluster, error))
+        for (position, cluster), manifest in zip(enumerate(clusters), _audits(options, clusters, spool), strict=True):
+            report = _report_of(spool, position)
+            if isinstance(manifest, SourceError):
+                failed.append((cluster, manifest))
                 continue
             manifests.append((cluster, manifest))
             first, number = number, _take_parts(report, parts, number)
@@ -170,6 +160,52 @@ def _run_fleet(options: AuditOptions, clusters: list[Cluster]) -> tuple[int, dic
 
             write_difference(options, parts, manifest)
     return int(manifest["exit_code"]), manifest
+
+
+def _report_of(spool: Path, position: int) -> Path:
+    return spool / f"cluster-{position:05d}"
+
+
+def _audits(options: AuditOptions, clusters: list[Cluster], spool: Path) -> Iterator[dict[str, Any] | SourceError]:
+    """Yield the manifest of each cluster, in order, or why its dump could not be read; with Ray a dump is a task."""
+    if options.engine != "ray":
+        work = _auditor_of_clusters(options, spool)
+        for item in enumerate(clusters):
+            yield work(item)[1]
+        return
+    from pipelines.engines.ray import run_ray  # noqa: PLC0415 - only when asked
+
+    def lost(item: tuple[int, Cluster], error: AuditorError) -> tuple[int, dict[str, Any] | SourceError]:
+        shutil.rmtree(_report_of(spool, item[0]), ignore_errors=True)
+        return item[0], SourceError(shown_url(item[1].dump), f"not audited: worker lost ({error.found})")
+
+    ready = partial(_auditor_of_clusters, replace(options, engine="inline", jobs=1, progress=False), spool)
+    answers = dict(run_ray(ready, enumerate(clusters), on_lost=lost, address=options.ray_address, jobs=options.jobs))
+    yield from (answers[position] for position in range(len(clusters)))
+
+
+def _auditor_of_clusters(
+    options: AuditOptions, spool: Path
+) -> Callable[[tuple[int, Cluster]], tuple[int, dict[str, Any] | SourceError]]:
+    """Return what audits one cluster, at its position in the fleet; its report stands in the spool."""
+
+    def work(item: tuple[int, Cluster]) -> tuple[int, dict[str, Any] | SourceError]:
+        position, cluster = item
+        asked = replace(
+            options,
+            dumps=(cluster.dump,),
+            cluster=cluster.name,
+            report=str(_report_of(spool, position)),
+            force=True,  # a task that is run again replaces what the first one left
+            diff="",
+            only_new=False,
+        )
+        try:
+            return position, run_audit(asked)[1]
+        except SourceError as error:
+            return position, error
+
+    return work
 
 
 def _here_once(paths: Iterable[str], folder: Path) -> Iterator[str]:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 import mmap
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import orjson
@@ -44,6 +46,10 @@ __all__ = [
 
 _CRDS = ("apiextensions.k8s.io", "customresourcedefinitions")
 _CRD_PATH = f"/{_CRDS[0]}/{_CRDS[1]}/"
+_EVEN: Final = 12
+"""A number of shards that most numbers of workers divide."""
+_SMALLEST: Final = 8
+"""How many times smaller than the limit a shard may be; below that, starting workers costs more than they save."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,19 +268,32 @@ def _name(document: JsonObject) -> str:
 
 
 def cut_shards(plan: Plan) -> list[SourceShard]:
-    """Cut every source into ranges of about `shard_bytes` of values, in key order, whatever the number of workers."""
-    out: list[SourceShard] = []
+    """Cut every source into ranges in key order that are alike in bytes, whatever the number of workers.
+
+    There are enough of them to share out evenly, and none is much above `shard_bytes`: the number is one that 2, 3, 4,
+    6 and 12 workers divide. A row counts as its value and a little more, so that many small objects are work too.
+    """
     options = plan.options
-    for number, source in enumerate(plan.sources):
-        table = open_live(source)
-        if not table.num_rows:
+    row = options.shard_bytes / options.shard_rows
+    lengths = [open_live(source)["length"].to_numpy() for source in plan.sources]
+    weights = [np.cumsum(length + row) for length in lengths]
+    total = float(sum(weight[-1] for weight in weights if len(weight)))
+    count = max(1, _shard_count(total, options.shard_bytes))
+    out: list[SourceShard] = []
+    for number, (length, weight) in enumerate(zip(lengths, weights, strict=True)):
+        if not len(weight):
             continue
-        ends = np.cumsum(table["length"].to_numpy(), dtype=np.int64)
-        start = 0
-        while start < table.num_rows:
-            before = int(ends[start - 1]) if start else 0
-            stop = int(np.searchsorted(ends, before + options.shard_bytes, side="left")) + 1
-            stop = min(stop, start + options.shard_rows, table.num_rows)
-            out.append(SourceShard(number, Shard(len(out), start, stop), int(ends[stop - 1]) - before))
-            start = stop
+        parts = max(1, round(count * float(weight[-1]) / total))
+        stops = np.searchsorted(weight, weight[-1] * np.arange(1, parts) / parts, side="left") + 1
+        bounds = np.unique(np.concatenate(([0], stops, [len(weight)])))  # one great object can fill several shares
+        for start, stop in pairwise(bounds.tolist()):
+            out.append(SourceShard(number, Shard(len(out), start, stop), int(length[start:stop].sum())))
     return out
+
+
+def _shard_count(total: float, limit: int) -> int:
+    """Return into how many shards work is cut of which one should hold no more than a limit."""
+    least = math.ceil(total / limit)
+    if least > _EVEN:
+        return math.ceil(least / _EVEN) * _EVEN
+    return min(_EVEN, math.ceil(total * _SMALLEST / limit))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 import click
+
+from pipelines.engine_options import engine_options, jobs_of
 
 __all__ = ["upgrade"]
 
@@ -32,7 +33,7 @@ _FAIL_ON = ("never", "unreadable", "blocked", "data-loss", "invalid")
 @click.option("--report", required=True, metavar="DIR", help="Folder to write the report to.")
 @click.option("--force", is_flag=True, help="Replace the report that is there.")
 @click.option("--at", default="storage", show_default=True, help="stored, storage, served, or a version.")
-@click.option("--jobs", type=click.IntRange(1), default=None, help="Worker processes  [default: one a processor]")
+@engine_options
 @click.option(
     "--fail-on",
     type=click.Choice(_FAIL_ON),
@@ -71,6 +72,8 @@ def upgrade(
     force: bool,
     at: str,
     jobs: int | None,
+    engine: str,
+    ray_address: str,
     fail_on: str,
     assume_formats: tuple[str, ...],
     field_gates: str,
@@ -122,7 +125,9 @@ def upgrade(
         report=report,
         at=at,
         at_of_exports="stored" if is_default else at,
-        jobs=jobs or os.cpu_count() or 1,
+        jobs=jobs_of(engine, jobs),
+        engine=engine,
+        ray_address=ray_address,
         force=force,
         fail_on=fail_on,
         etcd_prefix=etcd_prefix,

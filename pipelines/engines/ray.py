@@ -1,0 +1,206 @@
+"""Ray core: one task an item, on the cluster that is there, or on a Ray of our own on this machine.
+
+Only plain tasks are used: no actors, no placement groups. What a task needs beyond its item (files, folders) it opens
+by the path that it has here, so every node must see these paths: a shared file system. A node that does not, or that
+has another version of the auditor, is told apart from work that fails. A task whose worker or node died is started once
+more, then given to `on_lost`; Ray's own retries are off, so that both engines with several processes behave alike.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import socket
+import traceback
+import uuid
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from auditor import __version__
+from auditor.errors import AuditorError, EngineError, PlanError, WorkerLost
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+__all__ = ["import_ray", "ray_session", "run_ray"]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_IN_FLIGHT: Final = 1000
+"""Tasks that Ray knows of at a time where no number of jobs is given; an autoscaler goes by them."""
+
+_GRACE_SECONDS: Final = 10.0
+
+_ready: dict[str, Callable[[Any], Any]] = {}
+"""In a worker of Ray: what `setup` gave for a run. A worker keeps one run, that of its driver."""
+
+
+def import_ray() -> Any:
+    """Return the module.
+
+    Raises:
+        PlanError: It is not installed; the error names the extra.
+    """
+    try:
+        import ray  # noqa: PLC0415 - only when asked
+    except ImportError as error:
+        raise PlanError(
+            "--engine ray",
+            "Ray is not installed here",
+            advice="pip install 'kubernetes-dump-auditor[ray]', or leave the option out",
+        ) from error
+    return ray
+
+
+@contextmanager
+def ray_session(address: str = "") -> Iterator[None]:
+    """Be connected to Ray in the block; a connection that is there already is used, and left as it was.
+
+    Args:
+        address: As `ray.init` takes it (``auto``, ``HOST:6379``, ``ray://HOST:10001``); empty: that of RAY_ADDRESS,
+            else a cluster of this machine, else a Ray of our own that ends with the block.
+    Raises:
+        PlanError: Ray is not installed, or not there.
+    """
+    ray = import_ray()
+    if ray.is_initialized():
+        yield
+        return
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a Ray of our own tells nobody
+    try:
+        _knock(address)
+        ray.init(address=address or None, logging_level="ERROR", log_to_driver=False)
+    except (OSError, ValueError, RuntimeError, ImportError) as error:
+        where = f"--ray-address {address}" if address else "--engine ray"
+        raise PlanError(where, f"Ray cannot be reached: {_first_line(error)}") from error
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _knock(address: str) -> None:
+    """Raise an OSError where nobody listens; Ray itself would try for minutes, then end the process."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if colon and port.isdecimal():
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=_GRACE_SECONDS):
+            pass
+
+
+def _answer(run: str, folder: str, version: str, boxed: list[Any], item: Any) -> tuple[Any, Exception | None]:
+    """Run one item in a worker; return (answer, None), or (None, what the driver is to raise).
+
+    `setup` runs with the first item of a run.
+
+    Args:
+        run: Name of the run.
+        folder: The working directory of the driver, for relative paths.
+        version: Of the auditor that asks.
+        boxed: The reference to `setup`, in a list, so that Ray fetches it only where it is asked for.
+        item: The item.
+    """
+    if version != __version__:
+        return None, _unfit(f"has version {__version__} of the auditor, not {version}")
+    try:
+        work = _ready.get(run)
+        if work is None:
+            with contextlib.suppress(OSError):  # nothing is relative then, or what is missing is told below
+                os.chdir(folder)
+            work = import_ray().get(boxed[0])()
+            _ready.clear()
+            _ready[run] = work
+        return work(item), None
+    except AuditorError as error:
+        return None, error
+    except FileNotFoundError as error:
+        return None, _unfit(f"does not see {error.filename or error}")
+    except Exception:  # noqa: BLE001 - the driver raises it again, with this trace
+        return None, EngineError("worker", f"failed:\n{traceback.format_exc()}")
+
+
+def _unfit(found: str) -> PlanError:
+    return PlanError(
+        "--engine ray",
+        f"node {platform.node()} {found}",
+        "nodes that see the dumps and the folder of the report under the same path, and have the same auditor",
+    )
+
+
+def run_ray(
+    setup: Callable[[], Callable[[Item], Result]],
+    items: Iterable[Item],
+    *,
+    on_lost: Callable[[Item, WorkerLost], Result],
+    address: str = "",
+    jobs: int = 0,
+) -> Iterator[Result]:
+    """Yield the result of each item as it comes.
+
+    Args:
+        setup: Picklable; runs once in each worker and gives the function that answers items.
+        items: Picklable.
+        on_lost: Gives the result of an item whose worker or node died twice; called here.
+        address: As `ray_session` takes it.
+        jobs: Most tasks at a time; 0: as many as the cluster has room for.
+    Raises:
+        PlanError: Ray is not there, or a node lacks what it needs.
+        EngineError: A worker failed with an exception; its trace is in the text. An AuditorError is raised as it is.
+    """
+    ray = import_ray()
+    with ray_session(address):
+        dead = (
+            ray.exceptions.WorkerCrashedError,
+            ray.exceptions.NodeDiedError,
+            ray.exceptions.OutOfMemoryError,
+            ray.exceptions.LocalRayletDiedError,
+            ray.exceptions.ObjectLostError,
+        )
+        task = ray.remote(num_cpus=1, max_retries=0)(_answer)
+        words = (uuid.uuid4().hex, str(Path.cwd()), __version__, [ray.put(setup)])
+        source = iter(items)
+        flying: dict[Any, tuple[Item, bool]] = {}
+
+        def start(item: Item, *, is_second: bool = False) -> None:
+            flying[task.remote(*words, item)] = (item, is_second)
+
+        try:
+            for item in islice(source, jobs or _IN_FLIGHT):
+                start(item)
+            while flying:
+                [done], _ = ray.wait(list(flying), num_returns=1)
+                item, is_second = flying.pop(done)
+                try:
+                    answer, wrong = ray.get(done)
+                except dead as error:
+                    if not is_second:
+                        start(item, is_second=True)
+                        continue
+                    reason = f"its worker ended twice, last with {type(error).__name__}: {_first_line(error)}"
+                    answer, wrong = on_lost(item, WorkerLost(str(item), reason)), None
+                except ray.exceptions.RayError as error:
+                    advice = "the auditor must be installed on every node, for the same Python and Ray"
+                    raise EngineError("Ray", str(error).strip(), advice=advice) from error
+                if wrong is not None:
+                    raise wrong
+                yield answer
+                for item in islice(source, 1):
+                    start(item)
+        finally:
+            _forget(ray, list(flying))
+
+
+def _forget(ray: Any, tasks: list[Any]) -> None:
+    """End what still runs, and wait until it does not write any more."""
+    with contextlib.suppress(Exception):  # Ray itself may be gone
+        for task in tasks:
+            ray.cancel(task, force=True)
+        if tasks:
+            ray.wait(tasks, num_returns=len(tasks), timeout=_GRACE_SECONDS)
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
