@@ -50,14 +50,17 @@ def run_audit(options: AuditOptions) -> tuple[int, dict[str, Any]]:
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     clock = time.monotonic()
     with new_report(options) as (spool, parts):
+        earlier = None
+        if options.since:
+            from pipelines.incremental import Earlier, audit_since  # noqa: PLC0415
+
+            earlier = Earlier(options)
         plan = make_plan(options, spool)
         check_plan(plan)
         _check_version(plan)
         since: dict[str, Any] | None = None
-        if options.since:
-            from pipelines.incremental import audit_since  # noqa: PLC0415
-
-            total, since = audit_since(plan, spool, parts, run_shards)
+        if earlier is not None:
+            total, since = audit_since(plan, spool, parts, run_shards, earlier)
         else:
             lost = partial(lost_shard, plan=plan, parts=str(parts))
             total = merge(run_shards(partial(setup, plan, str(parts)), cut_shards(plan), options, lost))
@@ -129,7 +132,11 @@ def run_shards(ready: Any, shards: list[SourceShard], options: AuditOptions, los
     """
     from pipelines.engines import run_inline, run_processes  # noqa: PLC0415
 
-    if options.jobs == 1 or len(shards) <= 1:
+    if options.engine == "ray":
+        from pipelines.engines.ray import run_ray  # noqa: PLC0415 - only when asked
+
+        answers = run_ray(ready, shards, on_lost=lost, address=options.ray_address, jobs=options.jobs)
+    elif options.engine == "inline" or options.jobs == 1 or len(shards) <= 1:
         answers = run_inline(ready, shards)
     else:
         jobs = min(options.jobs, len(shards))
