@@ -110,7 +110,7 @@ UNUSUAL = [
     "%YAML 1.1\n---\na: b\n", "a: >\n  b\n", "a: |2\n   b\n", "a: |\n", "a: |\n\n  b\n", "a: |\n    b\n  c\n",
     "a: |\n  b\n  \n", "a: |\n  b", 'a: "\\/"\n', 'a: "\\x41"\n', 'a: "b\n', "a: 'b'c'\n", 'a: "b\\\n  c"\n', "a: b\n\n  c\n",
     "a: b\n  # c\n  d\n", "a: b\n  c: d\n", "y: 1\n", "1: a\n", "null: a\n", "a: .nan\n", "a: -.inf\n", "a: @b\n", "a: - b\n",
-    "a:\n- - b\n", "a:\n-\n  b: c\n", "a:\n - b\n- c\n", "a: b\u2028c\n", "a: b\u0085c\n", "\ufeffa: b\n", "a: b\x00\n", "a: b\r\n",
+    "a:\n- - b\n", "a:\n-\n  b: c\n", "a:\n - b\n- c\n", "a: b\u2028c\n", "a: b\u2029c\n", "a: b\u0085c\n", "a: b\x7fc\n", "a: \ufffe\n", "a: \uffff\n", "\ufeffa: b\n", "a: b\x00\n", "a: b\r\n",
     "a:  b\n", "a: # b\n", "a b: c\n", "a: |-\n  b\n \n  # c\n", "a: 'b'\n  # c\n", 'a: "b\\ \n  c"\n',
 ]  # fmt: skip
 

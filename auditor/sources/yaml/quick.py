@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["quick_value"]
 
 _TEXT: Final = bytes([*b"\n", *range(0x20, 0x7F), *range(0x80, 0x100)])
-_NO_TEXT = re.compile("[\x80-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-_MAYBE_NO_TEXT: Final = (b"\xc2", b"\xe2\x80", b"\xef")
-"""What these characters begin with in UTF-8; bytes are searched faster than text."""
+_NO_TEXT: Final = tuple(char.encode() for char in "\u2028\u2029\ufeff\ufffe\uffff")
+_MORE_CONTROLS = re.compile(rb"\xc2[\x80-\x9f]")
 
 # One match is an entry with the lines that belong to it, an item of a sequence, or a line that says nothing; what is
 # none of these is caught last. What belongs to an entry stands deeper than its key, which a hyphen moves by two. Keys
@@ -60,15 +59,14 @@ class _Unusual(Exception):
 
 
 def _decoded(data: bytes) -> str:
-    if not data.endswith(b"\n") or data.translate(None, _TEXT):
+    if not data.endswith(b"\n") or data.translate(None, _TEXT) or any(one in data for one in _NO_TEXT):
+        raise _Unusual
+    if b"\xc2" in data and _MORE_CONTROLS.search(data):
         raise _Unusual
     try:
-        text = data.decode()
+        return data.decode()
     except UnicodeDecodeError:
         raise _Unusual from None
-    if any(start in data for start in _MAYBE_NO_TEXT) and _NO_TEXT.search(text):
-        raise _Unusual
-    return text
 
 
 def _scalar(text: str, more: str = "") -> Any:
