@@ -46,22 +46,27 @@ class Benchmark:
 
 
 BENCHMARKS: Final = (
-    Benchmark("run", "--repeats 5", "--repeats 3 --objects 30000", "--repeats 1 --objects 300"),
+    Benchmark(
+        "run",
+        "--repeats 5",
+        "--repeats 3 --oracle-objects 12000",
+        "--repeats 1 --objects 300 --oracle-objects 100",
+    ),
     Benchmark(
         "peers",
-        "--repeats 5 --objects 100000 --every 50",
-        "--repeats 3 --objects 16000 --every 40",
-        "--repeats 1 --objects 100 --every 20",
+        "--repeats 5 --few 2000",
+        "--repeats 3 --files 12000 --few 400",
+        "--repeats 1 --objects 100 --files 50 --few 5",
     ),
-    Benchmark("kinds", "--repeats 5 --objects 100000", "--repeats 3 --objects 20000", "--repeats 1 --objects 200"),
+    Benchmark("kinds", "--repeats 5 --objects 100000", "--repeats 3 --objects 14000", "--repeats 1 --objects 200"),
     Benchmark(
         "invalid",
         "--repeats 5 --objects 50000 --part 20000",
-        "--repeats 3 --objects 12000 --part 3000",
+        "--repeats 3 --objects 12000 --part 2500",
         "--repeats 1 --objects 100 --part 50 --shares 0 50",
     ),
     Benchmark(
-        "sizes", "--repeats 5 --megabytes 16", "--repeats 3 --megabytes 4", "--repeats 1 --megabytes 0.1 --sizes 1 16"
+        "sizes", "--repeats 5 --megabytes 16", "--repeats 3 --megabytes 3", "--repeats 1 --megabytes 0.1 --sizes 1 16"
     ),
     Benchmark("scaling", "--repeats 5", "--repeats 3", "--repeats 1 --objects 100 1000"),
     Benchmark("definitions", "--repeats 5", "--repeats 3", "--repeats 1"),

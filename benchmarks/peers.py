@@ -1,13 +1,14 @@
 """Objects a second beside kubeconform and kubectl-validate, on the same objects, in the same run.
 
     python benchmarks/peers.py                  # needs ../shared, Go, and the Go module proxy once
-    python benchmarks/peers.py --objects 5000 --every 20 --repeats 3
+    python benchmarks/peers.py --objects 100000 --files 20000 --few 400 --repeats 3
 
 The objects are those of bench-2: one NDJSON file for ours, one JSON file each for the peers, which read NDJSON as one
-document. All three are given the definitions of these objects' kinds and nothing else, and are measured from process
-start to end, with two workers each; kubectl-validate has no such option and goes through its files one by one. It is so
-slow that it gets only every so-many-th object (`--every`): rates are compared, and, as the second figure, the time that
-ours takes for just these few, its start included. The oracle stands beside them, in memory and warm (see run.py).
+document. All are given the definitions of these objects' kinds and nothing else, and are measured from process start to
+end, with two workers each; kubectl-validate has no such option and goes through its files one by one. It is so slow that
+it gets only few of the objects (`--few`), evenly chosen; where time is short kubeconform also gets fewer (`--files`).
+Rates are compared: that of ours for all objects with theirs for what they got. Beside that stands what ours takes for
+just the objects that they got, its start included; and the oracle, in memory and warm (see run.py).
 
 kubeconform reads JSON Schema, which is made of the definitions here: unknown fields are allowed, for a stored object is
 pruned, and what has a default is not required. Neither peer says what an API server would (`../shared` tells where they
@@ -22,7 +23,7 @@ import sys
 import tempfile
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if not __package__:
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
@@ -30,6 +31,10 @@ if not __package__:
 from auditor.sources.crd_files import read_crd_documents
 from benchmarks.harness import Results, Run, arguments, audit, in_turns, ratios, timed
 from benchmarks.yardstick import CRDS, KINDS, broken_lines, draw, install, is_yardstick_missing, oracle
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
 
 LIMITS = {"kubeconform": 8, "kubectl-validate": 50}
 
@@ -100,21 +105,20 @@ def write_definitions(folder: Path, kinds: str = KINDS) -> tuple[Path, Path]:
     return crds, schemas
 
 
-def write_files(corpus: Path, folder: Path, every: int = 1) -> tuple[Path, Path, int]:
-    """Write every so-many-th object of a corpus as a file of its own, and all of these as one NDJSON file.
+def write_files(corpus: Path, folder: Path, objects: int, count: int) -> tuple[Path, Path]:
+    """Write so many of the objects of a corpus, evenly chosen, each as a file of its own and all as one NDJSON file.
 
     Returns:
-        The folder, the NDJSON file and the number of objects.
+        The folder, and the NDJSON file.
     """
     folder.mkdir(parents=True)
-    count, together = 0, folder.with_suffix(".ndjson")
+    together = folder.with_suffix(".ndjson")
     with corpus.open("rb") as stream, together.open("wb") as lines:
         for number, line in enumerate(stream):
-            if number % every == 0:
+            if (number + 1) * count // objects > number * count // objects:
                 (folder / f"{number:07}.json").write_bytes(line)
                 lines.write(line)
-                count += 1
-    return folder, together, count
+    return folder, together
 
 
 def kubeconform(program: Path, schemas: Path, files: Path) -> Run:
@@ -150,74 +154,100 @@ def _is_failure(statuses: list[dict[str, Any]]) -> bool:
     return any(status.get("status") != "Success" for status in statuses)
 
 
-def main() -> int:
-    """Run it."""
-    parser = arguments(__doc__, objects=20_000)
-    parser.add_argument("--every", type=int, default=20, help="kubectl-validate gets every so-many-th object")
-    options = parser.parse_args()
-    if is_yardstick_missing():
-        return 0
-    programs = {name: install(name, options.cache) for name in LIMITS}
-    if not any(programs.values()):
-        return 0
-    corpus = draw("bench-2", options.objects, options.cache)
-    results = Results("peers", "Audits beside kubeconform and kubectl-validate (bench-2, 2 workers)")
-    results.settings |= {"objects": options.objects, "repeats": options.repeats}
-    counts: dict[str, int] = {}
+class Sides:
+    """What takes turns; remembers how many objects each found invalid."""
 
-    def rate(name: str, objects: int, run: Run) -> float:
-        if run.manifest:
-            counts[name] = run.manifest["invalid"] if "invalid" in run.manifest else _invalid(run)
+    def __init__(self, options: argparse.Namespace, scratch: Path) -> None:
+        self.options = options
+        self.invalid: dict[str, int] = {}
+        self.corpus = draw("bench-2", options.objects, options.cache)
+        self.crds, self.schemas = write_definitions(scratch)
+        self.files, self.lines = write_files(self.corpus, scratch / "files", options.objects, options.files)
+        self.few_files, self.few = write_files(self.corpus, scratch / "few", options.objects, options.few)
+
+    def ours(self, dump: Path, objects: int, jobs: int) -> float:
+        """Return the rate of ours: create verdicts, for that is what the peers give."""
+        run = audit(dump, self.crds, "--skip", "updates", jobs=jobs, objects=objects)
+        statuses = run.manifest["counts"]["statuses"]
+        self.invalid[f"ours of {objects:,}"] = statuses.get("invalid", 0) + statuses.get("unreadable", 0)
         return objects / run.wall
 
+    def theirs(self, name: str, program: Path) -> float:
+        """Return the rate of a peer."""
+        is_few = name == "kubectl-validate"
+        objects: int = self.options.few if is_few else self.options.files
+        if is_few:
+            run = kubectl_validate(program, self.crds, self.few_files)
+        else:
+            run = kubeconform(program, self.schemas, self.files)
+        self.invalid[f"{name} of {objects:,}"] = run.manifest["invalid"]
+        return objects / run.wall
+
+    def oracle(self) -> float:
+        """Return the rate of the oracle with two workers."""
+        return oracle(self.lines, 2, self.options.cache).rate
+
+
+def measure(results: Results, sides: Sides, programs: dict[str, Path]) -> None:
+    """Run all in turns."""
+    options = sides.options
+    objects, files, few = options.objects, options.files, options.few
+    turns: dict[str, Callable[[], float]] = {
+        "ours": partial(sides.ours, sides.corpus, objects, 2),
+        "ours, 1 worker": partial(sides.ours, sides.corpus, objects, 1),
+        "oracle": sides.oracle,
+    }
+    if files < objects:
+        turns["ours, files"] = partial(sides.ours, sides.lines, files, 2)
+    if "kubectl-validate" in programs:
+        turns["ours, few"] = partial(sides.ours, sides.few, few, 2)
+    turns |= {name: partial(sides.theirs, name, program) for name, program in programs.items()}
+    found = in_turns(options.repeats, turns)
+    all_row, files_row, few_row = (f"{count:,} objects" for count in (objects, files, few))
+    results.add(all_row, "ours, objects/s", found["ours"])
+    results.add(all_row, "ours with 1 worker", found["ours, 1 worker"])
+    results.add(files_row, "oracle, objects/s", found["oracle"])
+    rates = {
+        "kubeconform": (files_row, found.get("ours, files")),
+        "kubectl-validate": (few_row, found.get("ours, few")),
+    }
+    for name, (row, same) in rates.items():
+        if name in found:
+            if same is not None:
+                results.add(row, "ours, objects/s", same)
+            results.add(row, f"{name}, objects/s", found[name])
+            if same is not None:
+                results.add(row, f"times {name}", ratios(same, found[name]))
+    for name in programs:
+        times = ratios(found["ours"], found[name])
+        results.add("rate of ours for all over theirs", f"times {name}", times, at_least=LIMITS[name])
+
+
+def main() -> int:
+    """Run it."""
+    parser = arguments(__doc__, objects=100_000)
+    parser.add_argument(
+        "--files", type=int, help="how many of the objects kubeconform and the oracle get; default: all"
+    )
+    parser.add_argument("--few", type=int, default=1_000, help="how many kubectl-validate gets (default 1,000)")
+    options = parser.parse_args()
+    options.files = min(options.files or options.objects, options.objects)
+    options.few = min(options.few, options.objects)
+    if is_yardstick_missing():
+        return 0
+    programs = {name: program for name in LIMITS if (program := install(name, options.cache)) is not None}
+    if not programs:
+        return 0
+    results = Results("peers", "Audits beside kubeconform and kubectl-validate (bench-2, 2 workers)")
+    results.settings |= {"objects": options.objects, "repeats": options.repeats}
     with tempfile.TemporaryDirectory(dir=options.cache) as scratch:
-        crds, schemas = write_definitions(Path(scratch))
-        files, lines, count = write_files(corpus, Path(scratch) / "all")
-        few_files, few, few_count = write_files(corpus, Path(scratch) / "few", options.every)
-        words = ("--skip", "updates")
-        sides = {
-            "ours": lambda: rate("ours", count, audit(lines, crds, *words, jobs=2, objects=count)),
-            "ours, 1 worker": lambda: rate("ours", count, audit(lines, crds, *words, jobs=1, objects=count)),
-            "oracle": lambda: oracle(lines, 2, options.cache).rate,
-        }
-        if (program := programs["kubeconform"]) is not None:
-            sides["kubeconform"] = lambda: rate("kubeconform", count, kubeconform(program, schemas, files))
-        if (slow := programs["kubectl-validate"]) is not None:
-            sides["few"] = lambda: rate("few", few_count, audit(few, crds, *words, jobs=2, objects=few_count))
-            sides["kubectl-validate"] = lambda: rate(
-                "kubectl-validate", few_count, kubectl_validate(slow, crds, few_files)
-            )
-        found = in_turns(options.repeats, sides)
-        truth, few_truth = (len(broken_lines(each, options.cache)) for each in (lines, few))
-    row, few_row = f"{count:,} objects", f"every {options.every}th of them: {few_count:,}"
-    results.add(row, "ours, objects/s", found["ours"])
-    results.add(row, "ours with 1 worker", found["ours, 1 worker"])
-    results.add(row, "oracle, objects/s", found["oracle"])
-    if "kubeconform" in found:
-        results.add(row, "kubeconform, objects/s", found["kubeconform"])
-        results.add(
-            row, "times kubeconform", ratios(found["ours"], found["kubeconform"]), at_least=LIMITS["kubeconform"]
-        )
-    if "few" in found:
-        slow_rates = found["kubectl-validate"]
-        results.add(few_row, "ours, objects/s", found["few"])
-        results.add(few_row, "kubectl-validate, objects/s", slow_rates)
-        results.add(few_row, "times kubectl-validate", ratios(found["few"], slow_rates))
-        results.add(
-            "rate of ours for all, of kubectl-validate for the few",
-            "times kubectl-validate",
-            ratios(found["ours"], slow_rates),
-            at_least=LIMITS["kubectl-validate"],
-        )
-    names = {"few": "ours of the few", "kubectl-validate": "kubectl-validate of the few"}
-    told = ", ".join(f"{names.get(name, name)} {number}" for name, number in counts.items())
-    results.note(f"Invalid or unreadable are, by the oracle, {truth} of all and {few_truth} of the few; found: {told}.")
+        sides = Sides(options, Path(scratch))
+        measure(results, sides, programs)
+        truth = {f"the oracle of {options.files:,}": len(broken_lines(sides.lines, options.cache))}
+        truth[f"the oracle of {options.few:,}"] = len(broken_lines(sides.few, options.cache))
+    told = ", ".join(f"{name} {count}" for name, count in (truth | sides.invalid).items())
+    results.note(f"Objects found invalid or unreadable: {told}.")
     return results.finish(options)
-
-
-def _invalid(run: Run) -> int:
-    statuses = run.manifest["counts"]["statuses"]
-    return int(statuses.get("invalid", 0) + statuses.get("unreadable", 0))
 
 
 if __name__ == "__main__":

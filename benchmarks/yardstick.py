@@ -7,6 +7,7 @@ missing, a benchmark says so and does nothing.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -86,13 +87,29 @@ def draw(corpus: str, objects: int, cache: Path, *, kinds: str = KINDS, name: st
         name: Of the file, where the kinds are others.
     """
     path = cache / f"{name or corpus}-{objects}.ndjson"
-    if not path.exists():
+    part = path.with_suffix(".part")
+    if path.exists():
+        return path
+    if (more := _larger(path, objects)) is not None:
+        with more.open("rb") as source, part.open("wb") as target:
+            target.writelines(itertools.islice(source, objects))
+    else:
         say(f"drawing {path.stem} ...")
         command = [build("gen", cache), "-crds", CRDS, "-n", objects, "-pool", 400, "-size", 3600,
-                   "-invalid", SHARES[corpus], "-seed", 42, "-kinds", kinds, "-out", path.with_suffix(".part")]  # fmt: skip
+                   "-invalid", SHARES[corpus], "-seed", 42, "-kinds", kinds, "-out", part]  # fmt: skip
         subprocess.run([str(word) for word in command], check=True)
-        path.with_suffix(".part").rename(path)
+    part.rename(path)
     return path
+
+
+def _larger(path: Path, objects: int) -> Path | None:
+    """Return a corpus drawn before of which this one is the beginning."""
+    name = path.stem.rpartition("-")[0]
+    for other in path.parent.glob(f"{name}-*.ndjson"):
+        count = other.stem.removeprefix(f"{name}-")
+        if count.isdecimal() and int(count) > objects:
+            return other
+    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,14 +59,40 @@ def test_there_is_a_json_schema_for_each_drawn_kind(tmp_path):
     assert route["properties"]["spec"]["properties"]["rules"]["type"] == "array"
 
 
-def test_files_are_every_so_manyth_object(tmp_path):
+@pytest.mark.parametrize(("count", "chosen"), [(7, [0, 1, 2, 3, 4, 5, 6]), (2, [3, 6]), (1, [6]), (3, [2, 4, 6])])
+def test_files_are_chosen_evenly(count, chosen, tmp_path):
     corpus = tmp_path / "corpus.ndjson"
     lines = [b'{"n":%d}\n' % number for number in range(7)]
     corpus.write_bytes(b"".join(lines))
-    folder, together, count = peers.write_files(corpus, tmp_path / "few", 3)
-    assert count == 3
-    assert together.read_bytes() == lines[0] + lines[3] + lines[6]
-    assert [path.read_bytes() for path in sorted(folder.iterdir())] == [lines[0], lines[3], lines[6]]
+    folder, together = peers.write_files(corpus, tmp_path / "few", 7, count)
+    assert together.read_bytes() == b"".join(lines[number] for number in chosen)
+    assert [path.read_bytes() for path in sorted(folder.iterdir())] == [lines[number] for number in chosen]
+
+
+def test_the_beginning_of_a_larger_corpus_is_not_drawn_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(yardstick.subprocess, "run", None)
+    lines = [b'{"n":%d}\n' % number for number in range(9)]
+    (tmp_path / "bench-2-9.ndjson").write_bytes(b"".join(lines))
+    (tmp_path / "bench-2-9-Widget.ndjson").write_bytes(b"other\n")
+    (tmp_path / "bench-2-3.ndjson").write_bytes(b"".join(lines[:3]))
+    made = yardstick.draw("bench-2", 5, tmp_path)
+    assert made.name == "bench-2-5.ndjson"
+    assert made.read_bytes() == b"".join(lines[:5])
+    assert yardstick.draw("bench-2", 5, tmp_path) == made
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_objects_of_other_kinds_are_no_beginning(tmp_path, monkeypatch):
+    (tmp_path / "bench-2-9.ndjson").write_bytes(b"{}\n" * 9)
+    asked = []
+    monkeypatch.setattr(yardstick, "build", lambda name, cache: name)
+    monkeypatch.setattr(
+        yardstick.subprocess,
+        "run",
+        lambda command, **_: asked.append(command) or (tmp_path / "sizes-5.part").write_bytes(b"drawn\n"),
+    )
+    assert yardstick.draw("bench-2", 5, tmp_path, kinds="A=1", name="sizes").read_bytes() == b"drawn\n"
+    assert asked[0][asked[0].index("-kinds") + 1] == "A=1"
 
 
 @pytest.mark.parametrize("percent", [0, 2, 30, 50, 99, 100])
