@@ -71,8 +71,9 @@ class Digest(threading.Thread):
         carries = total % SECTOR == DIGEST_SIZE
         body = total - DIGEST_SIZE if carries else total
         running = hashlib.sha256()
-        for start in range(0, body, _HASH_AT_ONCE):
-            running.update(data[start : min(start + _HASH_AT_ONCE, body)])
+        step = _HASH_AT_ONCE if self._progress else max(body, 1)
+        for start in range(0, body, step):
+            running.update(data[start : min(start + step, body)])
             if self._progress:
                 self._progress(start, total)
         if carries:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pyarrow
 
+from auditor.sources.kernels import taken
+
 if TYPE_CHECKING:
     import mmap
 
@@ -90,4 +92,4 @@ class FileView:
         bounds[1::2] = offsets + lengths
         bounds[-1] = min(len(self.data), int(bounds[0]) + 2 * int(lengths.sum()))  # spans of damaged files overlap
         spans = pa.Array.from_buffers(pa.large_binary(), 2 * count, [None, pa.py_buffer(bounds), self._buffer])
-        return spans.take(pa.array(np.arange(0, 2 * count, 2, dtype=np.int64)))
+        return taken(spans, np.arange(0, 2 * count, 2, dtype=np.int64))

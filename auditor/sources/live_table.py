@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import pyarrow
-import pyarrow.compute
 
+from auditor.sources import kernels
 from auditor.sources.digest import map_file
 from auditor.tables import LIVE_KEYS
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 __all__ = ["UNKNOWN", "KeyedRows", "LiveTableWriter", "NewestPerKey"]
 
 pa: Any = pyarrow  # type stubs, where there are any, lag behind the library
-pc: Any = pyarrow.compute
 
 UNKNOWN = -1
 """A revision or version that the dump does not say: null in the table."""
@@ -90,10 +89,10 @@ class KeyedRows:
         count = len(self.rows)
         if not count:
             return self
-        order = pc.sort_indices(self.keys).to_numpy()  # stable
-        keys = self.keys.take(pa.array(order))
+        order = kernels.sorted_order(self.keys)
+        keys = kernels.taken(self.keys, order)
         last = np.ones(count, dtype=bool)
-        last[:-1] = pc.not_equal(keys.slice(0, count - 1), keys.slice(1)).to_numpy(zero_copy_only=False)
+        last[:-1] = kernels.unlike_next(keys)
         mod = self.rows["mod"][order]
         if (~last[:-1] & (mod[:-1] > mod[1:])).any():
             group = np.cumsum(last) - last
@@ -101,14 +100,14 @@ class KeyedRows:
             order = order[again]
         if last.all():
             return KeyedRows(keys, self.rows[order])
-        return KeyedRows(keys.filter(pa.array(last)), self.rows[order[last]])
+        return KeyedRows(kernels.where(keys, last), self.rows[order[last]])
 
     def alive(self) -> KeyedRows:
         """Return the rows that are no deletions."""
         deleted = self.rows["deleted"]
         if not deleted.any():
             return self
-        return KeyedRows(self.keys.filter(pa.array(~deleted)), self.rows[~deleted])
+        return KeyedRows(kernels.where(self.keys, ~deleted), self.rows[~deleted])
 
 
 class LiveTableWriter:
@@ -137,7 +136,7 @@ class LiveTableWriter:
 
         columns = [
             pa.array(np.full(len(rows), self._number, dtype=np.int32)),
-            batch.keys.cast(pa.binary()),
+            kernels.as_binary(batch.keys),
             known("create"),
             known("mod"),
             known("version"),

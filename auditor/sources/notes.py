@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow
-import pyarrow.compute
 
 from auditor.sources.registry_key import printable_key
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["prefix_note", "salvage_notes", "wal_notes"]
 
 pa: Any = pyarrow
-pc: Any = pyarrow.compute
 
 _NAMED_KEYS: Final = 1000
 _NAMED_UNSAFE: Final = 20
@@ -34,7 +33,8 @@ def prefix_note(plan: SourcePlan, prefix: str) -> tuple[str, ...]:
         tops: Counter[bytes] = Counter()
         for index in range(batches.num_record_batches):
             keys = batches.get_batch(index).column("key")
-            if pc.any(pc.starts_with(keys, root.encode())).as_py():
+            at = bisect_left(keys, root.encode(), key=lambda key: key.as_py())
+            if at < len(keys) and keys[at].as_py().startswith(root.encode()):
                 return ()
             step = max(1, len(keys) // _NAMED_KEYS)
             tops.update(key.as_py().split(b"/", 2)[1] for key in keys[::step] if key.as_py().startswith(b"/"))
@@ -52,6 +52,8 @@ def salvage_notes(saved: Salvage, plan: SourcePlan) -> Iterator[str]:
     )
     if saved.unverified:
         yield f"salvage: {saved.unverified} of them may belong to a transaction that was not finished"
+    import pyarrow.compute as pc  # noqa: PLC0415 - it makes 300 functions when it is loaded
+
     unsafe = set(saved.unsafe)
     with pa.memory_map(plan.live) as stream:
         batches = pa.ipc.open_file(stream)
