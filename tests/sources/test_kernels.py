@@ -1,0 +1,55 @@
+"""The functions of Arrow that are called by name do what its wrapped ones do."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow
+import pyarrow.compute
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from auditor.sources import kernels
+
+pa: Any = pyarrow
+pc: Any = pyarrow.compute
+ROOT = Path(__file__).resolve().parent.parent.parent
+KEYS = st.lists(st.binary(max_size=6), min_size=1, max_size=30)
+
+
+@given(KEYS, st.data())
+def test_each_does_what_the_wrapped_one_does(keys: list[bytes], data: st.DataObject) -> None:
+    array = pa.array([b"before", *keys, b"behind"], pa.large_binary()).slice(1, len(keys))
+    assert kernels.sorted_order(array).tolist() == pc.sort_indices(array).to_pylist()
+    assert kernels.sorted_order(array).tolist() == sorted(range(len(keys)), key=keys.__getitem__)  # stable
+    at = np.array(data.draw(st.lists(st.integers(0, len(keys) - 1))), dtype=np.int64)
+    assert kernels.taken(array, at).to_pylist() == [keys[index] for index in at]
+    kept = np.array(data.draw(st.lists(st.booleans(), min_size=len(keys), max_size=len(keys))), dtype=bool)
+    assert kernels.where(array, kept).to_pylist() == [key for key, one in zip(keys, kept, strict=True) if one]
+    assert kernels.unlike_next(array).tolist() == [one != other for one, other in zip(keys, keys[1:], strict=False)]
+    binary = kernels.as_binary(array)
+    binary.validate(full=True)
+    assert binary.equals(array.cast(pa.binary()))
+
+
+@pytest.mark.parametrize("keys", [[], [b""], [b"", b""]])
+def test_nothing_is_binary_too(keys: list[bytes]) -> None:
+    binary = kernels.as_binary(pa.array(keys, pa.large_binary()))
+    assert (binary.to_pylist(), binary.type) == (keys, pa.binary())
+
+
+def test_a_snapshot_is_read_without_the_wrapped_functions() -> None:
+    code = (
+        "import pathlib, sys, tempfile\n"
+        "from auditor.sources import open_source\n"
+        "with tempfile.TemporaryDirectory() as folder:\n"
+        "    plan = open_source('sample-data/cluster.db.gz', number=0, workdir=pathlib.Path(folder))\n"
+        "print(plan.rows, 'pyarrow.compute' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["46", "False"]
