@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ def test_each_does_what_the_wrapped_one_does(keys: list[bytes], data: st.DataObj
     assert kernels.taken(array, at).to_pylist() == [keys[index] for index in at]
     kept = np.array(data.draw(st.lists(st.booleans(), min_size=len(keys), max_size=len(keys))), dtype=bool)
     assert kernels.where(array, kept).to_pylist() == [key for key, one in zip(keys, kept, strict=True) if one]
-    assert kernels.unlike_next(array).tolist() == [one != other for one, other in zip(keys, keys[1:], strict=False)]
+    assert kernels.unlike_next(array).tolist() == [one != other for one, other in pairwise(keys)]
     binary = kernels.as_binary(array)
     binary.validate(full=True)
     assert binary.equals(array.cast(pa.binary()))
