@@ -121,7 +121,10 @@ def key_texts(keys: pa.Array) -> pa.Array:
 
 def constant(text: str | None, count: int) -> pa.Array:
     """Return a dictionary column that holds the same text, or null, in each row."""
-    indices = pa.nulls(count, pa.int32()) if text is None else pa.array(np.zeros(count, dtype=np.int32))
+    if text is None:
+        indices = pa.nulls(count, pa.int32())
+    else:  # `pa.array` of NumPy's zeros would load numpy.ma to see whether some are masked
+        indices = pa.Array.from_buffers(pa.int32(), count, [None, pa.py_buffer(bytes(4 * count))])
     return pa.DictionaryArray.from_arrays(indices, pa.array([] if text is None else [text], pa.string()))
 
 

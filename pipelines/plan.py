@@ -285,8 +285,8 @@ def cut_shards(plan: Plan) -> list[SourceShard]:
             continue
         parts = max(1, round(count * float(weight[-1]) / total))
         stops = np.searchsorted(weight, weight[-1] * np.arange(1, parts) / parts, side="left") + 1
-        bounds = np.unique(np.concatenate(([0], stops, [len(weight)])))  # one great object can fill several shares
-        for start, stop in pairwise(bounds.tolist()):
+        bounds = sorted({0, *stops.tolist(), len(weight)})  # one great object can fill several shares
+        for start, stop in pairwise(bounds):
             out.append(SourceShard(number, Shard(len(out), start, stop), int(length[start:stop].sum())))
     return out
 
