@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from auditor.errors import PlanError
-from auditor.sources.stores import fetched, is_remote, is_web, remote_names, shown_url, upload
+from auditor.sources.stores import fetched, is_remote, remote_file, remote_names, shown_url, upload
 from pipelines.report import MANIFEST
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def query_here(options: QueryOptions) -> Iterator[QueryOptions]:
     with tempfile.TemporaryDirectory(prefix="auditor-store-") as workdir:
         folder = Path(workdir)
         target = options.target
-        if is_remote(target) and not is_web(target) and MANIFEST in remote_names(target):
+        if is_remote(target) and remote_file(target).is_folder() and MANIFEST in remote_names(target):
             target = _one(target, folder / "report")
         dumps = tuple(
             _one(path, folder / f"dump-{number}") if is_remote(path) else path

@@ -163,6 +163,14 @@ def test_endpoints_can_stand_in_the_url(tmp_path: Path) -> None:
     assert (plan.rows, plan.name) == (len(OBJECTS), "gs://backups/x.ndjson")
 
 
+def test_files_by_url_are_asked_as_by_path(tmp_path: Path) -> None:
+    dump = f"file://{unpack({'a b/x.ndjson': LINES}, tmp_path / 'in')}/a%20b/x.ndjson"
+    assert len(named(run("query", dump, "widgets", "-o", "name"))) > 1
+    report = f"file://{tmp_path}/report"
+    run("audit", dump, "--report", report, "--jobs", "1")
+    assert named(run("query", report, "widgets", "-o", "name")) == named(run("query", dump, "widgets", "-o", "name"))
+
+
 # ---- web servers
 
 
