@@ -38,7 +38,7 @@ def run_audit(options: AuditOptions) -> tuple[int, dict[str, Any]]:
     Raises:
         AuditorError: A dump cannot be read as a whole, or the report cannot be written where it was asked for.
     """
-    if options.jobs > 1 and any(_size(dump) >= _WORTH_WORKERS for dump in options.dumps):
+    if _expects_workers(options):
         from pipelines.engines import expect_processes  # noqa: PLC0415
 
         expect_processes(_PRELOAD)
@@ -76,6 +76,13 @@ def run_audit(options: AuditOptions) -> tuple[int, dict[str, Any]]:
             code = write_difference(options, parts, manifest)
         shutil.copyfile(plan.definitions, parts / "definitions.ndjson")  # what a query of the report goes by
     return code, manifest
+
+
+def _expects_workers(options: AuditOptions) -> bool:
+    """Tell whether workers will surely be needed; of what changed since a report there is mostly little."""
+    if options.engine != "processes" or options.jobs == 1 or options.since:
+        return False
+    return any(_size(dump) >= _WORTH_WORKERS for dump in options.dumps)
 
 
 def _size(dump: str) -> int:
