@@ -1,8 +1,7 @@
-"""Drawn updates with rules on them, judged by the Kubernetes libraries: recorded, or live (AUDITOR_ORACLE)."""
+"""Drawn updates with rules on them, judged by the Kubernetes libraries: recorded, and live where Go is."""
 
 import gzip
 import json
-import os
 
 import pytest
 
@@ -10,6 +9,7 @@ import auditor
 from auditor.golang.jsontext import decode, encode
 from auditor.sources.yaml import yaml_to_json
 from tests.ratcheting.drawn_updates import RECORDED, ask
+from tests.validation.oracle import live
 from tests.vectors.test_updates import ours, theirs
 
 
@@ -51,7 +51,4 @@ def test_recorded_updates_are_judged_as_the_libraries_do(recorded):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_live_updates_are_judged_as_the_libraries_do(seed):
-    oracle = os.environ.get("AUDITOR_ORACLE")
-    if not oracle:
-        pytest.skip("AUDITOR_ORACLE names no oracle: only recorded verdicts are compared")
-    assert compare(ask(oracle, 500 + seed, 150))[0] == 600
+    assert compare(ask(live(), 500 + seed, 150))[0] == 600

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"sort"
 
@@ -12,16 +13,23 @@ import (
 
 // finding is one error, in the server's words.
 type finding struct {
-	Field   string `json:"field"`
-	Type    string `json:"type"`
-	Message string `json:"message"`
+	Field    string      `json:"field"`
+	Type     string      `json:"type"`
+	Message  string      `json:"message"`
+	Detail   string      `json:"detail"`
+	BadValue interface{} `json:"badValue"`
 }
 
 // findings are sorted by field, type and message: the libraries walk maps, so that their order is none.
 func findings(list field.ErrorList) []finding {
 	made := make([]finding, 0, len(list))
 	for _, each := range list {
-		made = append(made, finding{each.Field, string(each.Type), selfType.ReplaceAllString(each.Error(), "selfType")})
+		anonymous := func(text string) string { return selfType.ReplaceAllString(text, "selfType") }
+		value := each.BadValue
+		if _, err := json.Marshal(value); err != nil {
+			value = fmt.Sprint(value)
+		}
+		made = append(made, finding{each.Field, string(each.Type), anonymous(each.Error()), anonymous(each.Detail), value})
 	}
 	sort.Slice(made, func(i, j int) bool {
 		a, b := made[i], made[j]
