@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from auditor.program.request import audit_object, check_update, try_update
     from auditor.program.update_program import CheckedUpdate, TriedUpdate
     from auditor.selectors.query import open_index
+    from pipelines.batches import audit_batches, batch_schema
 
 __version__ = "0.1.0"
 KUBERNETES_RELEASE = "v1.37.2"
@@ -31,7 +32,9 @@ __all__ = [
     "TriedUpdate",
     "Unreadable",
     "__version__",
+    "audit_batches",
     "audit_object",
+    "batch_schema",
     "check_crd",
     "check_crd_update",
     "check_update",
@@ -48,7 +51,9 @@ _HOME = {
     "Finding": "auditor.model",
     "TriedUpdate": "auditor.program.update_program",
     "Unreadable": "auditor.model",
+    "audit_batches": "pipelines.batches",
     "audit_object": "auditor.program.request",
+    "batch_schema": "pipelines.batches",
     "check_crd": "auditor.crds.check",
     "check_crd_update": "auditor.crds.check",
     "check_update": "auditor.program.request",

@@ -39,6 +39,7 @@ __all__ = [
     "cut_shards",
     "cut_value",
     "definition_entry",
+    "encode_definition",
     "make_plan",
     "open_live",
     "open_values",
@@ -166,7 +167,8 @@ def _rows_that_mention_definitions(table: pa.Table, values: mmap.mmap | bytes) -
     return sorted(set(rows))
 
 
-def _encoded(document: JsonObject) -> bytes:
+def encode_definition(document: JsonObject) -> bytes:
+    """Return the document of a definition as JSON, with sorted keys."""
     try:
         return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
     except (TypeError, orjson.JSONEncodeError):  # a number or a string that only Go's own decoder makes
@@ -193,7 +195,7 @@ def make_plan(options: AuditOptions, workdir: Path) -> Plan:
     path = workdir / "definitions.ndjson"
     lines, entries = bytearray(), []
     for name in sorted(by_name):
-        text = _encoded(by_name[name])
+        text = encode_definition(by_name[name])
         counts = name not in from_files and stored[name]
         entries.append(definition_entry(name, by_name[name], counts, len(lines), len(text)))
         lines += text + b"\n"

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import auditor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
 
 
 def audit(documents: list[dict[str, Any]], data: bytes) -> list[str]:
@@ -55,6 +60,13 @@ def rows(report: str) -> int:
         return 0
     count: int = table.num_rows
     return count
+
+
+def lake(batches: Iterator[pa.RecordBatch], catalog: auditor.CrdCatalog, documents: list[dict[str, Any]]) -> int:
+    made: Iterator[pa.RecordBatch] = auditor.audit_batches(batches, catalog, table="findings", source="lake")
+    again = auditor.audit_batches(made, documents)
+    columns: list[str] = auditor.batch_schema("objects").names
+    return sum(one.num_rows for one in again) + len(columns)
 
 
 VERSIONS: tuple[str, str] = (auditor.__version__, auditor.KUBERNETES_RELEASE)
