@@ -66,7 +66,8 @@ def lake(batches: Iterator[pa.RecordBatch], catalog: auditor.CrdCatalog, documen
     made: Iterator[pa.RecordBatch] = auditor.audit_batches(batches, catalog, table="findings", source="lake")
     again = auditor.audit_batches(made, documents)
     columns: list[str] = auditor.batch_schema("objects").names
-    return sum(one.num_rows for one in again) + len(columns)
+    count: int = sum(one.num_rows for one in again)
+    return count + len(columns)
 
 
 VERSIONS: tuple[str, str] = (auditor.__version__, auditor.KUBERNETES_RELEASE)
