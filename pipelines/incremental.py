@@ -8,6 +8,7 @@ together from rows of both, so that the parts are those of a full run. Only what
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -46,7 +47,7 @@ __all__ = ["DifferentVerdicts", "Earlier", "audit_since"]
 
 Numbers = np.ndarray[Any, Any]
 
-_BLOCK_ROWS: Final = 1 << 17
+_BLOCK_ROWS: Final = 1 << 15
 _WRITERS: Final = 2
 _INLINE_BYTES: Final = 4 << 20
 """Bytes of values that are audited in this process: others would have to make the same programs."""
@@ -243,6 +244,11 @@ class _Pick(NamedTuple):
     places: Numbers
     at: Numbers
 
+    def narrowed(self) -> _Pick:
+        """Return the same with no more of the table than is needed."""
+        first, last = int(self.places.min()), int(self.places.max())
+        return _Pick(self.table.slice(first, last + 1 - first), self.places - first, self.at)
+
     def columns(self, *names: str) -> pa.Table:
         """Return some columns of the rows, as plain text."""
         return plain(self.table.select(list(names)).take(pa.array(self.places)))
@@ -285,7 +291,8 @@ class Earlier:
     """
 
     def __init__(self, options: AuditOptions) -> None:
-        pa.set_memory_pool(pa.system_memory_pool())  # tables come and go: other pools give each page back at once
+        with contextlib.suppress(NotImplementedError):  # tables come and go: this pool keeps pages for the next
+            pa.set_memory_pool(pa.jemalloc_memory_pool())
         self.report = OldReport(options.since, options.cluster)
         pool = ThreadPoolExecutor(1)
         self._matched = pool.submit(self._read_objects)
@@ -343,10 +350,20 @@ class _Kept:
         grouped = self._rows.get(name)
         return _NOTHING if grouped is None else grouped.pick(positions, groups)
 
-    def count(self, kept: _Pick, found: _Pick, total: ShardResult, *, is_export: bool) -> None:
-        """Add objects and findings that are kept to the counts of those that were audited."""
+    def count(self, name: str, rows: _Pick, total: ShardResult, *, is_export: bool) -> None:
+        """Add rows of a table that are kept to the counts of those that were audited."""
+        if name == "findings":
+            findings = rows.columns("request", "group", "kind", "check", "field", "type")
+            created = findings.filter(pc.equal(findings["request"], "create"))
+            for row in _counted(created, "group", "kind", "check", "field", "type"):
+                kind = (row["group"] or "", row["kind"] or "customresourcedefinitions")
+                total.findings[(kind, row["check"], plain_path(row["field"]), row["type"])] += row["count"]
+        elif name == "objects":
+            self._count_objects(rows, total, is_export=is_export)
+
+    def _count_objects(self, kept: _Pick, total: ShardResult, *, is_export: bool) -> None:
         names = ("group", "plural", "kind", "status", "impact", "impacts", "stored_version", "audited_version")
-        objects, findings = kept.columns(*names), found.columns("request", "group", "kind", "check", "field", "type")
+        objects = kept.columns(*names)
         total.rows += objects.num_rows
         joined = objects.append_column("all", pc.binary_join(objects["impacts"], ","))
         for row in _counted(joined, "group", "plural", "kind", "status", "impact", "all"):
@@ -354,10 +371,6 @@ class _Kept:
             total.statuses[(kind, row["status"])] += row["count"]
             for impact in {*filter(None, row["all"].split(",")), row["impact"]} - {None}:
                 total.impacts[(kind, impact)] += row["count"]
-        created = findings.filter(pc.equal(findings["request"], "create"))
-        for row in _counted(created, "group", "kind", "check", "field", "type"):
-            kind = (row["group"] or "", row["kind"] or "customresourcedefinitions")
-            total.findings[(kind, row["check"], plain_path(row["field"]), row["type"])] += row["count"]
         self._count_versions(objects, kept.at, total, is_export=is_export)
 
     def _count_versions(self, objects: pa.Table, at: Numbers, total: ShardResult, *, is_export: bool) -> None:
@@ -442,7 +455,7 @@ def _in_order(picks: list[_Pick], bounds: Numbers, *, by_name: bool) -> tuple[pa
         bounds: Positions at which shards begin, and the end of the last.
         by_name: Rows of the index, which stand by shard, namespace and name.
     """
-    some = [pick for pick in picks if len(pick.at)]
+    some = [pick.narrowed() for pick in picks if len(pick.at)]
     at = np.concatenate([pick.at for pick in some])
     begins = np.cumsum([0, *(pick.table.num_rows for pick in some)])
     places = np.concatenate([pick.places + begin for pick, begin in zip(some, begins[:-1], strict=True)])
@@ -485,13 +498,12 @@ class _Assembly:
         positions = start + np.flatnonzero(kept[start:stop] >= 0)
         bounds = np.array([item.shard.start for item in block] + [stop])
         live = open_live(self.plan.sources[source]).slice(start, stop - start)
-        own: dict[str, _Pick] = {}
-        if self.kept is not None and len(positions):
-            own = {name: self.kept.rows(name, positions, kept[positions]) for name in self.schemas}
-            self.kept.count(own["objects"], own["findings"], total, is_export=self.plan.sources[source].is_export)
-        waiting = []
-        for name, schema in self.schemas.items():
-            picks = [own.get(name, _NOTHING), self.audited.rows(name, source, (start, stop))]
+        for name, schema in self.schemas.items():  # one after another: the rows of two are never there together
+            picks = [self.audited.rows(name, source, (start, stop))]
+            if self.kept is not None and len(positions):
+                own = self.kept.rows(name, positions, kept[positions])
+                self.kept.count(name, own, total, is_export=self.plan.sources[source].is_export)
+                picks.insert(0, own)
             if not any(len(pick.at) for pick in picks):
                 table, at = concat([], schema), np.empty(0, dtype=np.int64)
             else:
@@ -499,12 +511,13 @@ class _Assembly:
                 table = self._placed(table, source, live, at - start)
             ends = np.searchsorted(np.searchsorted(bounds, at, side="right"), np.arange(1, len(block) + 2))
             folder = self.parts / "index" / name if name in self.partitions else self.parts / name
+            waiting = []
             for item, first, end in zip(block, ends[:-1].tolist(), ends[1:].tolist(), strict=True):
                 if end > first or name == "objects":
                     path = folder / f"part-{item.shard.number:05d}.parquet"
                     waiting.append(pool.submit(_write, table.slice(first, end - first), schema, path))
-        for one in waiting:
-            one.result()
+            for one in waiting:
+                one.result()
 
     def _placed(self, table: pa.Table, source: int, live: pa.Table, at: Numbers) -> pa.Table:
         """Return rows with what the place of a key in this dump decides."""

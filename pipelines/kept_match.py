@@ -71,7 +71,7 @@ class Groups:
         self.first = np.flatnonzero(new)
         self.count = np.diff(np.append(self.first, rows))
         self.of_row = np.cumsum(new) - 1
-        head = table.take(pa.array(self.first))
+        head = table if len(self.first) == rows else table.take(pa.array(self.first))
         self.key = head["key"].combine_chunks()
         self.revision = _numbers(head["mod_revision"])
         self.value_hash = head["value_hash"].combine_chunks()

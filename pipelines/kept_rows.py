@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PartTable", "concat", "encoded", "expand", "plain"]
 
-_KEPT_ROWS: Final = 300_000
+_KEPT_ROWS: Final = 1 << 17
 """Rows of one table that stay in memory; of a larger one the parts read longest ago make room."""
 
 Numbers = np.ndarray[Any, Any]
