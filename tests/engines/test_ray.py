@@ -21,6 +21,8 @@ from tests.shared import ROOT
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'ray[data]'")
 
+pytestmark = pytest.mark.slow  # it takes Ray some ten seconds to start
+
 SQUARES = [number * number for number in range(10)]
 
 
