@@ -125,10 +125,7 @@ def _setup(plan: Plan, parts: str, whole: Plan) -> Callable[[SourceShard], Shard
 
 
 def _lost(item: SourceShard, error: Exception, *, plan: Plan, parts: str) -> ShardResult:
-    """Write the rows of a lost shard in place of what its worker may have left."""
-    name = f"part-{item.shard.number:05d}.parquet"
-    for path in [Path(parts) / "findings" / name, *(Path(parts) / "index").rglob(name)]:
-        path.unlink(missing_ok=True)
+    """Write the rows of a lost shard, which are one for each of its keys."""
     result = lost_shard(item, error, plan=plan, parts=parts)
     _write_positions(Path(parts), item.shard.number, range(item.shard.stop - item.shard.start), [])
     return result

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import auditor
-from auditor.errors import PlanError
+from auditor.errors import PlanError, WorkerLost
 from pipelines.config import Scope
 from pipelines.incremental import DifferentVerdicts
 from tests.incremental.support import Store, assert_same, definition, loaf
@@ -326,6 +326,49 @@ def test_drawn_changes(nights, tmp_path, seed):
             *two_days(tmp_path, form, store, after), jobs=jobs, shard_bytes=rng.choice([900, 9000, 1 << 20])
         )
         assert manifest["since"]["kept"] > 30
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("seed", range(2))
+def test_large_reports_are_read_part_by_part(nights, tmp_path, monkeypatch, form, seed):
+    monkeypatch.setattr("pipelines.kept_rows._KEPT_ROWS", 6)
+    monkeypatch.setattr("pipelines.incremental._BLOCK_ROWS", 9)
+    rng = random.Random(seed)
+    store = Store(definition(), definition("Oven", versions=("v1", "v1beta1")))
+    for _ in range(60):
+        store.put(loaf(f"x-{rng.random()}", kind=rng.choice(["Loaf", "Oven"]), **_drawn(rng)))
+    after = store.copy()
+    for key in rng.sample([key for key in after.kvs if "/x-" in key], 12):
+        after.put({**json.loads(after.kvs[key][0]), "spec": _drawn(rng)})
+    options = {"shard_bytes": 600, "shard_rows": 4, "at": "served", "at_of_exports": "served"}
+    for chosen in (options, {**options, "at": "storage", "at_of_exports": "stored"}):
+        assert nights.check(*two_days(tmp_path, form, store, after), **chosen)["since"]["kept"] > 30
+
+
+def test_what_a_lost_worker_could_not_judge_is_judged_the_next_night(nights, tmp_path, monkeypatch):
+    first = bakery()
+    second = first.copy()
+    for number in range(4):
+        second.put(loaf(f"loaf-0{number}", grams=901))
+    first, second = two_days(tmp_path, "etcdctl", first, second)
+    old, _, _ = nights.audit(first)
+
+    def half(ready, shards, options, lost):
+        work = ready()
+        work(shards[0])  # what it wrote before it died
+        return [lost(shards[0], WorkerLost("shard", "died twice")), *(work(shard) for shard in shards[1:])]
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pipelines.run.run_shards", half)
+        report, manifest, code = nights.audit(second, since=str(old))
+    assert code == 3
+    assert manifest["lost"]
+    assert manifest["counts"]["statuses"]["unreadable"] >= 1
+    assert sum(manifest["counts"]["statuses"].values()) == len(bakery().kvs)
+    whole, expected, _ = nights.audit(second)
+    kept, manifest, _ = nights.audit(second, since=str(report))
+    assert manifest["since"]["audited"] == 5
+    assert_same(whole, kept, expected, manifest)
 
 
 # ---- the sample
