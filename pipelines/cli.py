@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from pipelines.crds_cli import crds
+from pipelines.diff_cli import diff
 from pipelines.engine_options import engine_options, jobs_of
 from pipelines.fields_cli import fields
 from pipelines.gates_cli import gates
@@ -309,6 +310,7 @@ cli.add_command(crds)
 cli.add_command(upgrade)
 cli.add_command(gates)
 cli.add_command(sources)
+cli.add_command(diff)
 
 
 @cli.command(short_help="Judge manifests, for a CI job.")

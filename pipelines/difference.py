@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 import auditor
 from auditor import tables
+from auditor.report.comparison import compared
 from pipelines.columns import write_parquet
 from pipelines.config import FAIL_ON
 from pipelines.kept_rows import concat, encoded, plain
@@ -28,7 +29,7 @@ from pipelines.report import MANIFEST
 if TYPE_CHECKING:
     from pipelines.config import AuditOptions
 
-__all__ = ["Difference", "difference", "write_difference"]
+__all__ = ["Difference", "difference", "run_diff", "write_difference"]
 
 Numbers = np.ndarray[Any, Any]
 
@@ -139,9 +140,17 @@ class Difference:
             before = pc.is_in(new.troubled(level), value_set=old.troubled(level))
             self.worse[level] = len(before) - (pc.sum(before).as_py() or 0)
 
+    def fresh(self) -> pa.Table:
+        """Return the findings that are new."""
+        return self.new.findings.filter(pa.array(self.is_new))
+
+    def fixed(self) -> pa.Table:
+        """Return the findings that are fixed, as they were."""
+        return self.old.findings.filter(pa.array(self.is_fixed))
+
     def reaches(self, fail_on: str) -> bool:
         """Whether what is new reaches a level of --fail-on."""
-        fresh = self.new.findings.filter(pa.array(self.is_new))
+        fresh = self.fresh()
         blocking = pc.fill_null(pc.equal(fresh["verdict"], "blocks-every-update"), False)
         judged = pc.and_(pc.equal(fresh["request"], "create"), pc.not_equal(fresh["check"], "gate"))
         judged = pc.and_(judged, pc.fill_null(pc.not_equal(fresh["group"], "apiextensions.k8s.io"), True))
@@ -155,9 +164,8 @@ class Difference:
 
     def section(self) -> dict[str, Any]:
         """Return what a manifest says of it."""
-        fresh = self.new.findings.filter(pa.array(self.is_new))
+        fresh, fixed = self.fresh(), self.fixed()
         same = self.new.findings.filter(pa.array(~self.is_new))
-        fixed = self.old.findings.filter(pa.array(self.is_fixed))
         kinds: dict[tuple[str, str], dict[str, int]] = {}
         for change, rows in (("new", fresh), ("same", same), ("fixed", fixed)):
             counted = rows.select(["group", "kind"]).group_by(["group", "kind"]).aggregate([([], "count_all")])
@@ -182,7 +190,7 @@ class Difference:
         for path, count in zip(self.new.paths, self.new.counts, strict=True):
             write_parquet(_marked(self.new.findings.slice(start, count), change[start : start + count], schema), path)
             start += count
-        fixed = self.old.findings.filter(pa.array(self.is_fixed))
+        fixed = self.fixed()
         if fixed.num_rows:
             path = self.new.folder / "fixed" / "part-00000.parquet"
             write_parquet(_marked(fixed, np.full(fixed.num_rows, "fixed"), schema), path)
@@ -269,6 +277,35 @@ def write_difference(options: AuditOptions, folder: Path, manifest: dict[str, An
         manifest["exit_code"] = int(found.reaches(options.fail_on))
     (folder / MANIFEST).write_bytes(orjson.dumps(manifest, option=orjson.OPT_INDENT_2) + b"\n")
     return int(manifest["exit_code"])
+
+
+def run_diff(old: str, new: str, *, output: str, fail_on: str) -> tuple[str, bool]:
+    """Compare two reports.
+
+    Args:
+        old: The older one.
+        new: The newer one.
+        output: text, or ndjson: the new findings, then those that are fixed, one a line.
+        fail_on: A level of --fail-on.
+
+    Returns:
+        (what is to be printed, whether what is new reaches the level)
+
+    Raises:
+        PlanError: One is no report of an audit.
+    """
+    found, section = difference(Path(new), read_manifest(new, "NEW_REPORT"), old, "OLD_REPORT")
+    if output == "text":
+        return "\n\n".join(compared({"diff": section})), found.reaches(fail_on)
+    lines = []
+    for change, rows in (("new", found.fresh()), ("fixed", found.fixed())):
+        for batch in rows.to_batches(max_chunksize=10_000):
+            lines += [_line(row, change) for row in batch.to_pylist()]
+    return "\n".join(lines), found.reaches(fail_on)
+
+
+def _line(row: dict[str, Any], change: str) -> str:
+    return orjson.dumps({**row, "change": change}).decode()
 
 
 def _clusters(manifest: dict[str, Any]) -> set[str]:

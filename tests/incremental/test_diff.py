@@ -165,6 +165,33 @@ def test_kept_rows_are_marked_as_well(nights, tmp_path):
     assert {change for _, _, change in marked(again)} == {"same"}
 
 
+def test_two_reports_are_compared_without_an_audit(nights, tmp_path):
+    first = bakery()
+    second = first.copy()
+    second.put(loaf("loaf-03", grams=901))
+    second.put(loaf("heavy"))
+    first, second = two_days(tmp_path, "etcdctl", first, second)
+    old, _, _ = nights.audit(first)
+    new, _, _ = nights.audit(second)
+    before = {path: path.read_bytes() for path in new.rglob("*") if path.is_file()}
+    done = run("diff", old, new)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "1 findings new" in done.stdout
+    assert "NEW    /registry/bakery.example.com/loafs/north/loaf-03  spec.grams: Invalid value: 901" in done.stdout
+    done = run("diff", old, new, "-o", "ndjson", "--fail-on", "invalid")
+    assert done.returncode == 1
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(row["name"], row["field"], row["change"]) for row in rows] == [
+        ("loaf-03", "spec.grams", "new"),
+        ("heavy", "spec.grams", "fixed"),
+    ]
+    assert run("diff", new, new, "--fail-on", "invalid").returncode == 0
+    assert before == {path: path.read_bytes() for path in new.rglob("*") if path.is_file()}
+    done = run("diff", old, tmp_path)
+    assert done.returncode == 2
+    assert "is no report" in done.stderr
+
+
 # ---- fleets
 
 
