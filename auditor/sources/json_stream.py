@@ -193,7 +193,8 @@ def _wrong(data: Bytes, at: int, start: int, context: str) -> Exception:
 
 _ESCAPES: Final = b'"\\/bfnrtu'
 _HEX: Final = b"0123456789abcdefABCDEF"
-_GOOD_STRING = re.compile(rb'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+"')
+# No possessive group around a branch: Python before 3.11.5 loses its place in it.
+_GOOD_STRING = re.compile(rb'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*"')
 _NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?")
 
 

@@ -41,6 +41,16 @@ def test_reads_and_refuses_what_the_server_does(read, data, answer):
         assert [typed(value), display(value), quote(display(value)), encode(value)] == answer
 
 
+@DECODERS
+@pytest.mark.parametrize("before", ["", "a", "\\n", "\\u0041", "\\n" * 40])
+@pytest.mark.parametrize(("escape", "found"), [("\\u", '"'), ("\\u12", '"'), ("\\u12g4", "g"), ("\\u\\n", "\\\\")])
+def test_half_an_escape_is_none(read, before, escape, found):
+    for around in ("%s", "[%s]", '{%s:1,"a":"b"}', '{"a":%s,"b":["c"]}'):
+        with pytest.raises(GoJsonError) as caught:
+            read((around % f'"{before}{escape}"').encode())
+        assert str(caught.value) == f"invalid character '{found}' in \\u hexadecimal character escape"
+
+
 NUMBERS = [
     (b"9223372036854775807", 9223372036854775807),
     (b"9223372036854775808", 9.223372036854775807e18),

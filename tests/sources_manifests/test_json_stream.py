@@ -72,6 +72,7 @@ WRONG = [
     (b"1e+x", "invalid character 'x' in exponent of numeric literal", 4),
     (b'"\x01"', "invalid character '\\x01' in string literal", 2),
     (b'"\\q"', "invalid character 'q' in string escape code", 3),
+    (b'"\\n\\u"', "invalid character '\"' in \\u hexadecimal character escape", 6),
     (b'"\\u12g4"', "invalid character 'g' in \\u hexadecimal character escape", 6),
     (b"[" * 10001, "exceeded max depth", 10001),
 ]
