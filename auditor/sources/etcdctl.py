@@ -39,10 +39,10 @@ _BLOCK: Final = 1 << 20
 _MAX_INT: Final = (1 << 63) - 1
 
 _USUAL: Final = re.compile(
-    rb'\{"key":"([A-Za-z0-9+/=]*+)"(?:,"create_revision":(\d{1,19}+))?+(?:,"mod_revision":(\d{1,19}+))?+'
-    rb'(?:,"version":(\d{1,19}+))?+(,"value":")?+'
+    rb'\{"key":"([A-Za-z0-9+/=]*+)"(?:,"create_revision":(\d{1,19}+))?(?:,"mod_revision":(\d{1,19}+))?'
+    rb'(?:,"version":(\d{1,19}+))?(,"value":")?'
 )
-_USUAL_END: Final = re.compile(rb'(?:,"lease":-?\d++)?+\}')
+_USUAL_END: Final = re.compile(rb'(?:,"lease":-?\d++)?\}')
 _NAME: Final = re.compile(rb'\s*+"([^"\\]*+)"\s*+:\s*+')
 _NUMBER: Final = re.compile(rb'"?(-?\d{1,19}+)"?')
 _ESCAPE: Final = re.compile(rb"\\(?:/|u00([0-7][0-9a-fA-F]))")
