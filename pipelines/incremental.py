@@ -51,6 +51,8 @@ _BLOCK_ROWS: Final = 1 << 15
 _WRITERS: Final = 2
 _INLINE_BYTES: Final = 4 << 20
 """Bytes of values that are audited in this process: others would have to make the same programs."""
+_FEW_SHARDS: Final = 32 << 20
+"""Bytes of values up to which what is audited is cut into few shards: each has files in every table."""
 _LIVE: Final = ("create_revision", "mod_revision", "key_version", "offset", "length")
 _PLACED: Final = ("cluster", "source", *_LIVE)
 _NAMED: Final = 5
@@ -230,7 +232,12 @@ def _left(plan: Plan, kept: list[Numbers], sample: list[tuple[int, int]], spool:
         size += pc.sum(table["length"]).as_py() or 0
         sources.append(replace(source, live=str(path), rows=len(positions)))
         rows.append(positions)
-    options = replace(plan.options, jobs=1) if size <= _INLINE_BYTES else plan.options
+    options = plan.options
+    if size <= _INLINE_BYTES:
+        options = replace(options, jobs=1, engine="inline")
+    if size <= _FEW_SHARDS:
+        least = 8 * size // (1 if options.jobs == 1 else 2 * options.jobs)
+        options = replace(options, shard_bytes=max(options.shard_bytes, least), shard_rows=1 << 40)
     return _Left(replace(plan, sources=tuple(sources), options=options), rows)
 
 

@@ -300,7 +300,10 @@ def _drawn(rng):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_drawn_changes(nights, tmp_path, seed):
+def test_drawn_changes(nights, tmp_path, monkeypatch, seed):
+    if seed % 2:
+        monkeypatch.setattr("pipelines.incremental._FEW_SHARDS", 0)
+        monkeypatch.setattr("pipelines.incremental._INLINE_BYTES", 0)
     rng = random.Random(seed)
     kinds = {"Loaf": "north", "Oven": "south", "Pan": "north"}
     store = Store(*(definition(kind, rules=("self.grams < 400",) if kind == "Pan" else ()) for kind in kinds))
@@ -333,6 +336,7 @@ def test_drawn_changes(nights, tmp_path, seed):
 def test_large_reports_are_read_part_by_part(nights, tmp_path, monkeypatch, form, seed):
     monkeypatch.setattr("pipelines.kept_rows._KEPT_ROWS", 6)
     monkeypatch.setattr("pipelines.incremental._BLOCK_ROWS", 9)
+    monkeypatch.setattr("pipelines.incremental._FEW_SHARDS", 0)
     rng = random.Random(seed)
     store = Store(definition(), definition("Oven", versions=("v1", "v1beta1")))
     for _ in range(60):
