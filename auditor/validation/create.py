@@ -63,7 +63,7 @@ class CreateValidator:
         Args:
             obj: The object after the read.
             rules: Evaluates the validation rules; called only where they count. None leaves the whole step out.
-            suspects: The keys of the object below which anything but a rule may fail, where that is known, each with the
+            suspects: The keys of the object below which anything but a rule may fail, where that is known, each with
                 keys below it that this is about (None: all). The rest is not looked at again. What is said of the
                 object, or of such a value, as a whole is always checked.
             fields: Where suspects are given: the fields of metadata that may be invalid, whatever the schema says.
