@@ -147,10 +147,10 @@ class NoopUpdates:
         dropped: list[Any] | None = None
         status = None
         if self._is_same_when_sent(audited):
-            rules, dropped = self._rules_once(audited), []
-            put = self.update.attempt_same("put", old, place, rules, dropped)
+            rules, dropped, known = self._rules_once(audited), [], audited.findings
+            put = self.update.attempt_same("put", old, place, rules, dropped, known)
             if self.version.has_status:
-                status = self.update.attempt_same("status", old, place, rules)
+                status = self.update.attempt_same("status", old, place, rules, None, known)
         else:
             put = self.update.attempt("put", old, place, revision)
             if self.version.has_status:

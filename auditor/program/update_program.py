@@ -171,15 +171,29 @@ class UpdateProgram:
         return [] if rules is None or self.program.rules_hold(obj) else rules.run(obj)
 
     def _run(
-        self, new: JsonObject, old: JsonObject, rules: UpdateRules | None = None, dropped: list[Any] | None = None
+        self,
+        new: JsonObject,
+        old: JsonObject,
+        rules: UpdateRules | None = None,
+        dropped: list[Any] | None = None,
+        known: tuple[Finding, ...] | None = None,
     ) -> list[Finding]:
         # List types of the old object count with and without the feature gate.
         rules = rules or self.rules
-        return self.validator.run(new, old, ratchet=self.ratcheting, ratchet_lists=True, rules=rules, dropped=dropped)
+        ratchet = self.ratcheting
+        return self.validator.run(
+            new, old, ratchet=ratchet, ratchet_lists=True, rules=rules, dropped=dropped, known=known
+        )
 
-    def _run_status(self, new: JsonObject, old: JsonObject, rules: UpdateRules | None = None) -> list[Finding]:
-        rules = rules or self.rules
-        return self.validator.run_status(new, old, ratchet=self.ratcheting, ratchet_lists=True, rules=rules)
+    def _run_status(
+        self,
+        new: JsonObject,
+        old: JsonObject,
+        rules: UpdateRules | None = None,
+        known: tuple[Finding, ...] | None = None,
+    ) -> list[Finding]:
+        rules, ratchet = rules or self.rules, self.ratcheting
+        return self.validator.run_status(new, old, ratchet=ratchet, ratchet_lists=True, rules=rules, known=known)
 
     # -- requests ---------------------------------------------------------------------------------------------------
 
@@ -214,6 +228,7 @@ class UpdateProgram:
         place: Place,
         rules: UpdateRules | None = None,
         dropped: list[Any] | None = None,
+        known: tuple[Finding, ...] | None = None,
     ) -> TriedUpdate:
         """Try to send back what was read, where decoding it would change nothing; the result is that of `attempt`.
 
@@ -223,13 +238,14 @@ class UpdateProgram:
             place: What the URL names.
             rules: Evaluates the rules in place of `rules`, where the caller knows what they say.
             dropped: Takes what a PUT tolerates in the schema (`UpdateValidator.run`).
+            known: What a create finds in the object.
         """
         new = {**old, "metadata": {**_metadata(old)}}
         try:
             self._address(new, place)
         except _Refusal as refusal:
             return TriedUpdate(refusal.code, str(refusal))
-        found = self.judge(new, old, is_status=request == "status", rules=rules, dropped=dropped)
+        found = self.judge(new, old, is_status=request == "status", rules=rules, dropped=dropped, known=known)
         return self._answer(new, old, place, found)
 
     def _answer(self, new: JsonObject, old: JsonObject, place: Place, found: list[Finding] | None) -> TriedUpdate:
@@ -320,6 +336,7 @@ class UpdateProgram:
         is_status: bool = False,
         rules: UpdateRules | None = None,
         dropped: list[Any] | None = None,
+        known: tuple[Finding, ...] | None = None,
     ) -> list[Finding] | None:
         """Complete a new object from the old one and check it as the server does: every update, then the strategy.
 
@@ -327,7 +344,7 @@ class UpdateProgram:
             new: Decoded, with the name and namespace of the URL; changed in place.
             old: As read, with its resourceVersion.
             is_status: The update is one of /status.
-            rules, dropped: As in `attempt_same`.
+            rules, dropped, known: As in `attempt_same`.
 
         Returns:
             The causes, in the order of the checks; None: the server fails.
@@ -360,10 +377,10 @@ class UpdateProgram:
         _drop_repeated_owners(metadata)
         if self.validator.crashes(new, old):
             return None
-        found = self.validator.check_common(new, old)
+        found = self.validator.check_common(new, old, is_read=known is not None)
         if is_status:
-            return found + self._run_status(new, old, rules)
-        return found + self._run(new, old, rules, dropped)
+            return found + self._run_status(new, old, rules, known)
+        return found + self._run(new, old, rules, dropped, known)
 
     def _invalid(self, old: JsonObject, place: Place, found: list[Finding]) -> TriedUpdate:
         texts = [finding.message for finding in unique(found)]

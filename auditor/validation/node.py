@@ -59,22 +59,35 @@ class Node:
         self.walk: Check | None = None
         self.below: dict[str, Node] = {}
 
-    def run_root(self, value: JsonObject, suspects: Suspects, sink: Sink, trail: Trail = None) -> None:
-        """Check a map of which it is known below which keys alone something may be wrong."""
+    def run_root(
+        self,
+        value: JsonObject,
+        suspects: Suspects,
+        sink: Sink,
+        trail: Trail = None,
+        twin: CorrelatedObject | None = None,
+    ) -> None:
+        """Check a map of which it is known below which keys alone something may be wrong.
+
+        With a twin, only the keys themselves count, not what they say of keys below.
+        """
+        before = len(sink)
         checks = self.kinds[dict][1]
         part: JsonObject = {}
         for key, names in suspects.items():
             if key in value:
-                below = None if names is None else self.below.get(key)
+                below = None if names is None or twin is not None else self.below.get(key)
                 if below is None or type(value[key]) is not dict:
                     part[key] = value[key]
                 else:
                     below.run_root(value[key], dict.fromkeys(names or ()), sink, (trail, key))
         for check in checks:
             if check is not self.walk:
-                check(value, trail, sink, None)
+                check(value, trail, sink, twin)
             elif part:
-                check(part, trail, sink, None)
+                check(part, trail, sink, twin)
+        if twin is not None and len(sink) > before:
+            _tolerate(twin, trail, sink, before)
 
     def run(self, value: Any, trail: Trail, sink: Sink, twin: CorrelatedObject | None) -> int:
         """Check one value.
@@ -93,11 +106,17 @@ class Node:
         before = len(sink)
         for check in checks:
             count += check(value, trail, sink, twin)
-        if twin is not None and len(sink) > before and twin.is_equal():
-            if twin.dropped is not None:
-                twin.dropped.append((trail, sink[before:]))
-            del sink[before:]
+        if twin is not None and len(sink) > before:
+            _tolerate(twin, trail, sink, before)
         return count
+
+
+def _tolerate(twin: CorrelatedObject, trail: Trail, sink: Sink, before: int) -> None:
+    """Drop the failures of a node, and of all below it, where it is unchanged."""
+    if twin.is_equal():
+        if twin.dropped is not None:
+            twin.dropped.append((trail, sink[before:]))
+        del sink[before:]
 
 
 def compile_schema(
@@ -270,7 +289,7 @@ def validate_value(
         twin: The value beside its old one; None: judged as on a create.
         prefix: Where the value stands in the object, e.g. ``status``. Only the fields of findings begin with it, their
             texts do not.
-        suspects: Of a map that is judged as on a create: what of it may be wrong; None: all.
+        suspects: Of a map: what of it may be wrong; None: all.
     Returns:
         Findings in the order of the walk, each text of the validator once.
     Source: apiextensions-apiserver pkg/apiserver/validation/validation.go (kubeOpenAPIResultToFieldErrors).
@@ -279,7 +298,7 @@ def validate_value(
     if suspects is None:
         node.run(value, None, sink, twin)
     else:
-        node.run_root(value, suspects, sink)
+        node.run_root(value, suspects, sink, None, twin)
     return _findings(sink, prefix) if sink else []
 
 

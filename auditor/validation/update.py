@@ -22,7 +22,7 @@ from auditor.validation.objectmeta import check_metadata, check_metadata_update,
 from auditor.validation.scale import check_scale_spec, check_scale_status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition
     from auditor.model import Finding, JsonObject
@@ -56,6 +56,7 @@ class UpdateValidator:
 
     def __init__(self, create: CreateValidator) -> None:
         self.create = create
+        self._last: tuple[JsonObject, JsonObject, list[Finding], list[Finding]] | None = None
 
     def run(
         self,
@@ -66,6 +67,7 @@ class UpdateValidator:
         ratchet_lists: bool | None = None,
         rules: UpdateRules | None = None,
         dropped: list[Any] | None = None,
+        known: Collection[Finding] | None = None,
     ) -> list[Finding]:
         """Judge an update of the object.
 
@@ -77,25 +79,32 @@ class UpdateValidator:
                 tolerates old duplicates.
             rules: Evaluates the validation rules.
             dropped: Takes what was tolerated in the schema, for `tolerated_values`.
+            known: What a create finds in the new object, where that has the values of the old one but in metadata, and
+                metadata are as a storage read leaves them. Then only what failed is looked at again.
         """
         create = self.create
         prove = create.root.prove
-        is_proven = prove is not None and prove(new)
+        suspects = None if known is None else _suspects(new, known)
+        is_proven = not suspects if suspects is not None else prove is not None and prove(new)
         twin = None
         if ratchet and not (is_proven and (rules is None or not create.has_rules)):
             twin = CorrelatedObject(new, old, create.version.structural)
             twin.dropped = dropped
         found = create.check_type_meta(new)
         if not found:
-            found = self.check_metadata(new, old)
-            if not is_proven:
+            found = self.check_metadata(new, old, is_read=known is not None)
+            if suspects is not None:
+                if suspects:
+                    found += validate_value(create.root, new, twin, suspects=suspects)
+            elif not is_proven:
                 # Ratcheting only ever drops findings: what has none needs no correlation.
                 plain = validate_value(create.root, new)
                 found += validate_value(create.root, new, twin) if plain and twin is not None else plain
             found += check_scale_spec(new, create.version.scale)
             found += check_scale_status(new, create.version.scale)
-        found += create.check_embedded(new)
-        found += self._list_types(new, old, ratchet=ratchet if ratchet_lists is None else ratchet_lists)
+        if known is None or any(finding.check == "embedded" for finding in known):
+            found += create.check_embedded(new)
+        found += self._list_types(new, old, known, ratchet=ratchet if ratchet_lists is None else ratchet_lists)
         return found + self._rules(found, new, old, twin, rules)
 
     def crashes(self, new: JsonObject, old: JsonObject) -> bool:
@@ -123,6 +132,7 @@ class UpdateValidator:
         ratchet: bool = True,
         ratchet_lists: bool | None = None,
         rules: UpdateRules | None = None,
+        known: Collection[Finding] | None = None,
     ) -> list[Finding]:
         """Judge an update of /status; `new` is the old object with the new status (and managedFields).
 
@@ -134,10 +144,11 @@ class UpdateValidator:
         twin = CorrelatedObject(new, old, create.version.structural) if ratchet else None
         found = create.check_type_meta(new)
         if not found:
-            found = self.check_metadata(new, old)
-            found += self._status(new, old, twin)
+            found = self.check_metadata(new, old, is_read=known is not None)
+            if known is None or "status" in _suspects(new, known):
+                found += self._status(new, old, twin)
             found += check_scale_status(new, create.version.scale)
-        found += self._list_types(new, old, ratchet=ratchet if ratchet_lists is None else ratchet_lists)
+        found += self._list_types(new, old, known, ratchet=ratchet if ratchet_lists is None else ratchet_lists)
         return found + self._rules(found, new, old, twin, rules)
 
     def _status(self, new: JsonObject, old: JsonObject, twin: CorrelatedObject | None) -> list[Finding]:
@@ -150,7 +161,11 @@ class UpdateValidator:
             below = twin.key("status") or CorrelatedObject(new["status"], old.get("status"), schema)
         return validate_value(self.create.nodes[schema], new["status"], below, prefix="status")
 
-    def _list_types(self, new: JsonObject, old: JsonObject, *, ratchet: bool) -> list[Finding]:
+    def _list_types(
+        self, new: JsonObject, old: JsonObject, known: Collection[Finding] | None, *, ratchet: bool
+    ) -> list[Finding]:
+        if known is not None and (ratchet or not any(finding.check == "list-type" for finding in known)):
+            return []
         found = self.create.check_list_types(new)
         return [] if found and ratchet and self.create.check_list_types(old) else found
 
@@ -166,19 +181,33 @@ class UpdateValidator:
             return []
         return [RULES_NOT_CHECKED] if has_blocking(found) else rules(new, old, twin)
 
-    def check_metadata(self, new: JsonObject, old: JsonObject) -> list[Finding]:
-        """Check metadata as the strategy does."""
+    def check_metadata(self, new: JsonObject, old: JsonObject, *, is_read: bool = False) -> list[Finding]:
+        """Check metadata as the strategy does.
+
+        Args:
+            new: The object as it shall be.
+            old: The object as it is.
+            is_read: The metadata of both are as a storage read leaves them.
+        """
+        if is_read:
+            return unique([*self._read_metadata(new["metadata"], old["metadata"])[1]])
         new_metadata, found = read_metadata(new)
         if found:
             return found
         old_metadata, found = read_metadata(old)
         return found or unique(check_metadata_update(new_metadata, old_metadata))
 
-    def check_common(self, new: JsonObject, old: JsonObject) -> list[Finding]:
+    def check_common(self, new: JsonObject, old: JsonObject, *, is_read: bool = False) -> list[Finding]:
         """Check metadata as the generic registry does before every update, also of /status; never ratcheted.
+
+        Args:
+            new, old, is_read: As in `check_metadata`.
 
         Source: apiserver pkg/registry/rest/update.go (BeforeUpdate).
         """
+        if is_read:
+            common, update = self._read_metadata(new["metadata"], old["metadata"])
+            return common + update
         new_metadata, found = read_metadata(new)
         if found:
             return found
@@ -189,6 +218,27 @@ class UpdateValidator:
         return check_metadata(new_metadata, namespaced=namespaced, name_rule=path_segment) + check_metadata_update(
             new_metadata, old_metadata
         )
+
+    def _read_metadata(self, new: JsonObject, old: JsonObject) -> tuple[list[Finding], list[Finding]]:
+        """Return what is wrong with metadata as on a create, and as on an update; asked again it is remembered."""
+        last = self._last
+        if last is None or last[1] is not old or last[0] != new:
+            namespaced = self.create.definition.namespaced
+            common = check_metadata(new, namespaced=namespaced, name_rule=path_segment)
+            last = self._last = ({**new}, old, common, check_metadata_update(new, old))
+        return last[2], last[3]
+
+
+def _suspects(obj: JsonObject, known: Collection[Finding]) -> dict[str, None]:
+    """Return the keys below which the schema finds something, and the empty key where it does at all.
+
+    What a oneOf says has no field: then it may be any key.
+    """
+    fields = tuple(finding.field for finding in known if finding.check == "schema")
+    if not fields:
+        return {}
+    anywhere = "<nil>" in fields
+    return dict.fromkeys(["", *(key for key in obj if anywhere or any(field.startswith(key) for field in fields))])
 
 
 def check_update(create: CreateValidator, new: JsonObject, old: JsonObject) -> UpdateFindings:
