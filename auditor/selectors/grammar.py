@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from auditor.errors import SelectorError
+from auditor.golang.text import quote
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -253,18 +254,18 @@ class _LabelParser:
             raise SelectorError("", f"{_PARSE}found '{key}', expected: identifier")
         messages = _key_messages(key)
         if messages:
-            raise SelectorError("", f'{_PARSE}<nil>: Invalid value: "{key}": {"; ".join(messages)}')
+            raise SelectorError("", f"{_PARSE}<nil>: Invalid value: {quote(key)}: {'; '.join(messages)}")
         if negated or self.peek()[0] in {"end", ","}:
             return LabelRequirement(key, "!" if negated else "exists")
         kind, text = self.take()
         if kind in {"in", "notin"}:
-            values = self.value_set()
+            values = sorted(set(self.value_set()))
         elif kind in {"=", "==", "!=", ">", "<"}:
             values = [self.exact_value()]
         else:
             raise SelectorError("", f"{_PARSE}found '{text}', expected: in, notin, =, ==, !=, gt, lt")
         self.check(key, kind, values)
-        return LabelRequirement(key, kind, tuple(sorted(set(values))))
+        return LabelRequirement(key, kind, tuple(values))
 
     def exact_value(self) -> str:
         kind, text = self.peek(values=True)
@@ -289,7 +290,8 @@ class _LabelParser:
             elif kind in {",", ")"}:
                 out.append("")
             else:
-                raise SelectorError("", f"{_PARSE}found '{text}', expected: ',', ')' or identifier")
+                wanted = "',', or identifier" if out else "',', ')' or identifier"
+                raise SelectorError("", f"{_PARSE}found '{text}', expected: {wanted}")
             if self.take(values=True)[0] == ")":
                 return out
             if self.peek(values=True)[0] == ")":
@@ -302,12 +304,12 @@ class _LabelParser:
         errors = []
         if operator in {">", "<"} and _int64(values[0]) is None:
             errors.append(
-                f"values[0]: Invalid value: \"{values[0]}\": for 'Gt', 'Lt' operators, the value must be an integer"
+                f"values[0]: Invalid value: {quote(values[0])}: for 'Gt', 'Lt' operators, the value must be an integer"
             )
         for number, value in enumerate(values):
             messages = _value_messages(value)
             if messages:
-                errors.append(f'values[{number}][{key}]: Invalid value: "{value}": {"; ".join(messages)}')
+                errors.append(f"values[{number}][{key}]: Invalid value: {quote(value)}: {'; '.join(messages)}")
         if errors:
             raise SelectorError("", _PARSE + (errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"))
 

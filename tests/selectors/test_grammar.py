@@ -103,3 +103,26 @@ def test_label_selector_matches(text, labels, selected):
 def test_label_values_and_keys_are_checked(text):
     with pytest.raises(SelectorError, match="Invalid value"):
         parse_label_selector(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "start"),
+    [
+        ('a"b=c', 'unable to parse requirement: <nil>: Invalid value: "a\\"b": name part must consist'),
+        (
+            "a=b\\",
+            'unable to parse requirement: values[0][a]: Invalid value: "b\\\\": a valid label must be an empty string',
+        ),
+        (
+            "a>\\",
+            "unable to parse requirement: [values[0]: Invalid value: \"\\\\\": for 'Gt', 'Lt' operators, the value must be",
+        ),
+        (f"a in ({'x' * 64}, b,)", 'unable to parse requirement: values[2][a]: Invalid value: "xxxxx'),
+        ("a in (b,!c)", "unable to parse requirement: found '!', expected: ',', or identifier"),
+        ("a in (!c)", "unable to parse requirement: found '!', expected: ',', ')' or identifier"),
+    ],
+)
+def test_what_is_wrong_with_labels_is_said_in_the_servers_words(text, start):
+    with pytest.raises(SelectorError) as caught:
+        parse_label_selector(text)
+    assert caught.value.found.startswith(start)
