@@ -55,7 +55,7 @@ class Groups:
     def __init__(self, objects: PartTable) -> None:
         table = objects.columns(
             *("source", "key", "mod_revision", "group", "plural", "kind", "namespace", "name", "audited_version"),
-            *("status", "reason", "impacts", "offset", "value_hash"),
+            *("status", "reason", "impacts", "findings", "offset", "value_hash"),
         )
         self.table = table
         rows = table.num_rows
@@ -330,10 +330,7 @@ def old_counts(groups: Groups, names: dict[tuple[str, str], str]) -> dict[tuple[
 
 def _refuse_same_names(groups: Groups, findings: Owners) -> None:
     """Refuse objects of exports whose findings cannot be told from those of another one of the same name."""
-    rows = np.flatnonzero(findings.of_group >= 0)
-    names = findings.of_group[rows]
-    many = np.bincount(names, minlength=1)
-    groups.refuse(rows[many[names] > 1], "not certain")
+    groups.refuse(findings.confused, "not certain")
 
 
 _IDENTITY: Final = ("source", "key", "group", "kind", "namespace", "name")
@@ -344,21 +341,69 @@ class Owners:
     """Which object each finding of an earlier report is of.
 
     Attributes:
-        of_group: Of each group a number for its names; -1: no finding has them.
-        of_finding: The group of each finding; of objects with the same names one of them.
+        of_finding: The group of each finding.
+        confused: Groups with the same names, of which that cannot be told.
     """
 
     def __init__(self, groups: Groups, findings: PartTable) -> None:
         if not len(findings) or not len(groups):
-            self.of_group = np.full(len(groups), -1, dtype=np.int64)
             self.of_finding = np.full(len(findings), -1, dtype=np.int64)
+            self.confused = np.empty(0, dtype=np.int64)
             return
         owners = _identities(findings.columns(*_IDENTITY)).dictionary_encode()
-        self.of_group = _numbers(pc.index_in(_identities(groups.head), value_set=owners.dictionary))
-        rows = np.flatnonzero(self.of_group >= 0)
+        names = _numbers(pc.index_in(_identities(groups.head), value_set=owners.dictionary))
+        rows = np.flatnonzero(names >= 0)
         group = np.full(len(owners.dictionary), -1, dtype=np.int64)
-        group[self.of_group[rows]] = rows
-        self.of_finding = group[_numbers(owners.indices)]
+        group[names[rows]] = rows
+        of_name = _numbers(owners.indices)
+        self.of_finding = group[of_name]
+        shared = np.flatnonzero(np.bincount(names[rows], minlength=1) > 1)
+        self.confused = self._share_out(groups, findings, shared, names, of_name)
+
+    def _share_out(
+        self, groups: Groups, findings: PartTable, shared: Numbers, names: Numbers, of_name: Numbers
+    ) -> Numbers:
+        """Give objects of the same names each their findings, which stand in the same order; return where it fails."""
+        if not len(shared):
+            return np.empty(0, dtype=np.int64)
+        found = np.flatnonzero(np.isin(of_name, shared))
+        some = findings.columns("request", "check").take(pa.array(found))
+        is_create = _is_one_of(some["request"], "create") & ~_is_one_of(some["check"], "gate")
+        lines: dict[int, list[tuple[int, bool]]] = {}
+        for row, name, create in zip(found.tolist(), of_name[found].tolist(), is_create.tolist(), strict=True):
+            lines.setdefault(name, []).append((row, create))
+        members: dict[int, list[int]] = {}
+        for one in np.flatnonzero(np.isin(names, shared)).tolist():
+            members.setdefault(int(names[one]), []).append(one)
+        counts = _numbers(groups.head["findings"])
+        confused: list[int] = []
+        for name, some_groups in members.items():
+            wanted = [int(counts[one]) for one in some_groups]
+            owners = _owners_in_order(some_groups, wanted, [create for _, create in lines[name]])
+            if owners is None or (groups.count[some_groups] > 1).any():
+                confused += some_groups
+            else:
+                self.of_finding[[row for row, _ in lines[name]]] = owners
+        return np.array(confused, dtype=np.int64)
+
+
+def _owners_in_order(groups: list[int], wanted: list[int], creates: list[bool]) -> list[int] | None:
+    """Return the owner of each of some findings: first those of a create, as many as it has, then those of requests.
+
+    Returns:
+        None where that does not come out: what has no finding of a create may have some of a request.
+    """
+    if not all(wanted) and not all(creates):
+        return None
+    owners: list[int] = []
+    for group, many in zip(groups, wanted, strict=True):
+        start = len(owners)
+        if not all(creates[start : start + many]) or start + many > len(creates):
+            return None
+        owners += [group] * many
+        while len(owners) < len(creates) and not creates[len(owners)]:
+            owners.append(group)
+    return owners if len(owners) == len(creates) else None
 
 
 def _identities(table: pa.Table) -> Any:
