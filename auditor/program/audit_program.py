@@ -192,11 +192,10 @@ class AuditProgram:
             pruned = log.pruned_paths()
         if log.defaulted:
             defaulted = log.defaulted_paths()
-        suspects = None if is_proven else log.places()
-        fields = tuple(log.metadata)
         self.effect = log.effect
-        log.clear()
         if is_proven:
+            if pruned or defaulted or self.effect:  # else there is nothing in it
+                log.clear()
             findings = self._prover().findings(obj, data) if self.rules else None
             if findings is None:
                 self.proven += 1
@@ -205,10 +204,14 @@ class AuditProgram:
                 self.read += 1
         else:
             self.read += 1
+            suspects, fields = log.places(), tuple(log.metadata)
+            log.clear()
             findings = self.validator.run(obj, self._rules_on(data), suspects, fields)
         if program.select is None:
             return self._audited(obj, pruned, defaulted, findings or [], stored_version)
-        selectable, name, count = program.select(obj), self.version.name, self.unevaluated_rules
+        selectable, name = program.select(obj), self.version.name
+        rules = self.rule_program
+        count = self._left_out if rules is None else rules.unevaluated() if rules.gave_up or rules.broken else 0
         made: AuditedObject = _draft(obj, pruned, defaulted, selectable, stored_version, name, count)
         if findings:
             findings.sort(key=Finding.sort_key)
