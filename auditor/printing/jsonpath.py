@@ -105,7 +105,7 @@ class _Parser:
             elif letter in "+-" or letter.isdecimal():
                 steps.append(self.number())
             elif letter == "_" or letter.isalpha():
-                steps.append(_word(self.name()))
+                steps.append(_word(self.identifier()))
             else:
                 shown = f" '{letter}'" if letter.isprintable() else ""
                 raise JsonPathError("parse", f"unrecognized character in action: U+{ord(letter):04X}{shown}")
@@ -115,6 +115,13 @@ class _Parser:
         start = self.at
         while self.at < len(self.text) and self.text[self.at] not in _TERMINATORS:
             self.at += 2 if self.text[self.at] == "\\" else 1
+        return self.text[start : self.at]
+
+    def identifier(self) -> str:
+        """Read a word without a dot before it, in which a backslash is as good as any letter."""
+        start = self.at
+        while self.at < len(self.text) and self.text[self.at] not in _TERMINATORS:
+            self.at += 1
         return self.text[start : self.at]
 
     def dotted(self, before: list[_Step]) -> _Step:
@@ -386,7 +393,7 @@ class _Run:
 
     def key(self, name: str, values: list[Any]) -> list[Any]:
         found = [value[name] for value in values if type(value) is dict and name in value]
-        if not found and not self.allow_missing:
+        if values and not found and not self.allow_missing:
             raise JsonPathError("exec", f"{name} is not found")
         return found
 

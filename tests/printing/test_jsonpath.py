@@ -1,0 +1,31 @@
+"""JSONPath where client-go's library has ways of its own; each answer is the library's."""
+
+import pytest
+
+from auditor.printing.jsonpath import JsonPathError, compile_template
+
+OBJECT = {"a": {"b": "x"}, "x.y": "dot", "n": None, "l": [None], "s": "text"}
+
+
+@pytest.mark.parametrize(("template", "text"), [("{.*.d}", ""), ("{.*.d.*} after", " after"), ("{$.*...i}", "")])
+def test_what_has_no_input_has_no_output(template, text):
+    assert compile_template(template).execute(5, allow_missing=False) == text
+
+
+@pytest.mark.parametrize(
+    ("template", "stage", "text"),
+    [
+        ("{.s.d}", "exec", "d is not found"),
+        ("{.s.*.d}", "exec", "d is not found"),
+        ("{.a.d.*}", "exec", "d is not found"),
+        ("{x\\.y}", "exec", "unrecognized identifier x\\"),
+        ("{end\\}", "exec", "unrecognized identifier end\\"),
+        ("{k\\[?(@.a}", "parse", "unterminated filter"),
+        ("{.n[?(@.x)]}", "exec", "<nil> is not array or slice and cannot be filtered"),
+        ("{.s[?(@.x)]}", "exec", "text is not array or slice and cannot be filtered"),
+    ],
+)
+def test_what_goes_wrong_is_said_as_the_library_says_it(template, stage, text):
+    with pytest.raises(JsonPathError) as caught:
+        compile_template(template).execute(OBJECT, allow_missing=False)
+    assert (caught.value.stage, str(caught.value)) == (stage, text)
