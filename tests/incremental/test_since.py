@@ -354,7 +354,7 @@ def test_drawn_changes(nights, tmp_path, monkeypatch, seed):
 @pytest.mark.parametrize("seed", range(2))
 def test_large_reports_are_read_part_by_part(nights, tmp_path, monkeypatch, form, seed):
     monkeypatch.setattr("pipelines.kept_rows._KEPT_ROWS", 6)
-    monkeypatch.setattr("pipelines.incremental._BLOCK_ROWS", 9)
+    monkeypatch.setattr("pipelines.kept_assembly._BLOCK_ROWS", 9)
     monkeypatch.setattr("pipelines.incremental._FEW_SHARDS", 0)
     rng = random.Random(seed)
     store = Store(definition(), definition("Oven", versions=("v1", "v1beta1")))
