@@ -1,8 +1,8 @@
 """Rows of an earlier report and rows that were audited, put together to the parts of a new report.
 
-Both come as picks: a table, the places in it, and the live key that each row is for. Only what the place of a key in the
-dump decides (source, revisions, offset) is written anew. Work is done for columns, for blocks of shards and one table
-after another, so that memory is bounded.
+Both come as picks: a table, the places in it, and the live key that each row is for. Only what the place of a key in
+the dump decides (source, revisions, offset) is written anew. Work is done for columns, for blocks of shards and one
+table after another, so that memory is bounded.
 """
 
 from __future__ import annotations
