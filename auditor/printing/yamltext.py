@@ -21,6 +21,9 @@ _WIDTH: Final = 80
 _SIMPLE_KEY_BYTES: Final = 128
 _READABLE_KEY: Final = 1024
 _BREAKS: Final = "\n\r\x85\u2028\u2029"
+_BLANK_BREAK: Final = re.compile(f" [{_BREAKS}]")
+_BLANK_AT_BREAK: Final = re.compile(f" [{_BREAKS}]|[{_BREAKS}] ")
+_BOM: Final = "\ufeff"
 _INDICATORS: Final = frozenset("#,[]{}&*!|>'\"%@`")
 _CONTROL: Final = re.compile("[\x7f-\x84\x86-\x9f\ufffe\uffff\ud800-\udfff]")
 _BASE_60: Final = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?")
@@ -190,7 +193,7 @@ def _string(text: str, column: int, indent: int, *, simple_key: bool) -> str:
         if not simple_key and _literal_is_possible(text):
             return _literal(text, indent)
         return _double(text, column, indent, fold=not simple_key)
-    if _would_be_something_else(text) or not all(map(_is_printable, text)):
+    if _would_be_something_else(text) or _BLANK_AT_BREAK.search(text) or not all(map(_is_printable, text)):
         return _double(text, column, indent, fold=not simple_key)
     if _plain_is_possible(text):
         return _folded(text, column, indent, fold=not simple_key, edges=True)
@@ -233,18 +236,22 @@ def _plain_is_possible(text: str) -> bool:
 
 
 def _literal_is_possible(text: str) -> bool:
-    return not (text.endswith(" ") or " \n" in text) and all(map(_is_printable, text))
+    return not (text.endswith(" ") or _BLANK_BREAK.search(text)) and all(map(_is_printable, text))
 
 
 def _literal(text: str, indent: int) -> str:
-    head = "|" + ("2" if text[0] in " \n" else "")
+    head = "|" + ("2" if text[0] in f" {_BREAKS}" else "")
     if not text.endswith("\n"):
         head += "-"
     elif text == "\n" or text.endswith("\n\n"):
         head += "+"
-    body = text.removesuffix("\n")
-    margin = " " * indent
-    return head + "".join(f"\n{margin}{line}" if line else "\n" for line in body.split("\n"))
+    out, margin, after_break = [head, "\n"], " " * indent, True
+    for char in text.removesuffix("\n"):
+        if after_break and char not in _BREAKS:
+            out.append(margin)
+        out.append(char)
+        after_break = char in _BREAKS
+    return "".join(out)
 
 
 def _folded(text: str, column: int, indent: int, *, fold: bool, edges: bool) -> str:
@@ -283,6 +290,9 @@ def _folded(text: str, column: int, indent: int, *, fold: bool, edges: bool) -> 
 
 
 def _double(text: str, column: int, indent: int, *, fold: bool) -> str:
+    if text.startswith(_BOM):  # the emitter asks for every character whether the text begins with one
+        every = ["\\" + _ESCAPES[char] if char in _ESCAPES else _code(char) for char in text]
+        return f'"{"".join(every)}"'
     out = ['"']
     column += 1
     last = len(text) - 1
@@ -310,8 +320,10 @@ def _double(text: str, column: int, indent: int, *, fold: bool) -> str:
 def _escaped(char: str) -> str:
     if char in _ESCAPES and char != "\xa0":
         return "\\" + _ESCAPES[char]
-    if _is_printable(char):
-        return char
+    return char if _is_printable(char) else _code(char)
+
+
+def _code(char: str) -> str:
     code = ord(char)
     if code <= 0xFF:
         return f"\\x{code:02X}"
