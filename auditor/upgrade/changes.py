@@ -14,7 +14,7 @@ from auditor.program.field_path import locate
 from auditor.schema.structural import ABSENT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 
     from auditor.model import AuditedObject, JsonObject
 
@@ -94,8 +94,9 @@ def compare_reads(
         lost: list[str] = []
         back: list[str] = []
     else:
-        lost = [path for path in new.pruned if path not in old.pruned and not is_below(path, old.pruned)]
-        back = [path for path in old.pruned if path not in new.pruned and not is_below(path, new.pruned)]
+        dropped, drops = frozenset(old.pruned), frozenset(new.pruned)
+        lost = [path for path in new.pruned if path not in dropped and not is_below(path, dropped)]
+        back = [path for path in old.pruned if path not in drops and not is_below(path, drops)]
     value = stored() if lost else None
     found = [Change(PRUNED, path, old=value_at(value, path)) for path in lost]
     found += [Change(PRUNED, path, new=value_at(after, path)) for path in back]
@@ -166,9 +167,9 @@ class _Walk:
             yield from self.compare(before, after, path)
 
 
-def is_below(path: str, others: Iterable[str]) -> bool:
-    """Whether a path lies below one of others."""
-    return any(path.startswith((f"{one}.", f"{one}[")) for one in others)
+def is_below(path: str, others: Container[str]) -> bool:
+    """Whether a path lies below one of others; a set of them is asked for each path above."""
+    return any(path[:at] in others for at, letter in enumerate(path) if letter in ".[")
 
 
 def value_at(obj: Any, path: str) -> Any:
