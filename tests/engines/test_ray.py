@@ -187,10 +187,15 @@ def test_an_address_where_nobody_listens_is_told_at_once(monkeypatch, address):
 # -- audits ------------------------------------------------------------------------------------------------------------
 
 
-def definition(maximum=900):
+def definition(rule=None):
     spec = {
         "type": "object",
-        "properties": {"size": {"type": "integer", "maximum": maximum}, "hue": {"type": "string"}},
+        "properties": {
+            "size": {"type": "integer", "maximum": 900},
+            "hue": {"type": "string"},
+            "names": {"type": "array", "items": {"type": "string"}},
+        },
+        **({"x-kubernetes-validations": [{"rule": rule}]} if rule else {}),
     }
     schema = {"type": "object", "properties": {"spec": spec}}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
@@ -208,11 +213,16 @@ def definition(maximum=900):
     }
 
 
-def things(count):
+def things(count, **more):
     head = {"apiVersion": "x.example.com/v1", "kind": "X"}
     for number in range(count):
         metadata = {"namespace": "d", "name": f"x{number}"}
-        spec = {"size": number, "hue": "red" if number % 3 else "blue", **({} if number % 5 else {"lost": True})}
+        spec = {
+            "size": number,
+            "hue": "red" if number % 3 else "blue",
+            **({} if number % 5 else {"lost": True}),
+            **more,
+        }
         yield json.dumps({**head, "metadata": metadata, "spec": spec}) + "\n"
 
 
@@ -326,9 +336,13 @@ def test_the_command_line_starts_a_ray_of_its_own_where_there_is_none(dump, tmp_
 
 @pytest.mark.slow
 def test_interrupt_leaves_no_process_and_no_half_report(dump, tmp_path):
-    (tmp_path / "many.ndjson").write_text("".join(things(150_000)))
+    (tmp_path / "crd.json").write_text(
+        json.dumps(definition(rule="self.names.all(x, self.names.exists_one(y, x == y))"))
+    )
+    slow = {"names": [f"name-{number}" for number in range(60)], "hue": "red" * 2000}  # some milliseconds each
+    (tmp_path / "slow.ndjson").write_text("".join(things(2000, **slow)))
     (tmp_path / "out").mkdir()
-    process = auditor("audit", tmp_path / "many.ndjson", "--crds", dump / "crd.json", "--report", "out/r", "--engine",
+    process = auditor("audit", tmp_path / "slow.ndjson", "--crds", tmp_path / "crd.json", "--report", "out/r", "--engine",
                       "ray", "--ray-address", "local", cwd=tmp_path)  # fmt: skip
     deadline = time.monotonic() + 120
     while not any((tmp_path / "out").glob(".r.*/report/objects/*")) and time.monotonic() < deadline:
