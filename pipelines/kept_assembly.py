@@ -8,6 +8,7 @@ table after another, so that memory is bounded.
 from __future__ import annotations
 
 import contextlib
+import gc
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -108,6 +109,7 @@ class Earlier:
     """
 
     def __init__(self, options: AuditOptions) -> None:
+        gc.disable()  # nothing that a plan or a table is made of goes in circles
         with contextlib.suppress(NotImplementedError):  # tables come and go: this pool keeps pages for the next
             pa.set_memory_pool(pa.jemalloc_memory_pool())
         self.report = OldReport(options.since, options.cluster)

@@ -151,7 +151,7 @@ class Match:
     Attributes:
         kept: For each source of the plan, by position of the live key, the group whose rows are kept; -1: audited.
         why: Why keys are audited, with their number.
-        gone: Number of keys of the report that are no more, or are other ones.
+        gone: Number of keys of the report that are no more; of exports also of those that changed.
     """
 
     kept: list[Numbers]
@@ -197,10 +197,9 @@ def match(plan: Plan, old: OldReport, state: dict[str, Any], groups: Groups, fin
         if not table.num_rows:
             kept.append(np.empty(0, dtype=np.int64))
             continue
-        found, reasons = (
-            _match_export(source, table, groups) if source.is_export else _match_keys(source, table, groups)
-        )
-        seen[found[found >= 0]] = True
+        find = _match_export if source.is_export else _match_keys
+        found, again, reasons = find(source, table, groups)
+        seen[again] = True
         refused = (found >= 0) & ~groups.is_usable[found] if len(groups) else found >= 0
         for number, many in enumerate(np.bincount(groups.reason[found[refused]], minlength=len(groups.REASONS))):
             reasons[groups.REASONS[number]] += int(many)
@@ -415,11 +414,13 @@ def _identities(table: pa.Table) -> Any:
 # ---- by key, revision and value
 
 
-def _match_keys(source: SourcePlan, table: pa.Table, groups: Groups) -> tuple[Numbers, Counter[str]]:
+def _match_keys(source: SourcePlan, table: pa.Table, groups: Groups) -> tuple[Numbers, Numbers, Counter[str]]:
+    """Return the group of each live key that did not change, the groups that are there still, and why others are not."""
     why: Counter[str] = Counter()
     found = _numbers(pc.index_in(key_texts(table["key"].combine_chunks()), value_set=groups.key)).copy()
     revisions = _numbers(table["mod_revision"])
     is_new = found < 0
+    again = found[~is_new]
     why["new"] = int(is_new.sum())
     other = ~is_new & (groups.revision[found] != revisions) if len(groups) else np.zeros(len(found), dtype=bool)
     found[other] = -1
@@ -429,15 +430,15 @@ def _match_keys(source: SourcePlan, table: pa.Table, groups: Groups) -> tuple[Nu
     why["changed"] = int(other.sum()) + int((differs & ~sealed).sum())
     why["encrypted"] = int(sealed.sum())
     found[rows[differs | sealed]] = -1
-    return found, why
+    return found, again, why
 
 
-def _match_export(source: SourcePlan, table: pa.Table, groups: Groups) -> tuple[Numbers, Counter[str]]:
+def _match_export(source: SourcePlan, table: pa.Table, groups: Groups) -> tuple[Numbers, Numbers, Counter[str]]:
     hashes, _ = _hashes(source, table, np.arange(table.num_rows))
     without_key = np.flatnonzero(groups.key.is_null().to_numpy(zero_copy_only=False))
     at = _numbers(pc.index_in(hashes, value_set=groups.value_hash.take(pa.array(without_key))))
     found = np.where(at >= 0, without_key[at] if len(without_key) else -1, -1)
-    return found, Counter({"new or changed": int((found < 0).sum())})
+    return found, found[found >= 0], Counter({"new or changed": int((found < 0).sum())})
 
 
 def _differs(hashes: pa.Array, groups: Groups, of: Numbers) -> Numbers:

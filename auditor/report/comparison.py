@@ -24,7 +24,8 @@ def _kept(since: dict[str, Any]) -> str:
     line = f"Since {since['report']}: rows of {since['kept']} keys kept, {since['audited']} keys audited"
     line += f" ({why})" if why else ""
     if since["gone"]:
-        line += f"; of {since['gone']} keys of that report nothing is kept"
+        line += f"; {since['gone']} of that report are gone"
+        line += " or changed" if "new or changed" in since["why"] else ""
     if since["sample"]["objects"]:
         line += f"\nSample: {since['sample']['objects']} unchanged objects were audited again; all agree"
     return line

@@ -107,6 +107,15 @@ def test_of_an_unchanged_dump_all_is_kept_but_what_the_summary_tells_more_of(nig
     assert since["gone"] == 0
 
 
+def test_keys_that_are_gone_are_counted(nights, tmp_path):
+    first = bakery()
+    second = first.copy()
+    _everything(second)  # two are removed, four changed or new
+    paths = two_days(tmp_path, "etcdctl", first, second)
+    assert nights.check(*paths)["since"]["gone"] == 2
+    assert nights.check(*two_days(tmp_path, "export", first, second))["since"]["gone"] == 4
+
+
 def test_a_revision_alone_is_a_change(nights, tmp_path):
     first = bakery()
     second = first.copy()
