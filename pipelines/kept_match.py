@@ -415,7 +415,7 @@ def _identities(table: pa.Table) -> Any:
 
 
 def _match_keys(source: SourcePlan, table: pa.Table, groups: Groups) -> tuple[Numbers, Numbers, Counter[str]]:
-    """Return the group of each live key that did not change, the groups that are there still, and why others are not."""
+    """Return the group of each key that did not change, the groups that are there still, and why others are not."""
     why: Counter[str] = Counter()
     found = _numbers(pc.index_in(key_texts(table["key"].combine_chunks()), value_set=groups.key)).copy()
     revisions = _numbers(table["mod_revision"])
