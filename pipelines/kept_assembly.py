@@ -29,6 +29,7 @@ from pipelines.plan import cut_shards, open_live
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from concurrent.futures import Future
     from pathlib import Path
 
     from pipelines.audit import ShardResult
@@ -293,6 +294,7 @@ class Assembly:
         self.kept = kept
         self.audited = audited
         self.parts = parts
+        self._writing: list[Future[None]] = []
         meta = {"tool": auditor.__version__, "release": auditor.KUBERNETES_RELEASE, "crds": plan.crds_sha256}
         self.schemas = {"objects": tables.OBJECTS, "findings": tables.FINDINGS}
         self.partitions = {**({} if kept is None else kept.partitions), **audited.partitions}
@@ -306,6 +308,7 @@ class Assembly:
         with ThreadPoolExecutor(max(_WRITERS, min(self.plan.options.jobs, 2 * _WRITERS))) as pool:
             for block in _blocks(shards):
                 self._write_block(block, kept[block[0].source], total, pool)
+            self._finish_writing()
 
     def _write_block(
         self, block: list[SourceShard], kept: Numbers, total: ShardResult, pool: ThreadPoolExecutor
@@ -314,7 +317,7 @@ class Assembly:
         positions = start + np.flatnonzero(kept[start:stop] >= 0)
         bounds = np.array([item.shard.start for item in block] + [stop])
         live = open_live(self.plan.sources[source]).slice(start, stop - start)
-        for name, schema in self.schemas.items():  # one after another: the rows of two are never there together
+        for name, schema in self.schemas.items():  # one after another: no more than the rows of two are there together
             picks = [self.audited.rows(name, source, (start, stop))]
             if self.kept is not None and len(positions):
                 own = self.kept.rows(name, positions, kept[positions])
@@ -327,13 +330,16 @@ class Assembly:
                 table = self._placed(table, source, live, at - start)
             ends = np.searchsorted(np.searchsorted(bounds, at, side="right"), np.arange(1, len(block) + 2))
             folder = self.parts / "index" / name if name in self.partitions else self.parts / name
-            waiting = []
+            self._finish_writing()  # the rows of one table are put together while those of the last are written
             for item, first, end in zip(block, ends[:-1].tolist(), ends[1:].tolist(), strict=True):
                 if end > first or name == "objects":
                     path = folder / f"part-{item.shard.number:05d}.parquet"
-                    waiting.append(pool.submit(_write, table.slice(first, end - first), schema, path))
-            for one in waiting:
-                one.result()
+                    self._writing.append(pool.submit(_write, table.slice(first, end - first), schema, path))
+
+    def _finish_writing(self) -> None:
+        for one in self._writing:
+            one.result()
+        self._writing = []
 
     def _placed(self, table: pa.Table, source: int, live: pa.Table, at: Numbers) -> pa.Table:
         """Return rows with what the place of a key in this dump decides."""
