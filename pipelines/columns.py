@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -146,14 +146,29 @@ def array_of(values: tuple[Any, ...], kind: pa.DataType) -> pa.Array:
     return pa.array(values, kind)
 
 
+_UNLIKE: Final = frozenset(
+    {
+        *("key", "name", "uid", "value_hash", "created", "size"),
+        *("create_revision", "mod_revision", "offset", "length"),
+    }
+)
+"""Columns of which each row has a value of its own, or nearly so."""
+
+
 def part_name(number: int) -> str:
     """Return the name of the part files of a shard, in every table."""
     return f"part-{number:05d}.parquet"
 
 
 def write_parquet(table: pa.Table, path: Path) -> None:
-    """Write one part: zstd, statistics on, row groups of at most 128k rows; same rows, same bytes."""
+    """Write one part: zstd, statistics on, row groups of at most 128k rows; same rows, same bytes.
+
+    Values of columns that hardly repeat are not looked up in a dictionary: a fifth of the time went there.
+    """
     import pyarrow.parquet as pq  # noqa: PLC0415 - `auditor validate` writes nothing
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(table, path, compression="zstd", compression_level=1, row_group_size=128 << 10)
+    repeating = [one.name for one in table.schema if one.name not in _UNLIKE and not pa.types.is_nested(one.type)]
+    pq.write_table(
+        table, path, compression="zstd", compression_level=1, row_group_size=128 << 10, use_dictionary=repeating
+    )
