@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.environment import without_pandas
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 DEFINITION = """\
@@ -75,11 +77,13 @@ def manifests(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@without_pandas
 def test_an_audit_of_an_export_loads_no_parser_no_rules_no_other_reader_and_no_workers(manifests: Path) -> None:
     modules = loaded(manifests, "audit", "oven.json", "--crds", "crd.yaml", "--report", "out", "--jobs", "1")
     assert not modules & (PARSERS | RULES | READERS | WORKERS | {"auditor.gates", "numpy.ma"})
 
 
+@without_pandas
 def test_a_validation_of_a_manifest_loads_no_functions_of_arrow_and_no_parquet(manifests: Path) -> None:
     modules = loaded(manifests, "validate", "oven.json", "--crds", "crd.yaml")
     arrow = {"pyarrow.compute", "pyarrow.parquet", "pyarrow.fs", "numpy.ma"}

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auditor.sources import kernels
+from tests.environment import without_pandas
 
 pa: Any = pyarrow
 pc: Any = pyarrow.compute
@@ -44,6 +45,7 @@ def test_nothing_is_binary_too(keys: list[bytes]) -> None:
     assert (binary.to_pylist(), binary.type) == (keys, pa.binary())
 
 
+@without_pandas
 def test_a_snapshot_is_read_without_the_wrapped_functions() -> None:
     code = (
         "import pathlib, sys, tempfile\n"
