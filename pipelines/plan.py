@@ -49,7 +49,7 @@ _CRDS = ("apiextensions.k8s.io", "customresourcedefinitions")
 _CRD_PATH = f"/{_CRDS[0]}/{_CRDS[1]}/"
 _EVEN: Final = 12
 """A number of shards that most numbers of workers divide."""
-_SMALLEST: Final = 16
+_SMALLEST: Final = 8
 """How many times smaller than the limit a shard may be; below that, starting workers costs more than they save."""
 
 

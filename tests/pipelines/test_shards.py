@@ -40,9 +40,9 @@ def planned(folder, *sources, options=OPTIONS):
         ([1000] * 500, 1),
         ([1000] * 3000, 5),
         ([2000] * 20_000, 12),
-        ([100_000] * 2000, 12),
+        ([100_000] * 2000, 24),
         ([0] * 100_000, 12),
-        ([20] * 1_000_000, 36),
+        ([20] * 1_000_000, 60),
     ],
 )
 def test_shards_are_alike_and_workers_share_them_evenly(tmp_path, lengths, count):
