@@ -682,6 +682,7 @@ class _ShardWriter:
                 self.result.stored.update(
                     {(name, stored): n for stored, n in lane.stored.items() if stored is not None}
                 )
+        del self.lanes  # which know this writer: without a collector the rows of the shard would stay
         self.result.encrypted.update(self.owner.unsealer.counts)
         self.owner.unsealer.counts.clear()
         for (name, version), program in self.owner.programs.items():
