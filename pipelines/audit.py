@@ -32,9 +32,9 @@ from auditor.validation.rules import broken_rules
 from pipelines.columns import ObjectRows, Rows, part_name, write_parquet
 from pipelines.gated import GatedFields
 from pipelines.index import IndexBuilder
-from pipelines.lanes import Lanes
+from pipelines.lanes import Lanes, own_version
 from pipelines.old_objects import Before, Changes
-from pipelines.plan import DefinitionEntry, Plan, SourceShard, cut_value, open_live, open_values
+from pipelines.plan import DefinitionEntry, Plan, SourceShard, cut_value, has_objects, open_live, open_values
 from pipelines.verdicts import NOT_ASKED, NOTHING_TOLD, Outcome, Told, UpdateVerdicts
 
 if TYPE_CHECKING:
@@ -190,8 +190,7 @@ class ShardAuditor:
         program = self.program(definition, version)
         audited = program.audit(data, decoded)
         self.note_effect(program, audited, data)
-        webhook = audited.unreadable is not None and audited.unreadable.reason.startswith(NEEDS_WEBHOOK)
-        return audited, webhook
+        return audited, _needs_webhook(audited)
 
     def note_effect(self, program: AuditProgram, audited: AuditedObject, data: bytes) -> None:
         """Note what became of the metadata of an object that a program has just audited."""
@@ -295,19 +294,6 @@ class ShardAuditor:
         return found
 
 
-def _first_not_before(keys: Any, key: bytes) -> bytes | None:
-    """Return the first of sorted keys that is not before a key."""
-    low, high = 0, len(keys)
-    while low < high:
-        middle = (low + high) // 2
-        if keys[middle].as_py() < key:
-            low = middle + 1
-        else:
-            high = middle
-    found: bytes | None = keys[low].as_py() if low < len(keys) else None
-    return found
-
-
 def _rewritten(data: bytes, obj: JsonObject) -> str:
     try:
         stored = decode_value(data).get("metadata")
@@ -331,10 +317,12 @@ def _own_version(definition: CustomResourceDefinition, data: bytes, decoded: Any
     except jsontext.GoJsonError:
         return None
     api = document.get("apiVersion") if isinstance(document, dict) else None
-    if not isinstance(api, str):
-        return None
-    group, _, version = api.partition("/")
-    return version if group == definition.group and version in definition.versions else None
+    return own_version(definition, api) if isinstance(api, str) else None
+
+
+def _needs_webhook(audited: AuditedObject) -> bool:
+    """Tell whether only a conversion webhook could have read an object."""
+    return audited.unreadable is not None and audited.unreadable.reason.startswith(NEEDS_WEBHOOK)
 
 
 class _ShardWriter:
@@ -408,8 +396,7 @@ class _ShardWriter:
             self.custom(row, definition)  # perhaps it can be read at its own version
             return
         owner.note_effect(owner.program(definition, audited.audited_version or ""), audited, row.data)
-        webhook = audited.unreadable is not None and audited.unreadable.reason.startswith(NEEDS_WEBHOOK)
-        self.rows_of(row, definition, [(audited, webhook)])
+        self.rows_of(row, definition, [(audited, _needs_webhook(audited))])
 
     def add_slowly(self, at: int, key: bytes | None, revision: int | None, data: bytes, decoded: Any = None) -> None:
         """Classify one live key and write its rows."""
@@ -471,9 +458,7 @@ class _ShardWriter:
         entry = self.owner.by_name.get(row.name or "")
         if row.key is None or entry is None:
             return True
-        below = f"{self.owner.plan.options.etcd_prefix.rstrip('/')}/{entry.group}/{entry.plural}/".encode()
-        first = _first_not_before(self.table["key"], below)
-        return first is not None and first.startswith(below)
+        return has_objects(self.table["key"], entry, self.owner.plan.options.etcd_prefix)
 
     def custom(self, row: _RowHead, definition: CustomResourceDefinition) -> None:
         """Judge a custom resource and write all its rows."""
@@ -674,8 +659,9 @@ class _ShardWriter:
     def finish(self) -> ShardResult:
         """Write the part files; return the counts."""
         for (name, version), lane in self.lanes.lanes.items():
-            self.result.rows += lane.count
-            self.result.valid[(name, version)] += lane.count
+            count = sum(lane.stored.values())
+            self.result.rows += count
+            self.result.valid[(name, version)] += count
             if lane.unevaluated:
                 self.result.unevaluated[(name, version)] += lane.unevaluated
             if not self.is_export:

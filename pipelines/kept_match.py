@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import auditor
 from auditor import tables
 from pipelines.columns import key_texts
-from pipelines.plan import cut_value, open_live, open_values
+from pipelines.plan import cut_value, has_objects, open_live, open_values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -268,21 +268,12 @@ def _refuse_definitions(
 def _resources_with_keys(plan: Plan) -> set[tuple[str, str]]:
     """Return (group, plural) of the definitions that have live keys."""
     found = set()
-    prefix = plan.options.etcd_prefix.rstrip("/")
     for source in plan.sources:
         if source.is_export or not source.rows:
             continue
         keys = open_live(source)["key"]
         for entry in plan.entries:
-            below = f"{prefix}/{entry.group}/{entry.plural}/".encode()
-            low, high = 0, len(keys)
-            while low < high:
-                middle = (low + high) // 2
-                if keys[middle].as_py() < below:
-                    low = middle + 1
-                else:
-                    high = middle
-            if low < len(keys) and keys[low].as_py().startswith(below):
+            if has_objects(keys, entry, plan.options.etcd_prefix):
                 found.add((entry.group, entry.plural))
     return found
 

@@ -23,9 +23,15 @@ if TYPE_CHECKING:
     from pipelines.audit import _ShardWriter
     from pipelines.plan import DefinitionEntry
 
-__all__ = ["Lane", "Lanes"]
+__all__ = ["Lane", "Lanes", "own_version"]
 
 _UNKNOWN: Final = object()
+
+
+def own_version(definition: CustomResourceDefinition, api_version: str) -> str | None:
+    """Return the version in an apiVersion; None: it is none of this definition's."""
+    group, _, version = api_version.partition("/")
+    return version if group == definition.group and version in definition.versions else None
 
 
 class Lane:
@@ -38,7 +44,8 @@ class Lane:
         version: The version at which they are judged.
 
     Attributes:
-        count: How many took it.
+        stored: How many took it, by the version they are stored at.
+        unevaluated: How many of them have rules that were not evaluated.
     """
 
     def __init__(
@@ -49,7 +56,6 @@ class Lane:
         self.entry = entry
         self.version = version
         self.program: AuditProgram = owner.program(definition, version)
-        self.count = 0
         self.unevaluated = 0
         self.stored: dict[str | None, int] = {}
         self._writer: _ShardWriter = writer
@@ -110,7 +116,6 @@ class Lane:
                 sha256(data).hexdigest(),
             )
         )
-        self.count += 1
         if audited.unevaluated_rules:
             self.unevaluated += 1
         self.stored[stored] = self.stored.get(stored, 0) + 1
@@ -195,8 +200,7 @@ class Lanes:
         fallback = owner.storage_of(definition) or next(iter(definition.versions))
         version = at = self.writer.at
         if at == "stored":
-            group, _, own = api_version.partition("/")
-            version = own if group == definition.group and own in definition.versions else fallback
+            version = own_version(definition, api_version) or fallback
         elif at not in definition.versions:
             version = fallback
         found = self.lanes.get((definition.name, version))

@@ -40,6 +40,8 @@ __all__ = [
     "cut_value",
     "definition_entry",
     "encode_definition",
+    "first_not_before",
+    "has_objects",
     "make_plan",
     "open_live",
     "open_values",
@@ -146,6 +148,26 @@ def cut_value(values: mmap.mmap | bytes, offset: int, length: int, encoding: int
     """Cut the value of a row of the live table out of the file that it stands in (`tables.LIVE_KEYS`)."""
     data = bytes(values[offset : offset + length])
     return base64.b64decode(data) if encoding == 1 else data
+
+
+def has_objects(keys: pa.ChunkedArray, entry: DefinitionEntry, etcd_prefix: str) -> bool:
+    """Tell whether any of sorted keys is that of an object of a definition."""
+    below = f"{etcd_prefix.rstrip('/')}/{entry.group}/{entry.plural}/".encode()
+    first = first_not_before(keys, below)
+    return first is not None and first.startswith(below)
+
+
+def first_not_before(keys: pa.ChunkedArray, key: bytes) -> bytes | None:
+    """Return the first of sorted keys that is not before a key."""
+    low, high = 0, len(keys)
+    while low < high:
+        middle = (low + high) // 2
+        if keys[middle].as_py() < key:
+            low = middle + 1
+        else:
+            high = middle
+    found: bytes | None = keys[low].as_py() if low < len(keys) else None
+    return found
 
 
 def _rows_that_mention_definitions(table: pa.Table, values: mmap.mmap | bytes) -> list[int]:

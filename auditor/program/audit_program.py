@@ -25,7 +25,7 @@ from auditor.program.read import finish_read, read_object
 from auditor.program.rules import RuleProver
 from auditor.program.support import Log, Refused
 from auditor.schema.structural import StructuralSchema
-from auditor.selectors.fields import selectable as selectable_by_reference
+from auditor.selectors.fields import selectable
 from auditor.validation.create import CreateValidator
 from auditor.validation.rules import RuleProgram
 
@@ -207,16 +207,7 @@ class AuditProgram:
             suspects, fields = log.places(), tuple(log.metadata)
             log.clear()
             findings = self.validator.run(obj, self._rules_on(data), suspects, fields)
-        if program.select is None:
-            return self._audited(obj, pruned, defaulted, findings or [], stored_version)
-        selectable, name = program.select(obj), self.version.name
-        rules = self.rule_program
-        count = self._left_out if rules is None else rules.unevaluated() if rules.gave_up or rules.broken else 0
-        made: AuditedObject = _draft(obj, pruned, defaulted, selectable, stored_version, name, count)
-        if findings:
-            findings.sort(key=Finding.sort_key)
-            object.__setattr__(made, "findings", tuple(findings))
-        return made
+        return self._audited(obj, pruned, defaulted, findings, stored_version, program.select)
 
     def _convert(self, obj: JsonObject, stored: str, log: Log, size: int) -> tuple[str, bool]:
         """Read an object stored at another version.
@@ -307,20 +298,27 @@ class AuditProgram:
         obj: JsonObject,
         pruned: tuple[str, ...],
         defaulted: tuple[str, ...],
-        findings: list[Finding],
+        findings: list[Finding] | None,
         stored_version: str | None,
+        select: Callable[[JsonObject], dict[str, str]] | None = None,
     ) -> AuditedObject:
+        """Put the record together.
+
+        Args:
+            obj, pruned, defaulted, findings, stored_version: Its parts; the findings in any order.
+            select: Gives the selectable values; None: the reference does.
+        """
         fields: dict[str, str] = {}
         select_error = None
         try:
-            fields = selectable_by_reference(self.version, obj, self.definition.namespaced)
+            fields = select(obj) if select is not None else selectable(self.version, obj, self.definition.namespaced)
         except SelectorError as error:
             select_error = error.found
-        findings.sort(key=Finding.sort_key)
         made: AuditedObject = _draft(
             obj, pruned, defaulted, fields, stored_version, self.version.name, self.unevaluated_rules
         )
         if findings or select_error is not None:
+            findings = sorted(findings or (), key=Finding.sort_key)
             object.__setattr__(made, "findings", tuple(findings))
             object.__setattr__(made, "select_error", select_error)
         return made

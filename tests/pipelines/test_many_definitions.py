@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks import definitions
-from pipelines import audit
+from pipelines import audit, plan
 from pipelines.config import AuditOptions
 from pipelines.run import run_audit
 
@@ -36,6 +36,6 @@ def test_the_first_key_not_before_another_is_found():
             return type("Cell", (), {"as_py": lambda _: list.__getitem__(self, at)})()
 
     keys = Keys([b"a", b"c", b"e"])
-    found = [audit._first_not_before(keys, key) for key in (b"", b"a", b"b", b"e", b"f")]
+    found = [plan.first_not_before(keys, key) for key in (b"", b"a", b"b", b"e", b"f")]
     assert found == [b"a", b"a", b"c", b"e", None]
-    assert audit._first_not_before(Keys([]), b"a") is None
+    assert plan.first_not_before(Keys([]), b"a") is None
