@@ -17,6 +17,8 @@ from auditor.errors import EngineError, PlanError
 from pipelines.config import AuditOptions
 from pipelines.fleet import run_anywhere
 from pipelines.run import run_audit
+from tests.documents import thing_definition
+from tests.pipelines.test_engines import dying_setup, make_square
 from tests.shared import ROOT
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'ray[data]'")
@@ -29,7 +31,8 @@ SQUARES = [number * number for number in range(10)]
 @pytest.fixture(scope="module", autouse=True)
 def cluster():
     """A Ray of our own; a run inside uses it and leaves it as it is."""
-    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    for module in (__name__, dying_setup.__module__):
+        ray.cloudpickle.register_pickle_by_value(sys.modules[module])
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     ray.init(address="local", num_cpus=2, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
     yield
@@ -38,24 +41,6 @@ def cluster():
 
 def give_up(item, error):
     return -1
-
-
-def make_square():
-    return lambda number: number * number
-
-
-def dying_setup(folder, times):
-    """Item 3 kills its worker the first `times` times."""
-
-    def work(number):
-        if number == 3:
-            marks = list(Path(folder).iterdir())
-            if len(marks) < times:
-                (Path(folder) / str(len(marks))).touch()
-                os.kill(os.getpid(), signal.SIGKILL)
-        return number * number
-
-    return work
 
 
 def failing_setup(error):
@@ -197,20 +182,7 @@ def definition(rule=None):
         },
         **({"x-kubernetes-validations": [{"rule": rule}]} if rule else {}),
     }
-    schema = {"type": "object", "properties": {"spec": spec}}
-    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-    version["selectableFields"] = [{"jsonPath": ".spec.hue"}]
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "xs.x.example.com"},
-        "spec": {
-            "group": "x.example.com",
-            "scope": "Namespaced",
-            "names": {"plural": "xs", "kind": "X"},
-            "versions": [version],
-        },
-    }
+    return thing_definition(spec, selectable=".spec.hue")
 
 
 def things(count, **more):

@@ -14,6 +14,7 @@ from auditor.sources.plan import SourcePlan
 from pipelines.config import AuditOptions
 from pipelines.plan import Plan, cut_shards
 from pipelines.run import run_audit
+from tests.documents import thing_definition
 
 MIB = 1 << 20
 OPTIONS = AuditOptions(dumps=())
@@ -102,32 +103,12 @@ def test_the_cut_does_not_know_how_many_work(tmp_path):
 
 
 def definition(items):
-    schema = {
-        "type": "object",
-        "properties": {
-            "spec": {
-                "type": "object",
-                "properties": {
-                    "size": {"type": "integer", "maximum": 900},
-                    "color": {"type": "string", "default": "blue"},
-                    "items": items,
-                },
-            }
-        },
+    properties = {
+        "size": {"type": "integer", "maximum": 900},
+        "color": {"type": "string", "default": "blue"},
+        "items": items,
     }
-    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-    version["selectableFields"] = [{"jsonPath": ".spec.color"}]
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "xs.x.example.com"},
-        "spec": {
-            "group": "x.example.com",
-            "scope": "Namespaced",
-            "names": {"plural": "xs", "kind": "X"},
-            "versions": [version],
-        },
-    }
+    return thing_definition({"type": "object", "properties": properties}, selectable=".spec.color")
 
 
 def thing(name, **spec):
