@@ -118,6 +118,8 @@ def open_values(plan: SourcePlan) -> mmap.mmap | bytes:
 
 def _definitions_of(plan: SourcePlan, prefix: str, unsealer: Unsealer) -> Iterator[JsonObject]:
     """Yield the definition documents among the live values of a source; those that do not decode stay rows only."""
+    if not plan.may_define:
+        return
     table = open_live(plan)
     if not table.num_rows:
         return

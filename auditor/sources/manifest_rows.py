@@ -1,11 +1,12 @@
 """The live table of an export: headers of objects in, sorted Arrow file out.
 
-Rows are kept as flat arrays (28 bytes a row and the names), never as Python objects: a List may hold millions of items.
+Rows are kept as flat arrays (24 bytes a row and the names), never as Python objects: a List may hold millions of items.
 """
 
 from __future__ import annotations
 
 from array import array
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -16,16 +17,17 @@ from auditor.golang import jsontext
 from auditor.tables import LIVE_KEYS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-__all__ = ["Header", "ManifestRows", "fast_header", "header_of", "read_header"]
+__all__ = ["Header", "ManifestRows", "fast_header", "fast_headers", "header_of", "read_header"]
 
 BATCH: Final = 65_536
 FEW: Final = 4096
-"""Rows that are sorted before Arrow's functions are loaded."""
+"""Rows that are sorted without Arrow's functions."""
+NAMES: Final = 8192
+"""Names that are gathered before they go to Arrow, while they are still at hand; more than few."""
 EXACT_LIMIT: Final = 64 << 20
 """Bytes of one value up to which the exact decoder is asked about what the fast one refuses."""
 
@@ -60,6 +62,7 @@ class Header(msgspec.Struct, frozen=True, gc=False):
 
 
 _DECODER: Final = msgspec.json.Decoder(Header)
+_TYPE: Final = attrgetter("apiVersion", "kind")
 
 
 def header_of(value: Any) -> Header | None:
@@ -82,6 +85,14 @@ def fast_header(data: bytes | memoryview) -> Header | None:
         return None
 
 
+def fast_headers(data: bytes | memoryview) -> list[Header] | None:
+    """Return the headers of objects that stand one after another, None where the fast decoder refuses any of them."""
+    try:
+        return _DECODER.decode_lines(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+
+
 def read_header(data: bytes | memoryview, *, exact: bool = True) -> Header | None:
     """Return the header of the object in some bytes, None where the server could not decode them as one.
 
@@ -99,13 +110,18 @@ def read_header(data: bytes | memoryview, *, exact: bool = True) -> Header | Non
         return None
 
 
-def _ranked(seen: Mapping[Any, int], column: array[int]) -> NDArray[np.int32]:
-    """Return a column of numbers given by first appearance as ranks in sort order; -1 ranks behind all."""
-    ranks = np.empty(len(seen) + 1, dtype=np.int32)
-    ranks[-1] = len(seen)
-    for rank, key in enumerate(sorted(seen)):
-        ranks[seen[key]] = rank
-    return ranks[np.frombuffer(column, dtype=np.int32)]
+class _Numbers(dict[Any, int]):
+    """Numbers what it is asked for, by first appearance."""
+
+    def __missing__(self, key: Any) -> int:
+        self[key] = number = len(self)
+        return number
+
+
+def _ranked(keys: list[Any], column: array[int]) -> NDArray[np.int32]:
+    """Return a column of positions in a list as ranks of what stands there in sort order; -1 ranks behind all."""
+    rank = {key: number for number, key in enumerate(sorted(set(keys)))}
+    return np.array([*(rank[key] for key in keys), len(rank)], dtype=np.int32)[np.frombuffer(column, dtype=np.int32)]
 
 
 def _column(values: NDArray[Any]) -> pa.Array:
@@ -122,10 +138,9 @@ class ManifestRows:
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self._kinds: dict[tuple[str, str], int] = {}
-        self._kind_of: dict[tuple[str, str], int] = {}  # by apiVersion and kind
-        self._namespaces: dict[str, int] = {}
-        self._kind = array("i")
+        self._types = _Numbers()  # apiVersion and kind
+        self._namespaces = _Numbers()
+        self._type = array("i")
         self._namespace = array("i")
         self._offset = array("q")
         self._length = array("q")
@@ -135,25 +150,31 @@ class ManifestRows:
     def __len__(self) -> int:
         return len(self._offset)
 
+    @property
+    def may_define(self) -> bool:
+        """Whether a row may be a definition or hold some: a list does, and what is no object may be one."""
+        kinds = {kind for _, kind in self._types}
+        return "CustomResourceDefinition" in kinds or any(kind.endswith("List") for kind in kinds) or -1 in self._type
+
     def add(self, header: Header | None, offset: int, length: int) -> None:
         """Add one row; without header it goes behind all others, in the order of the dump."""
-        if header is None:
-            self._kind.append(-1)
-            self._namespace.append(-1)
-            self._pending.append("")
-        else:
-            type_meta = (header.apiVersion, header.kind)
-            number = self._kind_of.get(type_meta)
-            if number is None:
-                number = self._kinds.setdefault((header.group, header.kind), len(self._kinds))
-                self._kind_of[type_meta] = number
-            self._kind.append(number)
-            metadata, namespaces = header.metadata, self._namespaces
-            self._namespace.append(namespaces.setdefault(metadata.namespace, len(namespaces)))
-            self._pending.append(metadata.name)
+        self._type.append(-1 if header is None else self._types[_TYPE(header)])
+        self._namespace.append(-1 if header is None else self._namespaces[header.metadata.namespace])
+        self._pending.append("" if header is None else header.metadata.name)
         self._offset.append(offset)
         self._length.append(length)
-        if len(self._pending) == BATCH:
+        if len(self._pending) >= NAMES:
+            self._flush()
+
+    def add_all(self, headers: list[Header], offsets: NDArray[np.int64], lengths: NDArray[np.int64]) -> None:
+        """Add many rows."""
+        self._type.extend(map(self._types.__getitem__, map(_TYPE, headers)))
+        metadata, number = [header.metadata for header in headers], self._namespaces.__getitem__
+        self._namespace.extend([number(one.namespace) for one in metadata])
+        self._pending.extend([one.name for one in metadata])
+        self._offset.frombytes(offsets.tobytes())
+        self._length.frombytes(lengths.tobytes())
+        if len(self._pending) >= NAMES:
             self._flush()
 
     def _flush(self) -> None:
@@ -162,7 +183,8 @@ class ManifestRows:
 
     def _order(self) -> Any:
         """Return the positions of the rows in the order in which they are written."""
-        kinds, namespaces = _ranked(self._kinds, self._kind), _ranked(self._namespaces, self._namespace)
+        kinds = _ranked([(Header(api).group, kind) for api, kind in self._types], self._type)
+        namespaces = _ranked([*self._namespaces], self._namespace)
         if len(self) <= FEW:
             keys = list(zip(kinds.tolist(), namespaces.tolist(), self._pending, self._offset, strict=True))
             return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)

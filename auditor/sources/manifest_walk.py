@@ -13,15 +13,19 @@ from __future__ import annotations
 import re
 from array import array
 from itertools import pairwise
-from typing import Any, BinaryIO, Final, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol
 
+import numpy as np
 import orjson
 
 from auditor.golang import jsontext
 from auditor.sources.json_stream import Bytes, Layout, array_items, layout, skip_space, value_end
-from auditor.sources.manifest_rows import Header, ManifestRows, fast_header, header_of, read_header
+from auditor.sources.manifest_rows import Header, ManifestRows, fast_header, fast_headers, header_of, read_header
 from auditor.sources.plan import DamageLog
 from auditor.sources.yaml import Chunk, YamlError, yaml_chunks, yaml_to_json
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["ManifestWalk", "NeedsSpool", "Sink", "Spans", "Spool"]
 
@@ -30,6 +34,10 @@ MAX_LONG_SCANS: Final = 16
 """Objects without end that may each cost a scan of the rest of the file; later ones end where the next line begins."""
 LONG_LINE: Final = 1 << 22
 """Bytes of a line from which on it is scanned, not decoded, where the fast decoder refuses it."""
+FEW_LINES: Final = 16
+"""Plain lines that are taken one by one before more are expected: where odd ones are many, none is read twice."""
+MANY_LINES: Final = 256
+"""Lines that are taken together."""
 PIECEWISE_FROM: Final = 1 << 18
 """Bytes of a YAML list from which on its items are converted one by one."""
 PRINTED: Final = "printer output (kind: Table) holds no objects; repeat the command with -o json or -o yaml"
@@ -44,6 +52,9 @@ class Sink(Protocol):
 
     def span(self, data: Bytes, start: int, end: int, header: Header | None) -> None:
         """Take an object that stands complete in the file."""
+
+    def spans(self, data: Bytes, starts: NDArray[np.int64], ends: NDArray[np.int64], headers: list[Header]) -> None:
+        """Take many of them."""
 
     def inheriting(self, data: Bytes, start: int, end: int, header: Header, missing: dict[str, str]) -> None:
         """Take an item of a list that lacks some of its type; `missing` has the values."""
@@ -61,6 +72,10 @@ class Spans:
     def span(self, data: Bytes, start: int, end: int, header: Header | None) -> None:  # noqa: ARG002 - a Sink
         """Add a row."""
         self.rows.add(header, start, end - start)
+
+    def spans(self, data: Bytes, starts: NDArray[np.int64], ends: NDArray[np.int64], headers: list[Header]) -> None:  # noqa: ARG002
+        """Add rows."""
+        self.rows.add_all(headers, starts, ends - starts)
 
     def inheriting(self, data: Bytes, start: int, end: int, header: Header, missing: dict[str, str]) -> None:  # noqa: ARG002
         """Refuse: the text of the object does not stand in the file."""
@@ -88,6 +103,11 @@ class Spool:
     def span(self, data: Bytes, start: int, end: int, header: Header | None) -> None:
         """Copy an object."""
         self._write(bytes(data[start:end]), header)
+
+    def spans(self, data: Bytes, starts: NDArray[np.int64], ends: NDArray[np.int64], headers: list[Header]) -> None:
+        """Copy objects."""
+        for start, end, header in zip(starts.tolist(), ends.tolist(), headers, strict=True):
+            self._write(bytes(data[start:end]), header)
 
     def inheriting(self, data: Bytes, start: int, end: int, header: Header, missing: dict[str, str]) -> None:
         """Copy an object with what it lacks put in front; its own keys come later and win."""
@@ -191,24 +211,56 @@ class ManifestWalk:
             at = skip_space(data, at)
 
     def _lines(self, data: Bytes, view: memoryview, at: int) -> int:
-        """Take as many lines from `at` on as are plain objects, one each; return where the first other one begins.
+        """Take as many lines from `at` on as are plain objects, one each; return where the last of them ends.
 
         Nearly all large exports are nothing else; whatever is odd about a line is left to `_object`.
         """
+        begin, count = at, FEW_LINES
+        while True:
+            after, taken = self._single_lines(data, view, at, count)
+            if taken < count:
+                return after - 1 if after > begin else begin
+            while (at := after) < (after := self._many_lines(data, view, at)):
+                pass
+            count = MANY_LINES  # what is odd is one of them
+
+    def _single_lines(self, data: Bytes, view: memoryview, at: int, count: int) -> tuple[int, int]:
+        """Take so many lines one by one, if all are plain; return where the last of them ends, and their number."""
         find, span, size = data.find, self.sink.span, len(data)
-        begin = at
-        while at < size and data[at] == 0x7B:
-            end = find(b"\n", at)
+        for taken in range(count):
+            end = find(b"\n", at) if at < size and data[at] == 0x7B else -1
             if end < 0 or end - at > LONG_LINE or data[end - 1] != 0x7D:
-                break
+                return at, taken
             header = fast_header(view[at:end])
-            if header is None or header.kind.endswith("List") or header.kind == "Table":
-                break
+            if header is None or _is_no_object(header.kind):
+                return at, taken
             self.objects += 1
             self.lines += 1
             span(data, at, end, header)
             at = end + 1
-        return at - 1 if at > begin else at
+        return at, count
+
+    def _many_lines(self, data: Bytes, view: memoryview, at: int) -> int:
+        """Take the next lines together, if all of them are plain; return where they end, else `at`."""
+        find, stop, found = data.find, at, []
+        for _ in range(MANY_LINES):
+            if (end := find(b"\n", stop)) < 0:
+                break
+            found.append(end)
+            stop = end + 1
+        ends = np.array(found, np.int64)
+        starts = np.concatenate(((at,), ends + 1))[:-1]
+        text = np.frombuffer(view, np.uint8)
+        if not ((text[starts] == 0x7B) & (text[ends - 1] == 0x7D) & (ends - starts <= LONG_LINE)).all():
+            return at
+        headers = fast_headers(view[at:stop])
+        # Between two such lines no value goes on. So there is at least one in each, and if they are as many, just one.
+        if headers is None or len(headers) != len(found) or any(map(_is_no_object, {one.kind for one in headers})):
+            return at
+        self.objects += len(found)
+        self.lines += len(found)
+        self.sink.spans(data, starts, ends, headers)
+        return stop
 
     def _object(self, data: Bytes, view: memoryview, at: int) -> int:
         """Take the value at `at`, which begins with a brace; return where it ends."""
@@ -419,6 +471,11 @@ class ManifestWalk:
             return
         self.objects += 1
         self.sink.value(value)
+
+
+def _is_no_object(kind: str) -> bool:
+    """Tell whether something of a kind may be a list or the output of a printer."""
+    return kind.endswith("List") or kind == "Table"
 
 
 _TALK = re.compile(rb"(?!---|#|%)[^\n]+\n\{[ \t]*\"")

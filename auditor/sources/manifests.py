@@ -173,6 +173,7 @@ def open_manifests(path: str, data_file: Path, *, number: int, workdir: Path, sh
         rows=rows.write(live),
         damage=walk.damage.records(),
         notes=(*notes, *walk.notes),
+        may_define=rows.may_define,
     )
 
 
@@ -322,4 +323,5 @@ def open_directory(path: Path, *, number: int, workdir: Path) -> SourcePlan:
         rows=folder.rows.write(live),
         damage=folder.damage.records(),
         notes=tuple(folder.notes),
+        may_define=folder.rows.may_define,
     )

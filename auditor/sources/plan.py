@@ -63,6 +63,7 @@ class SourcePlan:
         rows: Rows of that file.
         damage: What could not be read.
         notes: What a reader of the report should know about the input.
+        may_define: Whether definitions may be among the objects; False only where the kind of each was looked at.
     """
 
     name: str
@@ -76,3 +77,4 @@ class SourcePlan:
     rows: int
     damage: tuple[Damage, ...] = ()
     notes: tuple[str, ...] = ()
+    may_define: bool = True
