@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 
@@ -38,7 +38,7 @@ from pipelines.plan import DefinitionEntry, Plan, SourceShard, cut_value, has_ob
 from pipelines.verdicts import NOT_ASKED, NOTHING_TOLD, Outcome, Told, UpdateVerdicts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.model import Finding, JsonObject
@@ -305,7 +305,8 @@ def _rewritten(data: bytes, obj: JsonObject) -> str:
 def _names_of(audited: AuditedObject, data: bytes) -> tuple[str | None, str | None]:
     """Return namespace and name of an exported object, where the read dropped them as they stand in its bytes."""
     metadata: Any = None if audited.object is None else audited.object["metadata"]
-    if metadata is None or "namespace" not in metadata or "name" not in metadata:
+    # The read keeps every text but an empty one.
+    if metadata is None or (("namespace" not in metadata or "name" not in metadata) and b'""' in data):
         metadata = orjson.loads(data).get("metadata")
     names = (metadata.get("namespace"), metadata.get("name")) if type(metadata) is dict else (None, None)
     return names[0] if type(names[0]) is str else None, names[1] if type(names[1]) is str else None
@@ -323,6 +324,16 @@ def _own_version(definition: CustomResourceDefinition, data: bytes, decoded: Any
 def _needs_webhook(audited: AuditedObject) -> bool:
     """Tell whether only a conversion webhook could have read an object."""
     return audited.unreadable is not None and audited.unreadable.reason.startswith(NEEDS_WEBHOOK)
+
+
+class Standing(NamedTuple):
+    """Where an object stands: the number of its class of rows, and its impacts."""
+
+    number: int
+    impacts: tuple[str, ...]
+
+
+_BREAKING: Final = frozenset({"crashes-server", "breaks-list"})
 
 
 class _ShardWriter:
@@ -345,6 +356,8 @@ class _ShardWriter:
         self.result = ShardResult(number)
         self.table = live
         self.lanes = Lanes(self)
+        self._standings: dict[tuple[Any, ...], Standing] = {}
+        self._counts: dict[tuple[Kind, str, str, str], int] = {}
 
     def place(self, row: _RowHead, decoded: Any = None) -> tuple[str, DefinitionEntry | None, str | None]:
         """Tell what a live key is: fill the names of its row, return (status, definition entry, reason)."""
@@ -436,7 +449,8 @@ class _ShardWriter:
         is_somewhere = row.key is not None or row.kind  # a manifest without a kind breaks nothing: it stands at no key
         impacts = ("breaks-list",) if status == "unreadable" and is_somewhere else ()
         impact = None if status == "unreadable" else "none"
-        self.object_row(row, AuditedObject(), status, reason, impacts, impact, deleting=None)
+        audited = AuditedObject()
+        self.object_row(row, audited, self.simple_standing(row, audited, status, impacts, impact), reason)
 
     def defined(self, row: _RowHead) -> None:
         """Write the row of a definition: rules of it that do not compile are findings, for they break its objects."""
@@ -447,11 +461,10 @@ class _ShardWriter:
         except (auditor.AuditorError, jsontext.GoJsonError):
             found = []
         audited = AuditedObject(findings=tuple(found))
-        self.object_row(row, audited, "definition", None, (), "none", deleting=None)
-        kind = (row.group or "", row.kind or row.plural or "")
+        self.object_row(row, audited, self.simple_standing(row, audited, "definition", (), "none"), None)
         for finding in found:
             self.finding_row(row, audited, finding, None)
-            self.result.findings[(kind, finding.check, plain_path(finding.field), finding.type)] += 1
+        self.count((row.group or "", row.kind or row.plural or ""), found)
 
     def has_objects(self, row: _RowHead) -> bool:
         """Whether a definition has live keys in this dump; without any, its rules are not worth compiling."""
@@ -484,42 +497,32 @@ class _ShardWriter:
             return
         if owner.changes is not None:
             self.result.changes["updated" if before is not None else "created"] += 1
-        kind = (definition.group, definition.kind)
         gated = owner.gated.of(definition, row.data)  # told once, at the first version
         for audited, webhook in judged:
-            if audited.unreadable is not None:
-                status = "needs-conversion" if webhook else "unreadable"
-                reason: str | None = audited.unreadable.reason
-            else:
-                status, reason = ("invalid" if audited.findings else "valid"), None
-            effect = owner.rewritten.get(id(audited), "")
-            impacts = impacts_of(audited, namespaced=definition.namespaced, needs_webhook=webhook, metadata=effect)
+            reason = None if audited.unreadable is None else audited.unreadable.reason
             outcome = self.outcome(row, audited, definition, before)
-            impacts = outcome.merge(impacts)
-            impact = worst(impacts, invalid=bool(audited.findings) and not outcome.is_known)
-            metadata = (audited.object or {}).get("metadata")
+            metadata = audited.object.get("metadata") if audited.object is not None else None
             metadata = metadata if isinstance(metadata, dict) else {}
             row.uid = metadata.get("uid")
             if row.key is None:
                 row.namespace, row.name = metadata.get("namespace", row.namespace), metadata.get("name", row.name)
-            deleting = None if audited.unreadable is not None else "deletionTimestamp" in metadata
-            self.object_row(
-                row, audited, status, reason, impacts, impact, deleting=deleting, definition=definition, outcome=outcome
-            )
+            deleting = None if reason is not None else "deletionTimestamp" in metadata
+            standing = self.standing(row, definition, audited, webhook, metadata, outcome)
+            self.object_row(row, audited, standing, reason, outcome)
             for finding, told in outcome.rows(audited):
                 self.finding_row(row, audited, finding, deleting, told)
             for finding in gated:
                 self.finding_row(row, audited, finding, deleting)
-            for finding in (*audited.findings, *gated):
-                self.result.findings[(kind, finding.check, plain_path(finding.field), finding.type)] += 1
+            self.count((definition.group, definition.kind), (*audited.findings, *gated))
             gated = []
-            program = owner.programs.get((definition.name, audited.audited_version or ""))
+            at = (definition.name, audited.audited_version or "")
+            program = owner.programs.get(at)
             if program is None or program.total <= program.warm_up:
-                self.result.interpreted[(definition.name, audited.audited_version or "")] += 1
-            elif status == "valid":
-                self.result.valid[(definition.name, audited.audited_version or "")] += 1
+                self.result.interpreted[at] += 1
+            elif reason is None and not audited.findings:
+                self.result.valid[at] += 1
             if audited.unevaluated_rules:
-                self.result.unevaluated[(definition.name, audited.audited_version or "")] += 1
+                self.result.unevaluated[at] += 1
             owner.saw(row, definition, audited, outcome)
         stored = judged[0][0].stored_version
         if stored is not None and not self.is_export:
@@ -545,32 +548,84 @@ class _ShardWriter:
         program = self.owner.program(definition, audited.audited_version or "")
         return self.owner.verdicts.judge(program, audited, row.data, place, row.revision, is_export=row.key is None)
 
+    def standing(
+        self,
+        row: _RowHead,
+        definition: CustomResourceDefinition,
+        audited: AuditedObject,
+        webhook: bool,
+        metadata: JsonObject,
+        outcome: Outcome,
+    ) -> Standing:
+        """Return where a judged object stands: objects of which the same facts hold stand alike."""
+        effect = self.owner.rewritten.get(id(audited), "")
+        verdict = outcome.verdict
+        is_deleting, is_invalid = "deletionTimestamp" in metadata, bool(audited.findings)
+        facts = (
+            *(definition.name, row.plural, audited.audited_version, audited.stored_version, effect, is_deleting),
+            *(is_invalid, outcome.is_known, None if verdict is None else verdict.impacts),
+            *(not audited.pruned, not audited.defaulted, not metadata.get("name"), not metadata.get("namespace")),
+        )
+        found = self._standings.get(facts) if audited.unreadable is None else None
+        if found is None:
+            impacts = impacts_of(audited, namespaced=definition.namespaced, needs_webhook=webhook, metadata=effect)
+            impacts = outcome.merge(impacts)
+            status = "invalid" if is_invalid else "valid"
+            if audited.unreadable is not None:
+                status = "needs-conversion" if webhook else "unreadable"
+            deleting = is_deleting if audited.unreadable is None else None
+            impact = worst(impacts, invalid=is_invalid and not outcome.is_known)
+            names = (row.group, row.plural, row.kind)
+            number = self.class_of(names, audited, (status, impact, impacts), definition, deleting=deleting)
+            found = Standing(number, impacts)
+            if audited.unreadable is None:
+                self._standings[facts] = found
+        return found
+
+    def simple_standing(
+        self, row: _RowHead, audited: AuditedObject, status: str, impacts: tuple[str, ...], impact: str | None
+    ) -> Standing:
+        """Return where a key stands whose value was not judged."""
+        names = (row.group, row.plural, row.kind)
+        return Standing(self.class_of(names, audited, (status, impact, impacts), None, deleting=None), impacts)
+
+    def count(self, kind: Kind, findings: Iterable[Finding]) -> None:
+        """Count findings of objects of a kind."""
+        counts = self._counts
+        for finding in findings:
+            what = (kind, finding.check, finding.field, finding.type)
+            counts[what] = counts.get(what, 0) + 1
+
     def object_row(
         self,
         row: _RowHead,
         audited: AuditedObject,
-        status: str,
+        standing: Standing,
         reason: str | None,
-        impacts: tuple[str, ...],
-        impact: str | None,
-        *,
-        deleting: bool | None,
-        definition: CustomResourceDefinition | None = None,
         outcome: Outcome = NOT_ASKED,
     ) -> None:
+        """Write the row of a key.
+
+        Args:
+            row: Whose it is.
+            audited: What came of its value.
+            standing: Where it stands.
+            reason: Why it could not be read or judged.
+            outcome: What updates come to.
+        """
         result = self.result
         result.rows += 1
-        if impacts:
+        impacts = standing.impacts
+        if impacts and (impacts[0] in _BREAKING or "blocks-delete" in impacts):
             kind = (row.group or "", row.kind or row.plural or "")
-            if impacts[0] in {"crashes-server", "breaks-list"} and kind not in result.breaking:
+            if impacts[0] in _BREAKING and kind not in result.breaking:
                 result.breaking[kind] = (row.text_key or f"{row.namespace or ''}/{row.name}", reason or "", impacts[0])
             if "blocks-delete" in impacts:
                 result.stuck.setdefault(kind, (row.text_key or f"{row.namespace or ''}/{row.name}", outcome.why_stuck))
-        names = (row.group, row.plural, row.kind)
         self.objects.append(
             (
                 row.at,
-                self.class_of(names, audited, (status, impact, impacts), definition, deleting=deleting),
+                standing.number,
                 row.namespace,
                 row.name,
                 row.uid if type(row.uid) is str else None,
@@ -653,7 +708,7 @@ class _ShardWriter:
             self.place(row)
         reason = f"the auditor failed on this value ({type(error).__name__}: {error}); please report it"
         audited = AuditedObject(unreadable=Unreadable(reason, Origin(self.source)))
-        self.object_row(row, audited, "unreadable", reason, (), None, deleting=None)
+        self.object_row(row, audited, self.simple_standing(row, audited, "unreadable", (), None), reason)
         self.result.lost = self.result.lost or f"{row.text_key or f'object {row.at}'}: {reason}"
 
     def finish(self) -> ShardResult:
@@ -668,6 +723,8 @@ class _ShardWriter:
                 self.result.stored.update(
                     {(name, stored): n for stored, n in lane.stored.items() if stored is not None}
                 )
+        for (kind, check, path, type_), count in self._counts.items():
+            self.result.findings[(kind, check, plain_path(path), type_)] += count
         del self.lanes  # which know this writer: without a collector the rows of the shard would stay
         self.result.encrypted.update(self.owner.unsealer.counts)
         self.owner.unsealer.counts.clear()
@@ -743,7 +800,8 @@ def lost_shard(item: SourceShard, error: Exception, *, plan: Plan, parts: str) -
         row = _RowHead(at, key, revision, b"")
         if key is not None:
             writer.place(row)
-        writer.object_row(row, AuditedObject(), "unreadable", reason, (), None, deleting=None)
+        audited = AuditedObject()
+        writer.object_row(row, audited, writer.simple_standing(row, audited, "unreadable", (), None), reason)
     writer.result.lost = f"shard {item.shard.number}: {reason}"
     writer.result.bytes = item.bytes
     return writer.finish()

@@ -88,7 +88,8 @@ class Outcome:
 
         if verdict is None:
             for finding in audited.findings:
-                yield finding, Told("create", None, None, *writer(finding))
+                who = writer(finding)
+                yield finding, NOTHING_TOLD if who is _NOBODY else Told("create", None, None, *who)
             return
         for finding, (what, guard) in zip(audited.findings, verdict.verdicts, strict=True):
             yield finding, Told("create", what, guard, *writer(finding))

@@ -6,7 +6,7 @@ object tells them apart.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 __all__ = ["locate"]
 
@@ -47,9 +47,15 @@ def _step(value: Any, rest: str) -> tuple[str | int, str] | None:
         longest = max((key for key in value if rest.startswith(f"[{key}]")), key=len, default=None)
         return None if longest is None else (longest, rest[len(longest) + 2 :])
     text = rest.removeprefix(".")
-    end = min((at for at in (text.find("."), text.find("[")) if at >= 0), default=len(text))
-    if text[:end] in value and end == len(text):
-        return text, ""
-    names = [key for key in value if text.startswith(key) and text[len(key) : len(key) + 1] in ("", ".", "[")]
-    longest = max(names, key=len, default=None)
-    return None if longest is None else (longest, text[len(longest) :])
+    dot, bracket_at = text.find("."), text.find("[")
+    end = dot if bracket_at < 0 or 0 <= dot < bracket_at else bracket_at
+    if end < 0:
+        return (text, "") if text in value else None
+    found = text[:end] if text[:end] in value else None
+    for key in value:  # a longer one may hold the character
+        if len(key) > end and text.startswith(key) and text[len(key) : len(key) + 1] in _ENDS:
+            found, end = key, len(key)
+    return None if found is None else (found, text[end:])
+
+
+_ENDS: Final = ("", ".", "[")
