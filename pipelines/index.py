@@ -15,6 +15,7 @@ from auditor import tables
 from auditor.errors import SelectorError
 from auditor.program.read import read_object
 from auditor.selectors.fields import selectable, selectable_values
+from auditor.sources import kernels
 from pipelines.columns import array_of, constant, write_parquet
 
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ class IndexBuilder:
 
     def _table(self, place: _Partition) -> pa.Table:
         at, *own = zip(*place.rows, strict=True)
-        live = self.live.take(pa.array(at, pa.int64()))
+        live = kernels.taken(self.live, at)
         given = ("namespace", "name", "uid", "created", "deleting", "labels")
         fields = (f"{prefix}:{label}" for label, _ in place.fields for prefix in ("field", "value"))
         columns: dict[str, tuple[Any, ...]] = dict(zip((*given, *fields), own, strict=True))

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from auditor.golang import jsontext
 from auditor.model import Shard
-from auditor.sources import SourcePlan, open_source
+from auditor.sources import SourcePlan, kernels, open_source
 from auditor.sources.crd_files import definitions_in, read_crd_documents
 from auditor.sources.encryption import make_unsealer
 
@@ -127,10 +127,7 @@ def _definitions_of(plan: SourcePlan, prefix: str, unsealer: Unsealer) -> Iterat
     if plan.is_export:
         rows = _rows_that_mention_definitions(table, values)
     else:
-        import pyarrow.compute as pc  # noqa: PLC0415 - it makes 300 functions when it is loaded
-
-        mask = pc.starts_with(table["key"], prefix.rstrip("/") + _CRD_PATH)
-        rows = [int(row) for row in np.flatnonzero(mask.to_numpy(zero_copy_only=False))]
+        rows = np.flatnonzero(kernels.starts_with(table["key"], prefix.rstrip("/") + _CRD_PATH)).tolist()
     for row in rows:
         offset, length = table["offset"][row].as_py(), table["length"][row].as_py()
         data = cut_value(values, offset, length, table["encoding"][row].as_py())

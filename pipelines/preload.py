@@ -19,7 +19,8 @@ MODULES: Final = (
     "auditor.cel.reference",
     "auditor.cel.validators",
     "auditor.validation.rules.values",
-    "pyarrow.compute",
+    "pyarrow._compute",
+    "pyarrow.parquet",
 )
 
 for _name in MODULES:

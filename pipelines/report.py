@@ -14,7 +14,7 @@ from auditor import tables
 from auditor.crds.outline import outline, skeleton, stored_versions
 from auditor.model import IMPACTS
 from pipelines.audit import ShardResult
-from pipelines.columns import write_parquet
+from pipelines.columns import array_of, write_parquet
 from pipelines.report_state import report_state
 
 if TYPE_CHECKING:
@@ -96,13 +96,7 @@ def write_versions(plan: Plan, total: ShardResult, folder: Path) -> list[dict[st
                     "stored_objects": counts.get(name, 0) if known else None,
                 }
             )
-    columns = {field.name: [row[field.name] for row in rows] for field in tables.VERSIONS}
-    arrays = [
-        pa.array(columns[field.name], pa.string()).dictionary_encode().cast(field.type)
-        if pa.types.is_dictionary(field.type)
-        else pa.array(columns[field.name], field.type)
-        for field in tables.VERSIONS
-    ]
+    arrays = [array_of(tuple(row[field.name] for row in rows), field.type) for field in tables.VERSIONS]
     schema = tables.with_metadata(
         tables.VERSIONS, tool=auditor.__version__, release=auditor.KUBERNETES_RELEASE, crds=plan.crds_sha256
     )

@@ -1,4 +1,4 @@
-"""The few functions of Arrow that live tables need, without the module that wraps them all.
+"""The few functions of Arrow that live tables and reports need, without the module that wraps them all.
 
 Loading `pyarrow.compute` makes 300 functions, which takes longer than finding the live keys of 100 MB; and the methods
 of arrays load it. Where an Arrow has no such door they come through the module after all.
@@ -14,17 +14,33 @@ import pyarrow
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["as_binary", "sorted_order", "taken", "unlike_next", "where"]
+__all__ = [
+    "as_binary",
+    "cast",
+    "dictionary_encoded",
+    "sorted_order",
+    "sorted_rows",
+    "starts_with",
+    "taken",
+    "unlike_next",
+    "where",
+]
 
 pa: Any = pyarrow
 
 
-def _function(name: str, *arguments: Any) -> Any:
+def _door() -> Any:
     try:
-        from pyarrow._compute import call_function  # noqa: PLC0415
+        from pyarrow import _compute  # noqa: PLC0415
     except ImportError:
-        from pyarrow.compute import call_function  # noqa: PLC0415
-    return call_function(name, list(arguments))
+        from pyarrow import compute  # noqa: PLC0415
+
+        return compute
+    return _compute
+
+
+def _function(name: str, *arguments: Any, options: Any = None) -> Any:
+    return _door().call_function(name, list(arguments), options)
 
 
 def sorted_order(keys: Any) -> NDArray[np.uint64]:
@@ -33,14 +49,43 @@ def sorted_order(keys: Any) -> NDArray[np.uint64]:
     return order
 
 
-def taken(array: Any, positions: NDArray[Any]) -> Any:
-    """Return what stands at some positions of an array."""
-    return _function("array_take", array, pa.array(positions))
+def sorted_rows(columns: dict[str, Any]) -> NDArray[np.uint64]:
+    """Return the positions of rows in ascending order of all columns, the first before the others."""
+    options = _door().SortOptions([(name, "ascending") for name in columns])
+    order: NDArray[np.uint64] = _function("sort_indices", pa.table(columns), options=options).to_numpy()
+    return order
+
+
+def taken(rows: Any, positions: NDArray[Any] | tuple[int, ...] | pa.Array) -> Any:
+    """Return what stands at some positions of an array, a record batch or a table."""
+    at = positions if isinstance(positions, pa.Array) else pa.array(positions, pa.int64())
+    return _function("take", rows, at)
+
+
+def cast(array: Any, kind: Any) -> Any:
+    """Return an array as one of another type.
+
+    Raises:
+        ArrowInvalid: A value has no equal of that type.
+    """
+    return _function("cast", array, options=_door().CastOptions.safe(kind))
+
+
+def dictionary_encoded(array: Any) -> Any:
+    """Return an array as codes and the distinct values that they stand for, by first appearance."""
+    return _function("dictionary_encode", array)
 
 
 def where(array: Any, kept: NDArray[np.bool_]) -> Any:
     """Return what is kept of an array."""
     return _function("array_filter", array, pa.array(kept))
+
+
+def starts_with(array: Any, beginning: str) -> NDArray[np.bool_]:
+    """Say of each value whether it begins so."""
+    found = _function("starts_with", array, options=_door().MatchSubstringOptions(beginning))
+    out: NDArray[np.bool_] = found.to_numpy(zero_copy_only=False)
+    return out
 
 
 def unlike_next(array: Any) -> NDArray[np.bool_]:

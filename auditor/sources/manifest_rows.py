@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from auditor.golang import jsontext
+from auditor.sources import kernels
 from auditor.tables import LIVE_KEYS
 
 if TYPE_CHECKING:
@@ -188,8 +189,6 @@ class ManifestRows:
         if len(self) <= FEW:
             keys = list(zip(kinds.tolist(), namespaces.tolist(), self._pending, self._offset, strict=True))
             return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
-        import pyarrow.compute as pc  # noqa: PLC0415 - it makes 300 functions when it is loaded
-
         self._flush()
         columns = {
             "kind": pa.array(kinds),
@@ -197,8 +196,7 @@ class ManifestRows:
             "name": pa.chunked_array(self._names, pa.large_string()),
             "offset": pa.array(np.frombuffer(self._offset, dtype=np.int64)),
         }
-        names = ("kind", "namespace", "name", "offset")
-        return pc.sort_indices(pa.table(columns), sort_keys=[(name, "ascending") for name in names]).to_numpy()
+        return kernels.sorted_rows(columns)
 
     def write(self, path: Path) -> int:
         """Write the live table; return its number of rows."""

@@ -44,6 +44,7 @@ PARSERS = {"yaml", "auditor.sources.yaml.compose"}
 RULES = {"auditor.cel.checker", "auditor.cel.reference", "auditor.cel.library", "auditor.cel.emit.emitter"}
 READERS = {"sqlite3", "auditor.sources.etcd.snapshot", "auditor.sources.kine", "auditor.sources.archives"}
 WORKERS = {"multiprocess", "multiprocessing.connection"}
+FUNCTIONS = {"pyarrow.compute", "numpy.ma"}
 COMMANDS = {"auditor.cel", "auditor.upgrade", "auditor.printing", "auditor.crds.check"}
 
 
@@ -80,14 +81,13 @@ def manifests(tmp_path: Path) -> Path:
 @without_pandas
 def test_an_audit_of_an_export_loads_no_parser_no_rules_no_other_reader_and_no_workers(manifests: Path) -> None:
     modules = loaded(manifests, "audit", "oven.json", "--crds", "crd.yaml", "--report", "out", "--jobs", "1")
-    assert not modules & (PARSERS | RULES | READERS | WORKERS | {"auditor.gates", "numpy.ma"})
+    assert not modules & (PARSERS | RULES | READERS | WORKERS | FUNCTIONS | {"auditor.gates"})
 
 
 @without_pandas
 def test_a_validation_of_a_manifest_loads_no_functions_of_arrow_and_no_parquet(manifests: Path) -> None:
     modules = loaded(manifests, "validate", "oven.json", "--crds", "crd.yaml")
-    arrow = {"pyarrow.compute", "pyarrow.parquet", "pyarrow.fs", "numpy.ma"}
-    assert not modules & (arrow | PARSERS | RULES | READERS | WORKERS)
+    assert not modules & (FUNCTIONS | {"pyarrow.parquet", "pyarrow.fs"} | PARSERS | RULES | READERS | WORKERS)
 
 
 def test_help_loads_nothing_but_the_command_line(tmp_path: Path) -> None:

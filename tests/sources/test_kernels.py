@@ -34,9 +34,32 @@ def test_each_does_what_the_wrapped_one_does(keys: list[bytes], data: st.DataObj
     kept = np.array(data.draw(st.lists(st.booleans(), min_size=len(keys), max_size=len(keys))), dtype=bool)
     assert kernels.where(array, kept).to_pylist() == [key for key, one in zip(keys, kept, strict=True) if one]
     assert kernels.unlike_next(array).tolist() == [one != other for one, other in pairwise(keys)]
+    rows = kernels.taken(pa.table({"key": array}), at.tolist())
+    assert rows.to_pydict() == {"key": [keys[index] for index in at]}
+    begins = data.draw(st.sampled_from(["", "a", "\0"]))
+    assert kernels.starts_with(array, begins).tolist() == [key.startswith(begins.encode()) for key in keys]
     binary = kernels.as_binary(array)
     binary.validate(full=True)
     assert binary.equals(array.cast(pa.binary()))
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from("ab")), max_size=12))
+def test_rows_are_sorted_by_the_first_column_before_the_others(rows: list[tuple[int, str]]) -> None:
+    numbers, letters = pa.array([row[0] for row in rows], pa.int32()), pa.array([row[1] for row in rows], pa.string())
+    order = kernels.sorted_rows({"number": numbers, "letter": letters}).tolist()
+    assert order == sorted(range(len(rows)), key=rows.__getitem__)
+
+
+@pytest.mark.parametrize("texts", [[], ["b", None, "a", "b"]])
+def test_columns_are_encoded_and_cast(texts: list[str | None]) -> None:
+    array = pa.array(texts, pa.string())
+    assert kernels.dictionary_encoded(array).equals(array.dictionary_encode())
+    assert kernels.cast(array, pa.binary()).equals(array.cast(pa.binary()))
+
+
+def test_what_cannot_be_cast_is_refused() -> None:
+    with pytest.raises(pa.ArrowInvalid):
+        kernels.cast(pa.array([b"\xff"], pa.binary()), pa.string())
 
 
 @pytest.mark.parametrize("keys", [[], [b""], [b"", b""]])
