@@ -141,16 +141,16 @@ def open_manifests(path: str, data_file: Path, *, number: int, workdir: Path, sh
         DamagedDump: Nothing in it can be read.
     """
     digest = None
+    given = Path(path) if path != "-" and Path(path).is_file() else data_file
     if not sha256:
-        given = Path(path)
-        digest = Digest(given if path != "-" and given.is_file() else data_file)
+        digest = Digest(given)
         digest.start()
     notes = []
     converted = _as_utf8(data_file, workdir / f"utf8-{number}.txt")
     if converted is not None:
         notes.append("UTF-16 text, read as UTF-8; broken characters became U+FFFD")
         data_file = converted
-    data = map_file(data_file)
+    data = digest.data if digest is not None and given == data_file else map_file(data_file)  # its pages are there once
     mapped = data_file
     found = _walk_spans(data, number)
     if found is None:
