@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from auditor.sources import kernels
 from auditor.sources.registry_key import printable_key
 
 if TYPE_CHECKING:
@@ -93,7 +92,7 @@ class ObjectRows:
         codes = pa.array(classes, pa.int32())
         for position, name in enumerate(self.CLASS):
             columns[name] = _taken([shared[position] for shared in self._classes], codes, kinds[name])
-        live = self.live if at == tuple(range(self.live.num_rows)) else kernels.taken(self.live, at)
+        live = self.live if at == tuple(range(self.live.num_rows)) else self.live.take(pa.array(at, pa.int64()))
         for name in self.LIVE:
             columns[name] = live[name].combine_chunks()
         columns["key"] = key_texts(live["key"].combine_chunks())
@@ -105,17 +104,17 @@ class ObjectRows:
 def _taken(values: list[Any], codes: pa.Array, kind: pa.DataType) -> pa.Array:
     """Return the column in which row i holds the value of class codes[i]."""
     if not pa.types.is_dictionary(kind):
-        return kernels.taken(pa.array(values, kind), codes)
+        return pa.array(values, kind).take(codes)
     distinct = dict.fromkeys(value for value in values if value is not None)
     places = {value: place for place, value in enumerate(distinct)}
-    indices = kernels.taken(pa.array([places.get(value) for value in values], pa.int32()), codes)
+    indices = pa.array([places.get(value) for value in values], pa.int32()).take(codes)
     return pa.DictionaryArray.from_arrays(indices, pa.array(list(distinct), pa.string()))
 
 
 def key_texts(keys: pa.Array) -> pa.Array:
     """Return keys as text, as `printable_key` writes them."""
     try:
-        return kernels.cast(keys, pa.string())
+        return keys.cast(pa.string())
     except pa.ArrowInvalid:
         return pa.array([None if key is None else printable_key(key) for key in keys.to_pylist()], pa.string())
 
@@ -132,9 +131,9 @@ def constant(text: str | None, count: int) -> pa.Array:
 def array_of(values: tuple[Any, ...], kind: pa.DataType) -> pa.Array:
     """Return values as an Arrow column; times are given as text, maps as dicts."""
     if pa.types.is_dictionary(kind):
-        return kernels.cast(kernels.dictionary_encoded(pa.array(values, pa.string())), kind)
+        return pa.array(values, pa.string()).dictionary_encode().cast(kind)
     if pa.types.is_timestamp(kind):
-        return kernels.cast(pa.array(values, pa.string()), kind)
+        return pa.array(values, pa.string()).cast(kind)
     if pa.types.is_map(kind):
         offsets, keys, items = [0], [], []
         for labels in values:
@@ -147,13 +146,15 @@ def array_of(values: tuple[Any, ...], kind: pa.DataType) -> pa.Array:
     return pa.array(values, kind)
 
 
-_UNLIKE: Final = frozenset(
-    {
-        *("key", "name", "uid", "value_hash", "created", "size"),
-        *("create_revision", "mod_revision", "offset", "length"),
-    }
-)
-"""Columns of which each row has a value of its own, or nearly so."""
+_UNLIKE: Final = {
+    "key": "PLAIN",
+    "name": "PLAIN",
+    "uid": "DELTA_LENGTH_BYTE_ARRAY",
+    "value_hash": "DELTA_LENGTH_BYTE_ARRAY",
+}
+"""Texts of which each row has one of its own, or nearly so; of random ones zstd makes more without their lengths."""
+_FEW: Final = 16
+"""So many different values are a few bits a row, in which zstd finds nothing worth its time."""
 
 
 def part_name(number: int) -> str:
@@ -162,14 +163,56 @@ def part_name(number: int) -> str:
 
 
 def write_parquet(table: pa.Table, path: Path) -> None:
-    """Write one part: zstd, statistics on, row groups of at most 128k rows; same rows, same bytes.
+    """Write one part: statistics on, row groups of at most 128k rows; same rows, same bytes.
 
-    Values of columns that hardly repeat are not looked up in a dictionary: a fifth of the time went there.
+    Half of the time to write a part of a few thousand rows went into looking up values that do not repeat and into
+    compressing what was small already; each column is written in the way that is cheapest for what it holds.
     """
     import pyarrow.parquet as pq  # noqa: PLC0415 - `auditor validate` writes nothing
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    repeating = [one.name for one in table.schema if one.name not in _UNLIKE and not pa.types.is_nested(one.type)]
-    pq.write_table(
-        table, path, compression="zstd", compression_level=1, row_group_size=128 << 10, use_dictionary=repeating
-    )
+    dictionary, compression, encoding = _layout(table)
+    with (
+        pa.OSFile(str(path), "wb") as stream,
+        pq.ParquetWriter(
+            stream,
+            table.schema,
+            use_dictionary=dictionary,
+            compression=compression,
+            compression_level=dict.fromkeys(compression, 1),
+            column_encoding=encoding,
+        ) as writer,
+    ):
+        writer.write_table(table, row_group_size=128 << 10)
+
+
+def _layout(table: pa.Table) -> tuple[list[str], dict[str, str], dict[str, str]]:
+    """Return the columns written by a dictionary, those compressed, with how, and those encoded otherwise, with how.
+
+    Integers are packed as differences, which leaves zstd nothing to do.
+    """
+    dictionary: list[str] = []
+    compression: dict[str, str] = {}
+    encoding: dict[str, str] = {}
+    for column, values in zip(table.schema, table.columns, strict=True):
+        name, kind = column.name, column.type
+        if pa.types.is_list(kind):
+            dictionary.append(f"{name}.list.element")
+        elif pa.types.is_map(kind):
+            dictionary.append(f"{name}.key_value.key")
+            compression[f"{name}.key_value.key"] = compression[f"{name}.key_value.value"] = "zstd"
+        elif values.null_count == len(values):
+            pass
+        elif pa.types.is_integer(kind) or pa.types.is_timestamp(kind):
+            encoding[name] = "DELTA_BINARY_PACKED"
+        elif name in _UNLIKE:
+            encoding[name] = _UNLIKE[name]
+            compression[name] = "zstd"
+        elif pa.types.is_dictionary(kind):
+            dictionary.append(name)
+            if len(values.chunk(0).dictionary) > _FEW:
+                compression[name] = "zstd"
+        elif pa.types.is_string(kind):
+            dictionary.append(name)
+            compression[name] = "zstd"
+    return dictionary, compression, encoding
