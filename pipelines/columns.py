@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
+from auditor.sources import kernels
 from auditor.sources.registry_key import printable_key
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class ObjectRows:
         codes = pa.array(classes, pa.int32())
         for position, name in enumerate(self.CLASS):
             columns[name] = _taken([shared[position] for shared in self._classes], codes, kinds[name])
-        live = self.live if at == tuple(range(self.live.num_rows)) else self.live.take(pa.array(at, pa.int64()))
+        live = self.live if at == tuple(range(self.live.num_rows)) else kernels.taken(self.live, at)
         for name in self.LIVE:
             columns[name] = live[name].combine_chunks()
         columns["key"] = key_texts(live["key"].combine_chunks())
@@ -104,17 +105,17 @@ class ObjectRows:
 def _taken(values: list[Any], codes: pa.Array, kind: pa.DataType) -> pa.Array:
     """Return the column in which row i holds the value of class codes[i]."""
     if not pa.types.is_dictionary(kind):
-        return pa.array(values, kind).take(codes)
+        return kernels.taken(pa.array(values, kind), codes)
     distinct = dict.fromkeys(value for value in values if value is not None)
     places = {value: place for place, value in enumerate(distinct)}
-    indices = pa.array([places.get(value) for value in values], pa.int32()).take(codes)
+    indices = kernels.taken(pa.array([places.get(value) for value in values], pa.int32()), codes)
     return pa.DictionaryArray.from_arrays(indices, pa.array(list(distinct), pa.string()))
 
 
 def key_texts(keys: pa.Array) -> pa.Array:
     """Return keys as text, as `printable_key` writes them."""
     try:
-        return keys.cast(pa.string())
+        return kernels.cast(keys, pa.string())
     except pa.ArrowInvalid:
         return pa.array([None if key is None else printable_key(key) for key in keys.to_pylist()], pa.string())
 
@@ -131,9 +132,9 @@ def constant(text: str | None, count: int) -> pa.Array:
 def array_of(values: tuple[Any, ...], kind: pa.DataType) -> pa.Array:
     """Return values as an Arrow column; times are given as text, maps as dicts."""
     if pa.types.is_dictionary(kind):
-        return pa.array(values, pa.string()).dictionary_encode().cast(kind)
+        return kernels.cast(kernels.dictionary_encoded(pa.array(values, pa.string())), kind)
     if pa.types.is_timestamp(kind):
-        return pa.array(values, pa.string()).cast(kind)
+        return kernels.cast(pa.array(values, pa.string()), kind)
     if pa.types.is_map(kind):
         offsets, keys, items = [0], [], []
         for labels in values:
