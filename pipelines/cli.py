@@ -26,6 +26,7 @@ from pipelines.since_cli import check_since, since_options
 from pipelines.sources_cli import encryption_hint, sources
 from pipelines.upgrade_cli import upgrade
 from pipelines.watch_cli import watch
+from pipelines.workers import expect_workers
 
 __all__ = ["main"]
 
@@ -230,6 +231,7 @@ def audit(
       auditor audit '/backups/*.db' --report /backups/report --engine ray --ray-address auto
       auditor audit today.db --report out/today --since out/yesterday --diff out/yesterday --only-new
     """
+    expect_workers(dumps, engine=engine, jobs=jobs_of(engine, jobs), since=since)
     from auditor.report.terminal import summary  # noqa: PLC0415
     from auditor.selectors.grammar import parse_field_selector, parse_label_selector  # noqa: PLC0415
     from pipelines.config import AuditOptions, Scope  # noqa: PLC0415

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import shutil
-import stat
 import tempfile
 import time
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from auditor.errors import PlanError
 from pipelines.config import FAIL_ON
 from pipelines.report import MANIFEST
+from pipelines.workers import PRELOAD, expect_workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,10 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["exit_code", "new_report", "run_audit", "run_shards"]
 
-_PRELOAD = ("pipelines.preload",)
-_WORTH_WORKERS = 1 << 20
-"""Bytes of a dump from which on workers are made ready while it is read."""
-
 
 def run_audit(options: AuditOptions) -> tuple[int, dict[str, Any]]:
     """Run one audit; write the report whole or not at all.
@@ -38,10 +34,7 @@ def run_audit(options: AuditOptions) -> tuple[int, dict[str, Any]]:
     Raises:
         AuditorError: A dump cannot be read as a whole, or the report cannot be written where it was asked for.
     """
-    if _expects_workers(options):
-        from pipelines.engines import expect_processes  # noqa: PLC0415
-
-        expect_processes(_PRELOAD)
+    expect_workers(options.dumps, engine=options.engine, jobs=options.jobs, since=options.since)
     from pipelines.audit import lost_shard, setup  # noqa: PLC0415 - heavy imports only when work is done
     from pipelines.gated import check_plan  # noqa: PLC0415
     from pipelines.plan import cut_shards, make_plan  # noqa: PLC0415
@@ -76,22 +69,6 @@ def run_audit(options: AuditOptions) -> tuple[int, dict[str, Any]]:
             code = write_difference(options, parts, manifest)
         shutil.copyfile(plan.definitions, parts / "definitions.ndjson")  # what a query of the report goes by
     return code, manifest
-
-
-def _expects_workers(options: AuditOptions) -> bool:
-    """Tell whether workers will surely be needed; of what changed since a report there is mostly little."""
-    if options.engine != "processes" or options.jobs == 1 or options.since:
-        return False
-    return any(_size(dump) >= _WORTH_WORKERS for dump in options.dumps)
-
-
-def _size(dump: str) -> int:
-    """Return the size of a dump that is a file; of what else there is nobody knows it yet."""
-    try:
-        status = Path(dump).stat()
-    except OSError:
-        return 0
-    return status.st_size if stat.S_ISREG(status.st_mode) else 0
 
 
 def _check_version(plan: Plan) -> None:
@@ -147,7 +124,7 @@ def run_shards(ready: Any, shards: list[SourceShard], options: AuditOptions, los
         answers = run_inline(ready, shards)
     else:
         jobs = min(options.jobs, len(shards))
-        answers = run_processes(ready, shards, jobs=jobs, on_lost=lost, preload=_PRELOAD)
+        answers = run_processes(ready, shards, jobs=jobs, on_lost=lost, preload=PRELOAD)
     return _with_progress(answers, shards, show=options.progress)
 
 

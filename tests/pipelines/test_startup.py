@@ -100,3 +100,25 @@ def test_rules_are_still_loaded_where_there_is_one(manifests: Path) -> None:
     (manifests / "crd.yaml").write_text(DEFINITION.replace("            type: object\n", rule, 1))
     modules = loaded(manifests, "audit", "oven.json", "--crds", "crd.yaml", "--report", "out", "--jobs", "1")
     assert {"auditor.cel.checker", "auditor.cel.reference"} <= modules
+
+
+@pytest.mark.parametrize(
+    ("size", "jobs", "since", "expected"),
+    [(2 << 20, 2, "", True), (2 << 20, 1, "", False), (2 << 20, 2, "report", False), (1 << 10, 2, "", False)],
+)
+def test_workers_are_made_ready_before_anything_heavy_is_loaded(
+    tmp_path: Path, size: int, jobs: int, since: str, expected: bool
+) -> None:
+    (tmp_path / "dump").write_bytes(bytes(size))
+    code = (
+        "import sys\n"
+        "from pipelines.workers import expect_workers\n"
+        f"expect_workers(['dump'], engine='processes', jobs={jobs}, since={since!r})\n"
+        "forkserver = sys.modules.get('multiprocess.forkserver')\n"
+        "print(bool(forkserver and forkserver._forkserver._forkserver_pid), *sys.modules)\n"
+    )
+    env = {"PYTHONPATH": str(ROOT), "PATH": ""}
+    command = [sys.executable, "-c", code]
+    started, *modules = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, check=True).stdout.split()
+    assert started.decode() == str(expected)
+    assert not {name.decode() for name in modules} & {"pyarrow", "numpy", "orjson", "msgspec", "pipelines.audit"}

@@ -1,0 +1,38 @@
+"""Workers that will surely be needed are made ready first of all, beside whatever this process loads and reads itself.
+
+Light on purpose: nothing heavy may be imported here.
+"""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["PRELOAD", "expect_workers"]
+
+PRELOAD: Final = ("pipelines.preload",)
+"""What workers are forked from has loaded these."""
+
+_WORTH_WORKERS: Final = 1 << 20
+"""Bytes of a dump from which on workers are made ready while it is read."""
+
+
+def expect_workers(dumps: Iterable[str], *, engine: str, jobs: int, since: str = "") -> None:
+    """Start what workers are forked from, if any will be; of what changed since a report there is mostly little."""
+    if engine == "processes" and jobs != 1 and not since and any(_size(dump) >= _WORTH_WORKERS for dump in dumps):
+        from pipelines.engines import expect_processes  # noqa: PLC0415
+
+        expect_processes(PRELOAD)
+
+
+def _size(dump: str) -> int:
+    """Return the size of a dump that is a file; of what else there is nobody knows it yet."""
+    try:
+        status = Path(dump).stat()
+    except OSError:
+        return 0
+    return status.st_size if stat.S_ISREG(status.st_mode) else 0
