@@ -2,7 +2,8 @@
 
 A Pool hangs when a worker is killed; here the end of a process is an event like an answer. A shard whose worker died
 is tried once more in a new process, then given to `on_lost`. The parent sends one shard at a time, so a slow shard
-keeps nobody else from working. Workers are started by a fork server, which is safe in a process that has threads.
+keeps nobody else from working; neighbours, which are alike, go to one worker, which then makes fewer programs.
+Workers are started by a fork server, which is safe in a process that has threads.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import contextlib
 import signal
 import traceback
+from collections import deque
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from auditor.errors import WorkerLost
@@ -40,10 +43,28 @@ def _serve(connection: Any, setup: Callable[[], Callable[[Any], Any]]) -> None:
         connection.send((False, traceback.format_exc()))
 
 
-class _Worker(Generic[Item]):
-    """One process and the item that it works on."""
+class _Shares(Generic[Item]):
+    """Items, shared out in order: each place has its own, and then takes from the end where most are left."""
 
-    def __init__(self, context: Any, setup: Callable[[], Callable[[Any], Any]]) -> None:
+    def __init__(self, items: Iterable[Item], places: int) -> None:
+        every = list(items)
+        bounds = [len(every) * place // places for place in range(places + 1)]
+        self._shares = [deque(every[start:stop]) for start, stop in pairwise(bounds)]
+
+    def next(self, place: int) -> Item | None:
+        """Return the next item for a place, None where all are given out."""
+        own = self._shares[place]
+        if own:
+            return own.popleft()
+        most = max(self._shares, key=len)
+        return most.pop() if most else None
+
+
+class _Worker(Generic[Item]):
+    """One process, the place whose items it gets, and the one that it works on."""
+
+    def __init__(self, context: Any, setup: Callable[[], Callable[[Any], Any]], place: int) -> None:
+        self.place = place
         self.connection, child = context.Pipe()
         self.process = context.Process(target=_serve, args=(child, setup), daemon=True)
         self.process.start()
@@ -95,7 +116,7 @@ def run_processes(
 
     Args:
         setup: Picklable; runs once in each worker and gives the function that answers items.
-        items: Picklable; asked for only as workers become free.
+        items: Picklable.
         jobs: Number of processes.
         on_lost: Gives the result of an item whose worker died twice.
         preload: Modules that the fork server imports once for all workers.
@@ -108,24 +129,20 @@ def run_processes(
 
     context = multiprocess.get_context("forkserver")
     context.set_forkserver_preload([_FIRST, *preload])
-    source = iter(items)
-    again: list[Item] = []
+    shares = _Shares(items, jobs)
     tried: list[Item] = []
     workers: list[_Worker[Item]] = []
 
-    def next_item() -> Item | None:
-        return again.pop() if again else next(source, None)
-
-    def start(item: Item) -> None:
-        worker: _Worker[Item] = _Worker(context, setup)
+    def start(item: Item, place: int) -> None:
+        worker: _Worker[Item] = _Worker(context, setup, place)
         workers.append(worker)
         worker.give(item)
 
     finished = False
     try:
-        for _ in range(jobs):
-            if (item := next_item()) is not None:
-                start(item)
+        for place in range(jobs):
+            if (item := shares.next(place)) is not None:
+                start(item, place)
         while workers:
             ready = wait([w.connection for w in workers] + [w.process.sentinel for w in workers])
             for worker in list(workers):
@@ -144,12 +161,12 @@ def run_processes(
                         lost = None
                     elif lost is not None:
                         tried.append(lost)
-                    item = lost if lost is not None else next_item()
+                    item = lost if lost is not None else shares.next(worker.place)
                     if item is not None:
-                        start(item)
+                        start(item, worker.place)
                     continue
                 yield answer
-                if (item := next_item()) is None:
+                if (item := shares.next(worker.place)) is None:
                     workers.remove(worker)
                     worker.stop()
                     worker.process.join(_GRACE_SECONDS)

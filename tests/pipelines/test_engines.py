@@ -91,6 +91,14 @@ def test_slow_item_keeps_nobody_else_from_working():
     assert all(pid != slow for number, pid in answers if number in {1, 2, 3})
 
 
+def test_each_worker_gets_neighbours_and_then_helps_from_the_end():
+    answers = list(run_processes(slow_setup, range(8), jobs=2, on_lost=lambda item, error: -1))
+    slow = next(pid for number, pid in answers if number == 0)
+    quick = [number for number, pid in answers if pid != slow]
+    assert quick[:4] == [4, 5, 6, 7]
+    assert quick[4:] == [3, 2, 1][: len(quick) - 4]
+
+
 def test_leaving_early_leaves_no_process():
     answers = run_processes(slow_setup, range(100), jobs=2, on_lost=lambda item, error: -1)
     _, pid = next(answers)
