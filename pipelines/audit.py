@@ -9,6 +9,7 @@ import gc
 from collections import Counter
 from dataclasses import dataclass, field
 from hashlib import sha256
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -34,11 +35,13 @@ from pipelines.gated import GatedFields
 from pipelines.index import IndexBuilder
 from pipelines.lanes import Lanes, own_version
 from pipelines.old_objects import Before, Changes
-from pipelines.plan import DefinitionEntry, Plan, SourceShard, cut_value, has_objects, open_live, open_values
+from pipelines.plan import DefinitionEntry, Plan, SourceShard, cut_values, has_objects, open_live, open_values
 from pipelines.verdicts import NOT_ASKED, NOTHING_TOLD, Outcome, Told, UpdateVerdicts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    import pyarrow as pa
 
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.model import Finding, JsonObject
@@ -258,9 +261,8 @@ class ShardAuditor:
         writer.table = table
         writer.result.bytes = item.bytes
         add = writer.add if self.has_lanes(writer) else writer.add_slowly
-        columns = (rows[name].to_pylist() for name in ("key", "mod_revision", "offset", "length", "encoding"))
-        for at, (key, revision, offset, length, encoding) in enumerate(zip(*columns, strict=True)):
-            data = cut_value(values, offset, length, encoding)
+        keys, revisions = (_listed(rows[name]) for name in ("key", "mod_revision"))
+        for at, key, revision, data in zip(range(len(rows)), keys, revisions, cut_values(rows, values), strict=True):
             try:
                 add(at, key, revision, data)
             except Exception as error:  # noqa: BLE001 - the audit goes on; the row names the object
@@ -292,6 +294,11 @@ class ShardAuditor:
             plan = self.plan.sources[number]
             found = self.sources[number] = (open_live(plan), open_values(plan))
         return found
+
+
+def _listed(column: pa.ChunkedArray) -> Iterable[Any]:
+    """Return the values of a column; in exports there are no keys and no revisions."""
+    return repeat(None, len(column)) if column.null_count == len(column) else column.to_pylist()
 
 
 def _rewritten(data: bytes, obj: JsonObject) -> str:

@@ -11,7 +11,7 @@ import hashlib
 import math
 import mmap
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -38,6 +38,7 @@ __all__ = [
     "SourceShard",
     "cut_shards",
     "cut_value",
+    "cut_values",
     "definition_entry",
     "encode_definition",
     "first_not_before",
@@ -147,6 +148,14 @@ def cut_value(values: mmap.mmap | bytes, offset: int, length: int, encoding: int
     """Cut the value of a row of the live table out of the file that it stands in (`tables.LIVE_KEYS`)."""
     data = bytes(values[offset : offset + length])
     return base64.b64decode(data) if encoding == 1 else data
+
+
+def cut_values(rows: pa.Table, values: mmap.mmap | bytes) -> Iterator[bytes]:
+    """Cut the values of rows of the live table, each when it is asked for."""
+    starts, lengths, encodings = (rows[name].to_numpy() for name in ("offset", "length", "encoding"))
+    if encodings.any():
+        return map(cut_value, repeat(values), starts.tolist(), lengths.tolist(), encodings.tolist())
+    return map(values.__getitem__, map(slice, starts.tolist(), (starts + lengths).tolist()))
 
 
 def has_objects(keys: pa.ChunkedArray, entry: DefinitionEntry, etcd_prefix: str) -> bool:
