@@ -6,30 +6,37 @@ version can differ: it has selectable fields, or embedded resources, which can f
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Any
+import shutil
+from collections.abc import Callable
+from itertools import islice
+from operator import le
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
 from auditor import tables
 from auditor.errors import SelectorError
+from auditor.model import JsonObject
 from auditor.program.read import read_object
-from auditor.selectors.fields import selectable, selectable_values
+from auditor.selectors.fields import plain_keys, selectable, selectable_values
 from auditor.sources import kernels
 from pipelines.columns import array_of, constant, write_parquet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition
-    from auditor.model import AuditedObject, JsonObject
+    from auditor.model import AuditedObject
     from auditor.schema.structural import StructuralSchema
 
 __all__ = ["IndexBuilder", "partition"]
 
 
-_PYTHON = {"boolean": bool, "integer": int}
+Append = Callable[[int, JsonObject, dict[str, str]], None]
+"""Adds the row of an object: its position in the shard, the object, and what field selectors see of it."""
+
+_PYTHON: Final = {"boolean": bool, "integer": int}
+_NO_LABELS: Final[dict[str, str]] = {}
 
 
 def partition(group: str, version: str, kind: str) -> str:
@@ -73,6 +80,38 @@ class _Partition:
         self.reads_again = bool(self.fields) or _has_embedded(version.structural)
         self.schema = tables.with_metadata(tables.index_schema(self.fields), **meta)
         self.rows: list[tuple[Any, ...]] = []
+        self.values = self._values()
+
+    def _values(self) -> Callable[[JsonObject, dict[str, str]], tuple[Any, ...]]:
+        """Return what makes the last columns of a row, text and typed value of each selectable field."""
+        version = self.version
+        known = {path.removeprefix("."): plain_keys(path) for path in version.selectable_fields}
+        fields = [(label, known[label], _PYTHON.get(kind, str)) for label, kind in self.fields]
+
+        def of_keys(obj: JsonObject, texts: dict[str, str]) -> tuple[Any, ...]:
+            row: list[Any] = []
+            for label, keys, kind in fields:
+                value: Any = obj
+                for key in keys or ():
+                    if type(value) is not dict:
+                        value = None
+                        break
+                    value = value.get(key)
+                if type(value) is float and value.is_integer():  # 5.0 is an integer to selectors
+                    return of_paths(obj, texts)
+                row.append(texts.get(label, ""))
+                row.append(value if type(value) is kind else None)
+            return tuple(row)
+
+        def of_paths(obj: JsonObject, texts: dict[str, str]) -> tuple[Any, ...]:
+            typed = selectable_values(version, obj)
+            row: list[Any] = []
+            for label, _, kind in fields:
+                value = typed.get(label)
+                row += (texts.get(label, ""), value if type(value) is kind else None)
+            return tuple(row)
+
+        return of_paths if None in known.values() else of_keys
 
 
 def _by_name(row: tuple[Any, ...]) -> tuple[str, str]:
@@ -91,11 +130,16 @@ class IndexBuilder:
         self.meta = meta
         self.partitions: dict[tuple[str, str], _Partition] = {}
 
-    def quick(self, definition: CustomResourceDefinition, version: str) -> Callable[..., None] | None:
-        """Return what adds the only row of an object judged at a version; None: there may be more, `add` knows."""
-        if definition.conversion != "None" or self._names(definition) != [version]:
+    def quick(self, definition: CustomResourceDefinition, version: str) -> Append | None:
+        """Return what adds the rows of a valid object judged at one version; None: only `add` knows them."""
+        names = self._names(definition)
+        if definition.conversion != "None" or version not in names:
             return None
-        return partial(self._append, self._partition(definition, version))
+        places = [self._partition(definition, name) for name in names]
+        own = places.pop(names.index(version))
+        if any(place.reads_again for place in places):
+            return None
+        return _quick(own, places)
 
     def _names(self, definition: CustomResourceDefinition) -> list[str]:
         names = self.served.get(definition.name)
@@ -155,33 +199,29 @@ class IndexBuilder:
 
     def _append(self, place: _Partition, at: int, obj: JsonObject, fields: dict[str, str]) -> None:
         metadata = obj.get("metadata")
-        metadata = metadata if type(metadata) is dict else {}
-        find = metadata.get
-        values: tuple[Any, ...] = (
-            at,
-            find("namespace"),
-            find("name"),
-            find("uid"),
-            find("creationTimestamp"),
-            "deletionTimestamp" in metadata,
-            find("labels") or {},
-        )
-        if place.fields:
-            typed = selectable_values(place.version, obj)
-            for label, kind in place.fields:
-                value = typed.get(label)
-                values += (fields.get(label, ""), value if type(value) is _PYTHON.get(kind, str) else None)
-        place.rows.append(values)
+        row = _row(at, metadata if type(metadata) is dict else {})
+        place.rows.append(row + place.values(obj, fields) if place.fields else row)
 
     def write(self, folder: Path, name: str) -> None:
-        """Write one part a partition."""
-        for place in self.partitions.values():
-            if place.rows:
-                place.rows.sort(key=_by_name)  # in the order of keys "a-b/x" comes before "a/x", and names may differ
-                write_parquet(self._table(place), folder / place.folder / name)
+        """Write one part a partition; versions at which an object is the same have the same part."""
+        written: dict[str, list[tuple[_Partition, Path]]] = {}
+        for (definition, _), place in self.partitions.items():
+            if not place.rows:
+                continue
+            path = folder / place.folder / name
+            others = written.setdefault(definition, [])
+            same = [one for other, one in others if other.fields == place.fields and other.rows == place.rows]
+            if same:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(same[0], path)
+            else:
+                write_parquet(self._table(place), path)
+            others.append((place, path))
 
     def _table(self, place: _Partition) -> pa.Table:
         at, *own = zip(*place.rows, strict=True)
+        if not _is_sorted(own[0], own[1]):  # in the order of keys "a-b/x" comes before "a/x", and names may differ
+            at, *own = zip(*sorted(place.rows, key=_by_name), strict=True)
         live = kernels.taken(self.live, at)
         given = ("namespace", "name", "uid", "created", "deleting", "labels")
         fields = (f"{prefix}:{label}" for label, _ in place.fields for prefix in ("field", "value"))
@@ -196,3 +236,46 @@ class IndexBuilder:
             else:
                 made.append(live[column.name].combine_chunks())
         return pa.Table.from_arrays(made, schema=place.schema)
+
+
+def _row(at: int, metadata: JsonObject) -> tuple[Any, ...]:
+    """Return the first columns of a row: those of every version."""
+    find = metadata.get
+    return (
+        at,
+        find("namespace"),
+        find("name"),
+        find("uid"),
+        find("creationTimestamp"),
+        "deletionTimestamp" in metadata,
+        find("labels") or _NO_LABELS,
+    )
+
+
+def _quick(own: _Partition, others: list[_Partition]) -> Append:
+    append, values = own.rows.append, own.values
+
+    def alone(at: int, obj: JsonObject, _fields: dict[str, str]) -> None:
+        append(_row(at, obj["metadata"]))
+
+    def with_fields(at: int, obj: JsonObject, fields: dict[str, str]) -> None:
+        append(_row(at, obj["metadata"]) + values(obj, fields))
+
+    def several(at: int, obj: JsonObject, fields: dict[str, str]) -> None:
+        row = _row(at, obj["metadata"])
+        append(row + values(obj, fields) if own.fields else row)
+        for place in others:
+            place.rows.append(row)
+
+    if others:
+        return several
+    return with_fields if own.fields else alone
+
+
+def _is_sorted(namespaces: tuple[Any, ...], names: tuple[Any, ...]) -> bool:
+    """Tell whether rows are in order of namespace and name; an export is mostly written so."""
+    pairs = list(zip(namespaces, names, strict=True))
+    try:
+        return all(map(le, pairs, islice(pairs, 1, None)))
+    except TypeError:  # some have a namespace, some have not
+        return False

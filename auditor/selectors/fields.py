@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from auditor.crds.definition import CrdVersion
     from auditor.model import JsonObject
 
-__all__ = ["IndexValue", "field_text", "selectable", "selectable_values"]
+__all__ = ["IndexValue", "field_text", "plain_keys", "selectable", "selectable_values"]
 
 IndexValue = bool | int | str | None
 """A value as the index keeps it beside its text; None where it is absent or of a type that cannot be selected by."""
@@ -65,6 +65,14 @@ def selectable_values(version: CrdVersion, obj: JsonObject) -> dict[str, IndexVa
         SelectorError: As `selectable`.
     """
     return {path.removeprefix("."): _typed(_find(path, obj)) for path in version.selectable_fields}
+
+
+def plain_keys(path: str) -> tuple[str, ...] | None:
+    """Return the keys that lead to the value of a path; None: it is more than keys, or does not parse."""
+    try:
+        return _parse(path)[0]
+    except ValueError:
+        return None
 
 
 def field_text(label: str, obj: JsonObject) -> str:
