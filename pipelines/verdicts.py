@@ -149,7 +149,7 @@ class UpdateVerdicts:
         where = Place(place[0] or "", place[1] or "")
         if not noop.is_needed(audited, data, where):
             return fine
-        verdict = noop.judge(audited, where, revision or 1)
+        verdict = noop.judge(audited, where, revision or 1, data)
         put, label, status = (_code(tried, broken) for tried in (verdict.put, verdict.label, verdict.status))
         return Outcome((put, label, status), verdict, is_known=True)
 

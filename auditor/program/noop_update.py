@@ -24,6 +24,7 @@ from auditor.program.update_program import Place, TriedUpdate, UpdateProgram
 from auditor.ratcheting import CorrelatedObject
 from auditor.schema.structural import ABSENT, StructuralSchema
 from auditor.validation.node import tolerated_values, validate_value
+from auditor.validation.trail import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -132,12 +133,23 @@ class NoopUpdates:
             return True
         if proven and not self._has_doubles:
             return False
-        if data[:1] == b"\xd9" or may_be_respelled(data) or (self._respelled_default and audited.defaulted):
-            return has_respelled(obj)
+        return self._is_respelled(audited, data)
+
+    def _is_respelled(self, audited: AuditedObject, data: bytes) -> bool:
+        """Tell whether an object holds a number that changes its type when it is sent back."""
+        if data[:1] != b"{" or may_be_respelled(data) or (self._respelled_default and audited.defaulted):
+            return has_respelled(audited.object)
         return False
 
-    def judge(self, audited: AuditedObject, place: Place, revision: int) -> NoopVerdict:
-        """Try the no-op updates of a readable object."""
+    def judge(self, audited: AuditedObject, place: Place, revision: int, data: bytes = b"") -> NoopVerdict:
+        """Try the no-op updates of a readable object.
+
+        Args:
+            audited: The object, readable, as audited at this version.
+            place: Namespace and name of its key.
+            revision: Its modification revision.
+            data: Its stored bytes; empty: they are not at hand.
+        """
         obj = audited.object
         assert obj is not None
         metadata = {**(obj.get("metadata") or {}), "resourceVersion": str(revision)}
@@ -146,7 +158,7 @@ class NoopUpdates:
         old = {**obj, "metadata": metadata}
         dropped: list[Any] | None = None
         status = None
-        if self._is_same_when_sent(audited):
+        if self._is_same_when_sent(audited, data):
             rules, dropped, known = self._rules_once(audited), [], audited.findings
             put = self.update.attempt_same("put", old, place, rules, dropped, known)
             if self.version.has_status:
@@ -204,12 +216,12 @@ class NoopUpdates:
 
         return once
 
-    def _is_same_when_sent(self, audited: AuditedObject) -> bool:
+    def _is_same_when_sent(self, audited: AuditedObject, data: bytes) -> bool:
         """Tell whether decoding what was shown gives what was read, so that both can share their values."""
         if audited.stored_version != self.version.name:
             return False
         obj = audited.object or {}
-        return obj.get("kind") == self.definition.kind and not has_respelled(obj)
+        return obj.get("kind") == self.definition.kind and not self._is_respelled(audited, data)
 
     def _label(self, old: JsonObject, place: Place, put: TriedUpdate) -> TriedUpdate:
         """Return the answer to the patch of a label: that to the unchanged PUT, unless there is nothing to patch."""
@@ -234,15 +246,21 @@ class NoopUpdates:
                 yield TOLERATED_GLOBALLY, None
             elif finding.check == "schema":
                 if guards is None:
-                    guards = self._guards(old, new, dropped)
+                    guards = self._guards(findings, old, new, dropped)
                 yield TOLERATED, guards.get(finding.message)
             elif finding.check == "rule":
                 yield TOLERATED, self._guard_of_rule(finding, old, new)
             else:
                 yield TOLERATED, None
 
-    def _guards(self, old: JsonObject, new: JsonObject, dropped: list[Any] | None) -> dict[str, str]:
+    def _guards(
+        self, findings: tuple[Finding, ...], old: JsonObject, new: JsonObject, dropped: list[Any] | None
+    ) -> dict[str, str]:
         """Return the guard path of each schema finding that ratcheting drops, by its message."""
+        if dropped is not None and len(dropped) == 1 and len(dropped[0][1]) == 1:
+            known = [finding.message for finding in findings if finding.check == "schema"]
+            if len(known) == 1:  # then that is it
+                return {known[0]: dotted(dropped[0][0])}
         if dropped is None:
             twin = CorrelatedObject(new, old, self.version.structural)
             twin.dropped = dropped = []

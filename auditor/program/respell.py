@@ -8,6 +8,7 @@ Source: encoding/json (floatEncoder); sigs.k8s.io/json (int64 where a literal ha
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any, Final
 
 import re2
@@ -16,17 +17,20 @@ from auditor.golang import jsontext
 
 __all__ = ["as_sent", "has_respelled", "may_be_respelled"]
 
-_LEAST: Final = -(2.0**63)
 _BEYOND: Final = 2.0**63
+_EXACT: Final = 2.0**53
 _OPTIONS: Final = re2.Options()
 _OPTIONS.encoding = re2.Options.Encoding.LATIN1
 _OPTIONS.log_errors = False
-_SUSPECT: Final = re2.compile(rb"[:\[,]\s*-?[0-9]+(?:\.0+|(?:\.[0-9]+)?[eE][-+]?[0-9]+)\s*[,\]}]", _OPTIONS)
-"""A number that may be a double without fraction: it ends in zeros after the point, or has an exponent."""
+_SUSPECT: Final = re2.compile(
+    rb"[:\[,]\s*-?(?:[0-9]+(?:\.0+|(?:\.[0-9]+)?[eE][-+]?[0-9]+)|[0-9.]{18,})\s*[,\]}]", _OPTIONS
+)
+"""A number that may be a double without fraction: it ends in zeros after the point, has an exponent, or has more digits
+than a double holds."""
 
 
 def _is_respelled(number: float) -> bool:
-    return number.is_integer() and _LEAST <= number < _BEYOND
+    return number.is_integer() and -_BEYOND < number < _BEYOND
 
 
 def may_be_respelled(data: bytes) -> bool:
@@ -64,5 +68,6 @@ def _copy(value: Any) -> Any:
     if kind is list:
         return [_copy(below) for below in value]
     if kind is float and _is_respelled(value):
-        return int(value)
+        # Go writes the shortest digits that tell a double from its neighbours, then zeros.
+        return int(value) if -_EXACT <= value <= _EXACT else int(Decimal(repr(value)))
     return value

@@ -377,7 +377,7 @@ class UpdateProgram:
         _drop_repeated_owners(metadata)
         if self.validator.crashes(new, old):
             return None
-        found = self.validator.check_common(new, old, is_read=known is not None)
+        found = self.validator.check_common(new, old, known)
         if is_status:
             return found + self._run_status(new, old, rules, known)
         return found + self._run(new, old, rules, dropped, known)

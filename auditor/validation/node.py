@@ -67,20 +67,18 @@ class Node:
         trail: Trail = None,
         twin: CorrelatedObject | None = None,
     ) -> None:
-        """Check a map of which it is known below which keys alone something may be wrong.
-
-        With a twin, only the keys themselves count, not what they say of keys below.
-        """
+        """Check a map of which it is known below which keys alone something may be wrong."""
         before = len(sink)
         checks = self.kinds[dict][1]
         part: JsonObject = {}
         for key, names in suspects.items():
             if key in value:
-                below = None if names is None or twin is not None else self.below.get(key)
+                below = None if names is None else self.below.get(key)
                 if below is None or type(value[key]) is not dict:
                     part[key] = value[key]
                 else:
-                    below.run_root(value[key], dict.fromkeys(names or ()), sink, (trail, key))
+                    correlated = None if twin is None else twin.key(key)
+                    below.run_root(value[key], dict.fromkeys(names or ()), sink, (trail, key), correlated)
         for check in checks:
             if check is not self.walk:
                 check(value, trail, sink, twin)

@@ -9,7 +9,7 @@ Source: apiextensions-apiserver pkg/registry/customresource/strategy.go, status_
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from auditor.ratcheting import CorrelatedObject
 from auditor.schema.structural import StructuralSchema
@@ -92,7 +92,7 @@ class UpdateValidator:
             twin.dropped = dropped
         found = create.check_type_meta(new)
         if not found:
-            found = self.check_metadata(new, old, is_read=known is not None)
+            found = self.check_metadata(new, old, known)
             if suspects is not None:
                 if suspects:
                     found += validate_value(create.root, new, twin, suspects=suspects)
@@ -144,7 +144,7 @@ class UpdateValidator:
         twin = CorrelatedObject(new, old, create.version.structural) if ratchet else None
         found = create.check_type_meta(new)
         if not found:
-            found = self.check_metadata(new, old, is_read=known is not None)
+            found = self.check_metadata(new, old, known)
             if known is None or "status" in _suspects(new, known):
                 found += self._status(new, old, twin)
             found += check_scale_status(new, create.version.scale)
@@ -181,32 +181,34 @@ class UpdateValidator:
             return []
         return [RULES_NOT_CHECKED] if has_blocking(found) else rules(new, old, twin)
 
-    def check_metadata(self, new: JsonObject, old: JsonObject, *, is_read: bool = False) -> list[Finding]:
+    def check_metadata(
+        self, new: JsonObject, old: JsonObject, known: Collection[Finding] | None = None
+    ) -> list[Finding]:
         """Check metadata as the strategy does.
 
         Args:
             new: The object as it shall be.
             old: The object as it is.
-            is_read: The metadata of both are as a storage read leaves them.
+            known: As in `run`.
         """
-        if is_read:
-            return unique([*self._read_metadata(new["metadata"], old["metadata"])[1]])
+        if known is not None:
+            return unique([*self._read_metadata(new["metadata"], old["metadata"], known)[1]])
         new_metadata, found = read_metadata(new)
         if found:
             return found
         old_metadata, found = read_metadata(old)
         return found or unique(check_metadata_update(new_metadata, old_metadata))
 
-    def check_common(self, new: JsonObject, old: JsonObject, *, is_read: bool = False) -> list[Finding]:
+    def check_common(self, new: JsonObject, old: JsonObject, known: Collection[Finding] | None = None) -> list[Finding]:
         """Check metadata as the generic registry does before every update, also of /status; never ratcheted.
 
         Args:
-            new, old, is_read: As in `check_metadata`.
+            new, old, known: As in `check_metadata`.
 
         Source: apiserver pkg/registry/rest/update.go (BeforeUpdate).
         """
-        if is_read:
-            common, update = self._read_metadata(new["metadata"], old["metadata"])
+        if known is not None:
+            common, update = self._read_metadata(new["metadata"], old["metadata"], known)
             return common + update
         new_metadata, found = read_metadata(new)
         if found:
@@ -219,8 +221,16 @@ class UpdateValidator:
             new_metadata, old_metadata
         )
 
-    def _read_metadata(self, new: JsonObject, old: JsonObject) -> tuple[list[Finding], list[Finding]]:
-        """Return what is wrong with metadata as on a create, and as on an update; asked again it is remembered."""
+    def _read_metadata(
+        self, new: JsonObject, old: JsonObject, known: Collection[Finding]
+    ) -> tuple[list[Finding], list[Finding]]:
+        """Return what is wrong with metadata as on a create, and as on an update; asked again it is remembered.
+
+        Where a create finds nothing wrong with them an update back to the same finds nothing either, but for a
+        generateName, of which it asks something else.
+        """
+        if "generateName" not in new and not any(finding.check in _ABOUT_METADATA for finding in known):
+            return [], []
         last = self._last
         if last is None or last[1] is not old or last[0] != new:
             namespaced = self.create.definition.namespaced
@@ -229,16 +239,27 @@ class UpdateValidator:
         return last[2], last[3]
 
 
-def _suspects(obj: JsonObject, known: Collection[Finding]) -> dict[str, None]:
+_ABOUT_METADATA: Final = frozenset({"type-meta", "object-meta"})
+"""Checks that find something wrong with metadata, or keep others from it."""
+
+
+def _suspects(obj: JsonObject, known: Collection[Finding]) -> dict[str, Collection[str] | None]:
     """Return the keys below which the schema finds something, and the empty key where it does at all.
 
-    What a oneOf says has no field: then it may be any key.
+    Those of a map come with the keys below it; None: all. What a oneOf says has no field: then it may be any key.
     """
-    fields = tuple(finding.field for finding in known if finding.check == "schema")
+    fields = [finding.field for finding in known if finding.check == "schema"]
     if not fields:
         return {}
-    anywhere = "<nil>" in fields
-    return dict.fromkeys(["", *(key for key in obj if anywhere or any(field.startswith(key) for field in fields))])
+    if "<nil>" in fields:
+        return dict.fromkeys(["", *obj])
+    found: dict[str, Collection[str] | None] = {"": None}
+    for key, value in obj.items():
+        rests = [field[len(key) + 1 :] for field in fields if field.startswith(key)]
+        if rests:
+            is_map = type(value) is dict
+            found[key] = [name for name in value for rest in rests if rest.startswith(name)] if is_map else None
+    return found
 
 
 def check_update(create: CreateValidator, new: JsonObject, old: JsonObject) -> UpdateFindings:

@@ -8,6 +8,8 @@ from auditor.program.respell import as_sent, has_respelled, may_be_respelled
 CASES = [
     ("1.0", True), ("-0.0", True), ("1e3", True), ("1.5e1", True), ("12E0", True), ("1.00", True), ("-7.0e+2", True),
     ("1", False), ("-0", False), ("1.5", False), ("1e-3", False), ("9223372036854775808", False), ("1e21", False),
+    ("1.00000000000000000001", True), ("9007199254740993.5", True), ("9223372036854774784.0", True),
+    ("-9223372036854775808", False), ("-9223372036854775809", False),
     ("9.3e18", False), ("9.2e18", True), ('"1.0"', False), ("true", False), ("null", False),
 ]  # fmt: skip
 
