@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.model import Finding, JsonObject
     from auditor.sources.encryption import SealedCount
-    from pipelines.lanes import Lane
 
 __all__ = ["ShardAuditor", "ShardResult", "lost_shard", "setup"]
 
@@ -387,16 +386,21 @@ class _ShardWriter:
         """Write the rows of one live key, in its lane where it has one."""
         lanes = self.lanes
         obj: Any = None
-        lane: Lane | None
+        lane = lanes.lane  # of the last value: they come kind by kind
+        if lane is not None and lane.has_typed():
+            place = None if key is None else lane.place_of(key)
+            if (key is None or place is not None) and lane.add_typed(at, data, place):
+                return
         try:
             obj = orjson.loads(data)
-            place: tuple[str | None, str] | None = None
+            place = None
             if key is None:
                 lane = lanes.of_export(obj)
             else:
                 lane, place = lanes.of_key(key, obj)
         except orjson.JSONDecodeError:
             lane = None
+        lanes.lane = lane
         if lane is None:
             self.add_slowly(at, key, revision, data, obj)
             return

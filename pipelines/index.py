@@ -141,6 +141,18 @@ class IndexBuilder:
             return None
         return _quick(own, places)
 
+    def rows_of(self, definition: CustomResourceDefinition, version: str) -> list[tuple[list[tuple[Any, ...]], bool]]:
+        """Return the lists that take the rows of an object that is stored and judged at a version.
+
+        With each stands whether it is the list of that version, whose rows end with the selectable fields. None at all:
+        the object must be read again, `add` knows.
+        """
+        names = self._names(definition) if definition.conversion == "None" else [version]
+        places = [self._partition(definition, name) for name in names]
+        if any(place.reads_again and place.version.name != version for place in places):
+            return []
+        return [(place.rows, place.version.name == version) for place in places]
+
     def _names(self, definition: CustomResourceDefinition) -> list[str]:
         names = self.served.get(definition.name)
         if names is None:

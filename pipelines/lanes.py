@@ -11,21 +11,27 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import UNSET
+
+from auditor.model import AuditedObject
 from auditor.program.impact import impacts_of, worst
 from auditor.program.update_program import Place
 from pipelines.verdicts import NOT_ASKED
 
 if TYPE_CHECKING:
     from auditor.crds.definition import CustomResourceDefinition
-    from auditor.model import AuditedObject, JsonObject
+    from auditor.model import JsonObject
     from auditor.program.audit_program import AuditProgram
     from auditor.program.noop_update import NoopUpdates
+    from auditor.program.typed import TypedProgram
     from pipelines.audit import _ShardWriter
     from pipelines.plan import DefinitionEntry
 
 __all__ = ["Lane", "Lanes", "own_version"]
 
 _UNKNOWN: Final = object()
+_TRIES: Final = 200
+"""How many more objects of a lane may fail to be proven from their bytes than are, before no more is tried."""
 
 
 def own_version(definition: CustomResourceDefinition, api_version: str) -> str | None:
@@ -42,14 +48,21 @@ class Lane:
         definition: The definition that owns them.
         entry: Its names.
         version: The version at which they are judged.
+        root: What keys begin with.
 
     Attributes:
+        prefix: What the keys of its objects begin with.
         stored: How many took it, by the version they are stored at.
         unevaluated: How many of them have rules that were not evaluated.
     """
 
     def __init__(
-        self, writer: _ShardWriter, definition: CustomResourceDefinition, entry: DefinitionEntry, version: str
+        self,
+        writer: _ShardWriter,
+        definition: CustomResourceDefinition,
+        entry: DefinitionEntry,
+        version: str,
+        root: bytes,
     ) -> None:
         owner = writer.owner
         self.definition = definition
@@ -66,6 +79,12 @@ class Lane:
         self._codes = NOT_ASKED.codes
         self._classes: dict[tuple[Any, ...], int] = {}
         self._append_row = writer.objects.append
+        self._typed: TypedProgram | None = None
+        self._tries = _TRIES
+        self._is_incomplete = False
+        self._index_rows: list[tuple[list[tuple[Any, ...]], bool]] = []
+        names = f"{entry.group}/{entry.plural}/"
+        self.prefix = root + names.encode()
         self._index = writer.index.quick(definition, version)
 
     def add(self, at: int, data: bytes, obj: JsonObject, place: tuple[str | None, str] | None) -> AuditedObject | None:
@@ -124,6 +143,92 @@ class Lane:
         else:
             self._index(at, read, audited.selectable)
         return None
+
+    def has_typed(self) -> bool:
+        """Whether the next object may be proven from its bytes (`add_typed`)."""
+        if self._typed is None and self._tries:
+            self._typed = self.program.typed()
+            if self._typed is not None:
+                self._index_rows = self._writer.index.rows_of(self.definition, self.version)
+                self._is_incomplete = self.program.unevaluated_rules > 0
+                if not self._index_rows or (self._is_incomplete and self._is_asked):
+                    self._typed, self._tries = None, 0
+        return self._typed is not None
+
+    def place_of(self, key: bytes) -> tuple[str | None, str] | None:
+        """Return namespace and name in a key; None: it is not that of an object of this kind."""
+        if not key.startswith(self.prefix):
+            return None
+        namespace, slash, name = key[len(self.prefix) :].partition(b"/")
+        if self._namespaced:
+            if not namespace or not name or b"/" in name:
+                return None
+            return namespace.decode(), name.decode()
+        return None if slash or not namespace else (None, namespace.decode())
+
+    def add_typed(self, at: int, data: bytes, place: tuple[str | None, str] | None) -> bool:
+        """Write the rows of an object if it can be proven from its bytes; if not, nothing is done.
+
+        Args:
+            at: Its position in the shard.
+            data: Its stored bytes.
+            place: Namespace and name of its key; None: it has no key.
+        """
+        typed = self._typed
+        assert typed is not None
+        made = typed.prove(data)
+        if made is None:
+            self._tries -= 1
+            if not self._tries:  # they would all be decoded twice
+                self._typed = None
+            return False
+        metadata = made.metadata
+        namespace, name, uid = metadata.namespace, metadata.name, metadata.uid
+        if namespace is UNSET:
+            namespace = None
+        if uid is UNSET:
+            uid = None
+        pruned, defaulted = typed.pruned, typed.defaulted
+        if self._is_asked:
+            noop = self._noop
+            if noop is None:
+                return False
+            key_namespace, key_name = (namespace, name) if place is None else place
+            where = Place(key_namespace or "", key_name)
+            if noop.may_be_needed((namespace, name, uid), data, where, defaulted=bool(defaulted)):
+                return False
+        if self._tries < _TRIES:
+            self._tries += 1
+        program = self.program
+        program.total += 1
+        program.proven += 1
+        deleting = metadata.deletion_timestamp is not UNSET
+        facts = (self.version, not pruned, not defaulted, "", deleting)
+        number = self._classes.get(facts)
+        if number is None:
+            known = {"metadata": {"namespace": namespace, "name": name}}
+            audited = AuditedObject(None, known, pruned, defaulted, (), {}, self.version, self.version)
+            number = self._classes[facts] = self._class(audited, "", deleting=deleting)
+        created, labels = metadata.creation_timestamp, metadata.labels
+        row = (
+            *(at, namespace, name, uid, None if created is UNSET else created, deleting),
+            {} if labels is UNSET else labels,
+        )
+        for rows, is_own in self._index_rows:
+            rows.append(row + typed.select(made) if is_own else row)
+        if place is not None:
+            namespace, name = place
+        self._append_row(
+            (
+                *(at, number, namespace, name, uid, None, 0, pruned, defaulted),
+                *self._codes,
+                len(data),
+                sha256(data).hexdigest(),
+            )
+        )
+        self.unevaluated += self._is_incomplete
+        self.stored[self.version] = self.stored.get(self.version, 0) + 1
+        return True
 
     def _class(self, audited: AuditedObject, effect: str, *, deleting: bool) -> int:
         """Return the number of a class of rows, which are alike in all columns that repeat."""
@@ -205,5 +310,5 @@ class Lanes:
             version = fallback
         found = self.lanes.get((definition.name, version))
         if found is None:
-            found = self.lanes[definition.name, version] = Lane(self.writer, definition, entry, version)
+            found = self.lanes[definition.name, version] = Lane(self.writer, definition, entry, version, self.root)
         return found

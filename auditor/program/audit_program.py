@@ -14,7 +14,8 @@ The generated code never says that an object is wrong; only the reference does, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
@@ -23,6 +24,7 @@ from auditor.model import AuditedObject, Finding, Unreadable
 from auditor.program.build import VersionProgram, attach_provers, build_version
 from auditor.program.read import finish_read, read_object
 from auditor.program.rules import RuleProver
+from auditor.program.scope import NotEmittable
 from auditor.program.support import Log, Refused
 from auditor.schema.structural import StructuralSchema
 from auditor.selectors.fields import selectable
@@ -36,10 +38,15 @@ if TYPE_CHECKING:
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition
     from auditor.model import JsonObject
     from auditor.program.read import ReadResult
+    from auditor.program.typed import TypedProgram
 
     RuleHook = Callable[[JsonObject], list[Finding]]
 
 __all__ = ["AuditProgram", "count_rules"]
+
+
+RECORDS_AFTER: Final = 200
+"""Objects of a version from which on it pays to make records of its schema."""
 
 
 class _Draft:
@@ -120,6 +127,8 @@ class AuditProgram:
         self._left_out = 0 if rules else count_rules(version.structural)
         self._log = Log()
         self._program: VersionProgram | None = None
+        self._typed: TypedProgram | None = None
+        self._is_typed_known = False
         self._converting: dict[str, tuple[VersionProgram, VersionProgram] | None] = {}
         self._validator: CreateValidator | None = None
         self._rule_prover: RuleProver | None = None
@@ -151,6 +160,23 @@ class AuditProgram:
         if self._program is None:
             self._program = build_version(self.definition, self.version)
         return self._program
+
+    def typed(self, after: int = RECORDS_AFTER) -> TypedProgram | None:
+        """Return what proves objects from their bytes; None: that pays only for more objects, or cannot be.
+
+        Whoever proves one with it counts it: in `total` and in `proven`.
+
+        Args:
+            after: How many objects must have been audited, beside those of the warm-up.
+        """
+        if not self._is_typed_known and self.compiled and self.total >= self.warm_up + after:
+            from auditor.program.typed import TypedProgram  # noqa: PLC0415 - a start does not need it
+
+            self._is_typed_known = True
+            if self._own().run is not None:
+                with suppress(NotEmittable):
+                    self._typed = TypedProgram(self.definition, self.version, self._prover() if self.rules else None)
+        return self._typed
 
     # -- auditing ---------------------------------------------------------------------------------------------------
 

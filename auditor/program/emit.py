@@ -108,6 +108,13 @@ class Emitter:
         """Return the name of a function: whether a value (null too) is proven valid."""
         return self._function(schema, Scope(Mode.PROVE))
 
+    def reader(self, schema: StructuralSchema) -> str:
+        """Return the name of a function that reads a value (not null) in place: whether it is proven valid.
+
+        It takes the value, a `Log` and the site of the value (`site`).
+        """
+        return self._function(schema, Scope(Mode.FUSED))
+
     def branch(self, schema: StructuralSchema, mode: Mode) -> str:
         """Return the name of the function of a branch, for values that are not null."""
         return self._function(schema, Scope(mode))
@@ -311,7 +318,7 @@ class Emitter:
     ) -> None:
         """Write the code for scalars of one or two kinds."""
         if scope.fused and kinds == ("str",):
-            memo = self._remembered_text(schema)
+            memo = self.remembered_text(schema)
             if memo is not None:
                 accepted, check = memo
                 other = f"ok = {check}({x}) and ok" if check else None
@@ -331,7 +338,7 @@ class Emitter:
         with w.block("else:"):
             w.lines(otherwise)
 
-    def _remembered_text(self, schema: StructuralSchema) -> tuple[str, str] | None:
+    def remembered_text(self, schema: StructuralSchema) -> tuple[str, str] | None:
         """Return slots of a set of accepted strings, and of what checks others; "" where there are no others."""
         said = given(schema) - DECORATION - {"type"}
         if schema.enum and said == {"enum"} and all(type(value) is str for value in schema.enum):

@@ -141,6 +141,24 @@ class NoopUpdates:
             return has_respelled(audited.object)
         return False
 
+    def may_be_needed(
+        self, identity: tuple[str | None, str, str | None], data: bytes, place: Place, *, defaulted: bool
+    ) -> bool:
+        """Do as `is_needed` for an object of which little more is known than that it is proven valid as it is stored.
+
+        Args:
+            identity: Its namespace, name and uid.
+            data: Its stored bytes, JSON.
+            place: Namespace and name of its key.
+            defaulted: The read fills something in.
+        """
+        namespace, name, uid = identity
+        if self._always or name != place.name or (namespace or "") != place.namespace:
+            return True
+        if not uid and not self.is_export:
+            return True
+        return self._has_doubles and (may_be_respelled(data) or (self._respelled_default and defaulted))
+
     def judge(self, audited: AuditedObject, place: Place, revision: int, data: bytes = b"") -> NoopVerdict:
         """Try the no-op updates of a readable object.
 

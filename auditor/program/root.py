@@ -26,10 +26,11 @@ if TYPE_CHECKING:
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition, Scale
     from auditor.program.support import Log
 
-__all__ = ["fused", "selector"]
+__all__ = ["PLAIN_PATH", "fused", "selector"]
 
 _NO_SCHEMA = StructuralSchema(type="object")
-_PLAIN_PATH = re.compile(r"(?:\.[A-Za-z0-9_-]+)+").fullmatch
+PLAIN_PATH = re.compile(r"(?:\.[A-Za-z0-9_-]+)+").fullmatch
+"""Matches a path of plain names, each after a dot."""
 
 
 def fused(
@@ -156,7 +157,7 @@ def _scale(w: Writer, scale: Scale) -> None:
     ):
         if not path:
             continue
-        if not _PLAIN_PATH(path):
+        if not PLAIN_PATH(path):
             w.line("ok = False")
             continue
         *above, last = path[1:].split(".")
@@ -176,7 +177,7 @@ def _scale(w: Writer, scale: Scale) -> None:
 def selector(emitter: Emitter, definition: CustomResourceDefinition, version: CrdVersion) -> str | None:
     """Announce the function that gives the selectable values of a read object; None: only the reference knows."""
     paths = version.selectable_fields
-    if not all(map(_PLAIN_PATH, paths)):
+    if not all(map(PLAIN_PATH, paths)):
         return None
 
     def write(name: str) -> str:

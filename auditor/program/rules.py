@@ -125,16 +125,9 @@ class RuleProver:
         Returns:
             The findings; None: all rules are proven.
         """
-        size = len(data) + self._more
-        if data[:1] != b"{":
-            size *= _OTHER_FORM
-        step = size.bit_length()
-        costs = self._costs.get(step)
-        if costs is None:
-            costs = self._costs[step] = self._costs_at(1 << step)
         left: list[tuple[int, Any, Trail]] = []
         try:
-            cost = self._run(obj, size, costs, left, None, 0)
+            cost = self._cost(obj, data, left)
         except Exception:  # noqa: BLE001 - over the budget, or what Python does not compile: the interpreter knows
             return self.rules.run(obj)
         if not left:
@@ -142,6 +135,31 @@ class RuleProver:
         evaluations = [(self._evaluations[number], value, trail) for number, value, trail in left]
         found = self.rules.run_these(evaluations, cost)
         return self.rules.run(obj) if found is None else found
+
+    def hold(self, obj: JsonObject, data: bytes) -> bool:
+        """Say whether all rules of an object are proven by generated code alone.
+
+        Args:
+            obj: Of the object after the read, proven valid but for its rules, at least all that has rules.
+            data: The bytes that it was read from.
+
+        Raises:
+            Exception: They are not; any kind.
+        """
+        left: list[tuple[int, Any, Trail]] = []
+        self._cost(obj, data, left)
+        return not left
+
+    def _cost(self, obj: JsonObject, data: bytes, left: list[tuple[int, Any, Trail]]) -> int:
+        """Run the generated code; return what the rules that it proved cost, and note the others."""
+        size = len(data) + self._more
+        if data[:1] != b"{":
+            size *= _OTHER_FORM
+        step = size.bit_length()
+        costs = self._costs.get(step)
+        if costs is None:
+            costs = self._costs[step] = self._costs_at(1 << step)
+        return self._run(obj, size, costs, left, None, 0)
 
     def _costs_at(self, size: int) -> tuple[int, ...]:
         """Return what all rules of each position cost, for objects below a size."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from auditor.program.checks import Checks
     from auditor.schema.structural import StructuralSchema
 
-__all__ = ["bool_conditions", "enum_conditions", "float_conditions", "int_conditions", "str_conditions"]
+__all__ = ["bool_conditions", "enum_conditions", "float_conditions", "int_bounds", "int_conditions", "str_conditions"]
 
 _INT32: Final = (-(2**31), 2**31 - 1)
 _EXACT: Final = 2**53
@@ -44,7 +44,7 @@ def str_conditions(schema: StructuralSchema, x: str, mode: Mode, checks: Checks)
 
 def int_conditions(schema: StructuralSchema, x: str, mode: Mode, checks: Checks) -> list[Condition]:
     """Return conditions on an integer; the first one also looks for integers beyond 64 bits where an object is read."""
-    low, high, doubtful = _int_bounds(schema)
+    low, high, doubtful = int_bounds(schema)
     found: list[Condition] = []
     test = _between(x, low, high)
     if mode is Mode.FUSED:
@@ -64,7 +64,7 @@ def int_conditions(schema: StructuralSchema, x: str, mode: Mode, checks: Checks)
     return found + enum_conditions(schema, x, "int", mode, checks)
 
 
-def _int_bounds(schema: StructuralSchema) -> tuple[int | None, int | None, bool]:
+def int_bounds(schema: StructuralSchema) -> tuple[int | None, int | None, bool]:
     """Return the least and greatest integer allowed (None: none given), and whether there is more to it."""
     low: int | None = None
     high: int | None = None

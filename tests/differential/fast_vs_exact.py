@@ -7,10 +7,11 @@ The generator beside the project draws objects for every version of every defini
 each, with each seed in turn. They are audited twice, by a compiled program and by one that goes the way of the
 reference: at their own version and, of definitions with several, at every other one (`--own` leaves that out). All that an
 audit gives is compared: readable or not, the object with the types of its numbers, pruned and defaulted paths, findings
-whole, selectable values. `--updates` compares what their no-op updates come to as well.
+whole, selectable values; and what the typed tier says of objects at their own version. `--updates` compares what their no-op updates come to as well.
 
 Objects are streamed: memory does not grow with their number. At the end stands what was compared, for each version
-(`--table`) and in all: how many were invalid, unreadable, and how many the generated code proved valid by itself.
+(`--table`) and in all: how many were invalid, unreadable, how many the generated code proved valid by itself, and how
+many the typed tier.
 
 Needs the generator beside the project, and Go to build it (or --gen, built elsewhere); where they are missing it says so
 and stops with 0. Exit code 1: something differs.
@@ -41,6 +42,7 @@ from auditor.sources.crd_files import read_crd_documents
 from pipelines.verdicts import NOT_ASKED, UpdateVerdicts
 from tests.differential.run import tool
 from tests.shared import SHARED
+from tests.typed import typed_difference
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -67,15 +69,20 @@ class Pair:
     def __init__(self, definition: Any, version: str) -> None:
         self.fast = AuditProgram(definition, definition.versions[version])
         self.exact = AuditProgram(definition, definition.versions[version], compiled=False)
+        self.typed = False
         self.verdicts = UpdateVerdicts()
         self.noop = NoopUpdates(self.exact)
 
     def difference(self, data: bytes, *, updates: bool) -> tuple[str, AuditedObject]:
         """Return what differs, empty where nothing does, and the answer of the reference."""
         exact = self.exact.audit(data)
+        typed = typed_difference(self.fast, exact, data, updates=updates)
+        self.typed = typed is not None
         fast = self.fast.audit(data)
         found = next((name for name in _PARTS if _text(fast, name) != _text(exact, name)), "")
-        if not found and updates and exact.object is not None:
+        if typed:
+            found = f"typed: {typed}"
+        elif not found and updates and exact.object is not None:
             metadata = exact.object.get("metadata")
             metadata = metadata if type(metadata) is dict else {}
             place = (str(metadata.get("namespace") or ""), str(metadata.get("name") or ""))
@@ -126,6 +133,7 @@ def compare(lines: list[bytes], *, own: bool, updates: bool) -> Compared:
             found, exact = both.difference(line, updates=updates)
             counts[where, "compared"] += 1
             counts[where, "proven"] += both.fast.proven - before
+            counts[where, "typed"] += both.typed
             counts[where, "unreadable"] += exact.unreadable is not None
             counts[where, "invalid"] += bool(exact.findings)
             counts[where, "pruned"] += bool(exact.pruned)
@@ -221,7 +229,7 @@ def main(words: list[str] | None = None) -> int:
 
 
 def _summarise(counts: Counter[tuple[str, str]], different: list[Any], options: argparse.Namespace) -> None:
-    columns = ["compared", "invalid", "unreadable", "pruned", "defaulted", "proven"]
+    columns = ["compared", "invalid", "unreadable", "pruned", "defaulted", "proven", "typed"]
     if options.table:
         print(f"{'definition and version':76}" + "".join(f"{name:>11}" for name in columns))
         for where in sorted({where for where, _ in counts}):

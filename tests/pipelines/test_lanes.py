@@ -2,10 +2,12 @@
 
 import gzip
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
+from auditor.program.audit_program import AuditProgram
 from pipelines import lanes
 from pipelines.audit import ShardAuditor
 from pipelines.config import AuditOptions
@@ -25,13 +27,23 @@ def audited(folder, dump, **options):
     return files(folder), manifest["counts"], manifest.get("definitions")
 
 
-def both(tmp_path, monkeypatch, dump, **options):
+def both(tmp_path, monkeypatch, dump, *, typed_after=None, **options):
+    """Return how many objects took the short way, and how many of them were proven from their bytes."""
     with monkeypatch.context() as patch:
         patch.setattr(ShardAuditor, "has_lanes", lambda *_: False)
         slow = audited(tmp_path / "slow", dump, **options)
-    taken = []
+    taken, proven = [], []
     with monkeypatch.context() as patch:
-        add = lanes.Lane.add
+        add, add_typed, typed = lanes.Lane.add, lanes.Lane.add_typed, AuditProgram.typed
+
+        def proved(lane, *words):
+            done = add_typed(lane, *words)
+            proven.append(done)
+            return done
+
+        patch.setattr(lanes.Lane, "add_typed", proved)
+        if typed_after is not None:
+            patch.setattr(AuditProgram, "typed", lambda program: typed(program, typed_after))
 
         def counted(lane, *words):
             left = add(lane, *words)
@@ -43,19 +55,27 @@ def both(tmp_path, monkeypatch, dump, **options):
     assert quick[0].keys() == slow[0].keys()
     assert [name for name in slow[0] if quick[0][name] != slow[0][name]] == []
     assert quick[1:] == slow[1:]
-    return sum(taken)
+    return sum(taken) + sum(proven), sum(proven)
 
 
 @pytest.mark.parametrize("options", [{}, {"at": "stored"}, {"skip": ("rules",)}, {"skip": ("updates",)}])
 def test_of_the_sample(tmp_path, monkeypatch, options):
-    assert both(tmp_path, monkeypatch, SAMPLE, **options) > 10
+    assert both(tmp_path, monkeypatch, SAMPLE, **options)[0] > 10
 
 
 @pytest.mark.parametrize("dump", ["snapshot.db.gz", "kubectl-get-all.json.gz", "etcdctl-get.json.gz"])
 def test_of_a_real_cluster(tmp_path, monkeypatch, dump):
     path = shared(f"golden/upgrade/{dump}")
     crds = (str(shared("golden/upgrade/crds")),) if "kubectl" in dump else ()
-    assert both(tmp_path, monkeypatch, path, crds=crds) > 100
+    assert both(tmp_path, monkeypatch, path, crds=crds)[0] > 100
+
+
+@pytest.mark.parametrize("options", [{}, {"at": "stored"}, {"skip": ("rules",)}, {"skip": ("updates",)}])
+@pytest.mark.parametrize("dump", ["snapshot.db.gz", "kubectl-get-all.json.gz", "etcdctl-get.json.gz"])
+def test_of_a_real_cluster_from_bytes(tmp_path, monkeypatch, dump, options):
+    path = shared(f"golden/upgrade/{dump}")
+    crds = (str(shared("golden/upgrade/crds")),) if "kubectl" in dump else ()
+    assert both(tmp_path, monkeypatch, path, crds=crds, typed_after=0, **options)[1] > 20
 
 
 def test_of_cases_with_other_answers(tmp_path, monkeypatch):
@@ -68,4 +88,8 @@ def test_of_cases_with_other_answers(tmp_path, monkeypatch):
             lines.append(text.replace("\n", " "))
     dump = tmp_path / "cases.ndjson"
     dump.write_text("\n".join(lines) + "\n")
-    assert both(tmp_path, monkeypatch, dump, crds=(str(shared("corpus/crds")),)) > 100
+    crds = (str(shared("corpus/crds")),)
+    assert both(tmp_path, monkeypatch, dump, crds=crds)[0] > 100
+    shutil.rmtree(tmp_path / "slow")
+    shutil.rmtree(tmp_path / "quick")
+    assert both(tmp_path, monkeypatch, dump, crds=crds, typed_after=0)[1] > 100

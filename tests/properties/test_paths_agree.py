@@ -2,7 +2,7 @@
 
 Each drawn object is judged by the reference, by the generated program, by the same program once more (what it remembers
 must not change what it says), by one that leaves its first objects to the reference, and decoded beforehand as the
-pipeline hands it over.
+pipeline hands it over; and what the typed tier proves of its bytes must be so.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from auditor.crds.definition import parse_definition
 from auditor.program.audit_program import AuditProgram
 from tests.properties.drawing import Drawer
+from tests.typed import typed_difference
 
 MANY = settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -56,7 +57,10 @@ def differences(document, texts):
         warming = AuditProgram(definition, version, warm_up=2)
         for text in texts:
             data = text.encode()
-            expected = told(reference.audit(data))
+            exact = reference.audit(data)
+            expected = told(exact)
+            if wrong := typed_difference(program, exact, data):
+                found.append((text, version.name, "typed", wrong))
             ways = {"generated": partial(program.audit, data)}
             ways["again"] = ways["generated"]
             ways["warming up"] = partial(warming.audit, data)
@@ -97,17 +101,19 @@ def test_generated_program_and_reference_agree_where_values_are_wild(random):
 
 def test_the_generated_program_has_its_say():
     """The properties above are worth something: many objects are proven, many are only read, few are refused."""
-    total = proven = read = 0
+    total = proven = read = typed = 0
     for seed in range(120):
         drawer = Drawer(Random(seed))
         definition = parse_definition(document := drawer.definition())
         program = AuditProgram(definition, definition.storage_version)
         for _ in range(8):
-            program.audit(drawer.object_text(document).encode())
+            data = drawer.object_text(document).encode()
+            typed += typed_difference(program, program.audit(data), data) is not None
         total, proven, read = total + program.total, proven + program.proven, read + program.read
     assert total == 960
     assert proven > 100
     assert read > 300
+    assert typed > 50
 
 
 def test_a_branch_that_does_not_know_costs_only_the_proof():

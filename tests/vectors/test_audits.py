@@ -13,9 +13,13 @@ from auditor.program import request
 from auditor.program.audit_program import AuditProgram
 from auditor.program.impact import impacts_of, worst
 from tests.shared import shared, shared_lines
+from tests.typed import typed_difference
 
 FILES = ["conformance-audit.jsonl", "conformance-versions.jsonl", "real-audit.jsonl.gz"]
 MINIMUM = {"conformance-audit.jsonl": 340, "conformance-versions.jsonl": 90, "real-audit.jsonl.gz": 3200}
+
+TYPED = {"conformance-audit.jsonl": 30, "conformance-versions.jsonl": 10, "real-audit.jsonl.gz": 800}
+"""Cases that the typed tier proves, at least."""
 
 
 def plain(value):
@@ -64,26 +68,34 @@ def differences(got, expect, rules_left_out=None):
 @pytest.mark.parametrize("name", FILES)
 def test_audits_equal_the_servers(name, compiled, rules, catalogs, monkeypatch):
     programs = {}
+    asked = []
 
     def program(definition, version):
         key = (id(definition), version)
         if key not in programs:
             programs[key] = AuditProgram(definition, definition.versions[version], compiled=compiled, rules=rules)
+        asked[:] = [programs[key]]
         return programs[key]
 
     monkeypatch.setattr(request, "_program", program)
-    wrong, run = {}, 0
+    wrong, run, typed = {}, 0, 0
     for case in shared_lines(f"vectors/{name}"):
         if "old" in case or not ("object" in case or "objectText" in case):
             continue
         text = case.get("objectText")
         data = text.encode("utf-8", "surrogatepass") if text is not None else json.dumps(case["object"]).encode()
+        asked.clear()
         got = auditor.audit_object(catalogs(case), data, resource=case.get("resource"), version=case.get("version"))
         run += 1
         difference = differences(got, case["expect"], None if rules else case.get("expectWithoutRules"))
+        if compiled and not difference and asked:
+            told = typed_difference(asked[0], got, data)
+            typed += told is not None
+            difference = told
         if difference:
             wrong[case["name"]] = difference
     assert run >= MINIMUM[name]
+    assert typed >= (TYPED[name] if compiled else 0)
     assert wrong == {}
 
 
