@@ -1,8 +1,8 @@
 """An audit that keeps rows of an earlier report: what is unchanged never reaches a worker.
 
 The plan is matched with the report (`kept_match`). What is left makes a plan of its own, with live tables of the rows
-to audit, which workers audit as always, into a folder beside the report. Then the shards of the whole plan are put
-together from rows of both (`kept_assembly`), so that the parts are those of a full run.
+to audit, which workers audit as always, into a folder beside the report. Meanwhile this process puts the shards of the
+whole plan together from rows of both (`kept_assembly`), so that the parts are those of a full run.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ import pyarrow.compute as pc
 
 from auditor.errors import EngineError
 from pipelines.audit import ShardAuditor, _ShardWriter, lost_shard, setup
-from pipelines.kept_assembly import PLACED, Assembly, Audited, Earlier, Kept, Left
-from pipelines.kept_match import Match, match, whole_reason
+from pipelines.kept_assembly import Assembly, Audited, Earlier, Left
+from pipelines.kept_match import Match, export_digests, match, whole_reason
+from pipelines.kept_rows import joined, plain
 from pipelines.plan import cut_shards, open_live
 from pipelines.report import merge
 from pipelines.report_state import report_state
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pipelines.audit import ShardResult
-    from pipelines.kept_assembly import Pick
+    from pipelines.kept_rows import Kept, Pick
     from pipelines.plan import Plan, SourceShard
 
 __all__ = ["DifferentVerdicts", "Earlier", "audit_since"]
@@ -41,6 +42,8 @@ _INLINE_BYTES: Final = 4 << 20
 """Bytes of values that are audited in this process: others would have to make the same programs."""
 _FEW_SHARDS: Final = 32 << 20
 """Bytes of values up to which what is audited is cut into few shards: each has files in every table."""
+_SHARDS: Final = 6
+"""How few: each that is done lets parts of the report be written beside the audit of the next ones."""
 _NAMED: Final = 5
 
 
@@ -150,26 +153,32 @@ def audit_since(
     if whole:
         found = Match([np.full(source.rows, -1) for source in plan.sources], Counter({whole: live_rows}))
     else:
-        found = match(plan, old, state, *earlier.objects())
+        hashes = export_digests(plan)  # which needs nothing of the report, that is being read still
+        found = match(plan, old, state, earlier.groups(), hashes)
     sample = _draw_sample(found, options.verify_sample)
-    left = _left(plan, found.kept, sample, spool)
+    known = np.array([found.kept[source][position] for source, position in sample], dtype=np.int64)
+    for source, position in sample:
+        found.kept[source][position] = -1
+    left = _left(plan, found.kept, spool)
     changed = spool / "changed"
     for name in ("objects", "findings"):
         (changed / name).mkdir(parents=True)
-    results = run(
-        partial(_setup, left.plan, str(changed), plan),
-        cut_shards(left.plan),
-        left.plan.options,
-        partial(_lost, plan=left.plan, parts=str(changed)),
-    )
-    total = merge(results)
-    kept = None if whole else Kept(plan, earlier)
+    kept = None if whole else earlier.kept()
     audited = Audited(left, changed)
-    if kept is not None and sample:
-        _verify(plan, kept, audited, found.kept, sample)
-    for source, position in sample:
-        found.kept[source][position] = -1
-    Assembly(plan, kept, audited, parts).write(found.kept, total)
+    with Assembly(plan, kept, audited, found.kept, parts) as assembly:
+        results = run(
+            partial(_setup, left.plan, str(changed), plan),
+            audited.shards,
+            left.plan.options,
+            partial(_lost, plan=left.plan, parts=str(changed)),
+            assembly.audited_one,
+        )
+        assembly.finish()
+    total = merge(results)
+    total.bytes = sum(item.bytes for item in cut_shards(plan))
+    if kept is not None:
+        kept.count(plan, found.kept, total)
+        _verify(plan, kept, audited, known, sample)
     reused = sum(int((one >= 0).sum()) for one in found.kept)
     section = {
         "report": options.since,
@@ -195,14 +204,12 @@ def _draw_sample(found: Match, share: float) -> list[tuple[int, int]]:
     return sorted(random.SystemRandom().sample(places, max(1, round(share * len(places)))))
 
 
-def _left(plan: Plan, kept: list[Numbers], sample: list[tuple[int, int]], spool: Path) -> Left:
-    """Return the plan of the rows that are not kept, and of the sample."""
+def _left(plan: Plan, kept: list[Numbers], spool: Path) -> Left:
+    """Return the plan of the rows that are not kept."""
     sources, rows = [], []
     size = 0
     for number, (source, groups) in enumerate(zip(plan.sources, kept, strict=True)):
-        wanted = groups < 0
-        wanted[[position for of, position in sample if of == number]] = True
-        positions = np.flatnonzero(wanted)
+        positions = np.flatnonzero(groups < 0)
         table = open_live(source).take(pa.array(positions, pa.int64()))
         path = spool / f"left-{number}.arrow"
         with pa.OSFile(str(path), "wb") as stream, pa.ipc.new_file(stream, table.schema) as writer:
@@ -214,7 +221,7 @@ def _left(plan: Plan, kept: list[Numbers], sample: list[tuple[int, int]], spool:
     if size <= _INLINE_BYTES:
         options = replace(options, jobs=1, engine="inline")
     if size <= _FEW_SHARDS:
-        least = 8 * size // (1 if options.jobs == 1 else 2 * options.jobs)
+        least = _SHARDS * size // (1 if options.engine == "inline" else _SHARDS)
         options = replace(options, shard_bytes=max(options.shard_bytes, least), shard_rows=1 << 40)
     return Left(replace(plan, sources=tuple(sources), options=options), rows)
 
@@ -222,24 +229,24 @@ def _left(plan: Plan, kept: list[Numbers], sample: list[tuple[int, int]], spool:
 # ---- the sample
 
 
-def _verify(plan: Plan, kept: Kept, audited: Audited, groups: list[Numbers], sample: list[tuple[int, int]]) -> None:
-    """Hold the rows of the sample, which was audited, against those that are kept.
+def _verify(plan: Plan, kept: Kept, audited: Audited, known: Numbers, sample: list[tuple[int, int]]) -> None:
+    """Hold the rows of the sample, which was audited, against those that would be kept.
 
     Raises:
         DifferentVerdicts: They differ.
     """
     different: list[str] = []
-    for source in range(len(plan.sources)):
+    for source, one in enumerate(plan.sources):
+        mine = np.array([of == source for of, _ in sample], dtype=bool)
         positions = np.array([position for of, position in sample if of == source], dtype=np.int64)
         if not len(positions):
             continue
         bad: set[int] = set()
-        for name in ("objects", "findings", *{**kept.partitions, **audited.partitions}):
-            bad |= _differing(
-                kept.rows(name, positions, groups[source][positions]), audited.rows(name, source, positions)
-            )
-        rows = kept.rows("objects", positions, groups[source][positions])
-        named = rows.columns("key", "namespace", "name").to_pylist()
+        groups, shards = known[mine], audited.between(source, 0, one.rows)
+        for name in ("objects", "findings", *{**kept.partitions, **audited.partitions(shards)}):
+            bad |= _differing(kept.rows(name, positions, groups), audited.rows(name, shards, positions))
+        rows = joined(kept.rows("objects", positions, groups))
+        named = rows.table.select(["key", "namespace", "name"]).take(pa.array(rows.places)).to_pylist()
         for position, row in zip(rows.at.tolist(), named, strict=True):
             if position in bad:
                 different.append(row["key"] or "/".join(filter(None, (row["namespace"], row["name"]))))
@@ -256,18 +263,24 @@ def _verify(plan: Plan, kept: Kept, audited: Audited, groups: list[Numbers], sam
         )
 
 
-def _differing(kept: Pick, audited: Pick) -> set[int]:
+def _differing(kept: list[Pick], audited: list[Pick]) -> set[int]:
     """Return the positions at which two sets of rows differ, but for what the place in a dump decides."""
-    both, given = [], (kept, audited)
-    names = [name for name in (kept if len(kept.at) else audited).table.column_names if name not in PLACED]
-    if all(len(pick.at) for pick in given):
-        one, other = (pick.columns(*names).take(pa.array(np.argsort(pick.at, kind="stable"))) for pick in given)
+    given = [joined(picks) if picks else None for picks in (kept, audited)]
+    tables = [None if pick is None else plain(pick.table.take(pa.array(pick.places))) for pick in given]
+    names: list[str] = next((table.column_names for table in tables if table is not None), [])
+    if all(pick is not None for pick in given):
+        one, other = (
+            table.select(names).take(pa.array(np.argsort(pick.at, kind="stable")))
+            for pick, table in zip(given, tables, strict=True)
+            if pick is not None and table is not None
+        )
         if one.equals(other):
             return set()
-    for pick in given:
+    both: list[dict[int, list[dict[str, Any]]]] = []
+    for pick, table in zip(given, tables, strict=True):
         found: dict[int, list[dict[str, Any]]] = {}
-        if len(pick.at):
-            for position, row in zip(pick.at.tolist(), pick.columns(*names).to_pylist(), strict=True):
+        if pick is not None and table is not None:
+            for position, row in zip(pick.at.tolist(), table.to_pylist(), strict=True):
                 found.setdefault(position, []).append(row)
         both.append(found)
     return {position for position in both[0].keys() | both[1].keys() if both[0].get(position) != both[1].get(position)}

@@ -2,16 +2,16 @@
 
 Both come as picks: a table, the places in it, and the live key that each row is for. Only what the place of a key in
 the dump decides (source, revisions, offset) is written anew. Work is done for columns, for blocks of shards and one
-table after another, so that memory is bounded.
+table after another, so that memory is bounded; a block is written as soon as what changed in it has been audited,
+while workers audit what changed in the next ones.
 """
 
 from __future__ import annotations
 
 import contextlib
-import gc
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 import pyarrow as pa
@@ -20,29 +20,27 @@ import pyarrow.parquet as pq
 
 import auditor
 from auditor import tables
-from auditor.keypath import plain_path
-from pipelines.columns import constant, write_parquet
-from pipelines.kept_match import Groups, Owners
-from pipelines.kept_rows import concat, encoded, expand, plain
-from pipelines.old_report import OldReport
+from pipelines.columns import constant, part_name, write_parquet
+from pipelines.kept_groups import Groups, numbers
+from pipelines.kept_rows import Kept, Pick, concat, encoded, joined
+from pipelines.old_report import SCHEMAS, OldReport
 from pipelines.plan import cut_shards, open_live
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from concurrent.futures import Future
     from pathlib import Path
+    from types import TracebackType
 
     from pipelines.audit import ShardResult
     from pipelines.config import AuditOptions
-    from pipelines.kept_rows import PartTable
     from pipelines.plan import Plan, SourceShard
 
-__all__ = ["PLACED", "Assembly", "Audited", "Earlier", "Kept", "Left", "Pick"]
+__all__ = ["PLACED", "Assembly", "Audited", "Earlier", "Left"]
 
 Numbers = np.ndarray[Any, Any]
 
-_BLOCK_ROWS: Final = 1 << 15
-_WRITERS: Final = 2
+_BLOCK_ROWS: Final = 1 << 11
 _LIVE: Final = ("create_revision", "mod_revision", "key_version", "offset", "length")
 PLACED: Final = ("cluster", "source", *_LIVE)
 """Columns that the place of a key in a dump decides."""
@@ -56,49 +54,6 @@ class Left:
     rows: list[Numbers]
 
 
-class Pick(NamedTuple):
-    """Rows of a table by their places in it, and the position of the live key that each of them is for."""
-
-    table: pa.Table
-    places: Numbers
-    at: Numbers
-
-    def narrowed(self) -> Pick:
-        """Return the same with no more of the table than is needed."""
-        first, last = int(self.places.min()), int(self.places.max())
-        return Pick(self.table.slice(first, last + 1 - first), self.places - first, self.at)
-
-    def columns(self, *names: str) -> pa.Table:
-        """Return some columns of the rows, as plain text."""
-        return plain(self.table.select(list(names)).take(pa.array(self.places)))
-
-
-NOTHING: Final = Pick(pa.table({}), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
-
-
-class Grouped:
-    """Rows of a table of the earlier report by group.
-
-    Args:
-        table: The table.
-        of: The group of each of its rows; -1: of none.
-        groups: Number of groups.
-    """
-
-    def __init__(self, table: PartTable, of: Numbers, groups: int) -> None:
-        self.table = table
-        self._order = np.argsort(of, kind="stable")
-        self._count = np.bincount(of[of >= 0], minlength=groups)
-        self._first = np.cumsum(self._count) - self._count + int((of < 0).sum())
-
-    def pick(self, positions: Numbers, groups: Numbers) -> Pick:
-        """Return the rows of some groups, which are those of some live keys."""
-        count = self._count[groups]
-        rows = self._order[expand(self._first[groups], count)]
-        table, places = self.table.gather(rows)
-        return Pick(table, places, np.repeat(positions, count))
-
-
 class Earlier:
     """The earlier report of a run; it is read in a thread while the plan of the run is made.
 
@@ -110,158 +65,103 @@ class Earlier:
     """
 
     def __init__(self, options: AuditOptions) -> None:
-        gc.disable()  # nothing that a plan or a table is made of goes in circles
-        with contextlib.suppress(NotImplementedError):  # tables come and go: this pool keeps pages for the next
+        with contextlib.suppress(NotImplementedError):  # tables come and go: this pool gives their pages back
             pa.set_memory_pool(pa.jemalloc_memory_pool())
         self.report = OldReport(options.since, options.cluster)
         pool = ThreadPoolExecutor(1)
-        self._matched = pool.submit(self._read_objects)
-        self._kept = pool.submit(self._read_rest)
+        self._groups = pool.submit(self._read)
         pool.shutdown(wait=False)
 
-    def _read_objects(self) -> tuple[PartTable, Groups, PartTable, Owners]:
-        objects = self.report.objects()
-        groups = Groups(objects)
-        findings = self.report.table("findings", tables.FINDINGS)
-        return objects, groups, findings, Owners(groups, findings)
+    def _read(self) -> Groups:
+        self.report.check()
+        return Groups(self.report)
 
-    def _read_rest(self) -> dict[str, Grouped]:
-        objects, groups, findings, owners = self._matched.result()
-        many = len(groups)
-        found = {
-            "objects": Grouped(objects, groups.of_row, many),
-            "findings": Grouped(findings, owners.of_finding, many),
-        }
-        for folder, table in self.report.partitions().items():
-            at = table.columns("source", "offset")
-            found[folder] = Grouped(table, groups.at(at["source"], at["offset"]), many)
-        return found
-
-    def objects(self) -> tuple[Groups, Owners]:
+    def groups(self) -> Groups:
         """Return what is matched with a plan.
 
         Raises:
             PlanError: The report is not whole.
         """
-        _, groups, _, owners = self._matched.result()
-        return groups, owners
+        return self._groups.result()
 
-    def rows(self) -> dict[str, Grouped]:
-        """Return all rows, by table or partition of the index."""
-        return self._kept.result()
-
-
-class Kept:
-    """The rows of the earlier report, as they stand in the new one."""
-
-    def __init__(self, plan: Plan, earlier: Earlier) -> None:
-        self.plan = plan
-        self._not_evaluated = earlier.report.not_evaluated
-        self._rows = earlier.rows()
-
-    @property
-    def partitions(self) -> dict[str, pa.Schema]:
-        """Folders of the index, and the columns of each."""
-        tables_of = {name: one.table.schema for name, one in self._rows.items()}
-        return {name: schema for name, schema in tables_of.items() if name not in ("objects", "findings")}
-
-    def rows(self, name: str, positions: Numbers, groups: Numbers) -> Pick:
-        """Return the rows of a table for some live keys."""
-        grouped = self._rows.get(name)
-        return NOTHING if grouped is None else grouped.pick(positions, groups)
-
-    def count(self, name: str, rows: Pick, total: ShardResult, *, is_export: bool) -> None:
-        """Add rows of a table that are kept to the counts of those that were audited."""
-        if name == "findings":
-            findings = rows.columns("request", "group", "kind", "check", "field", "type")
-            created = findings.filter(pc.equal(findings["request"], "create"))
-            for row in _counted(created, "group", "kind", "check", "field", "type"):
-                kind = (row["group"] or "", row["kind"] or "customresourcedefinitions")
-                total.findings[(kind, row["check"], plain_path(row["field"]), row["type"])] += row["count"]
-        elif name == "objects":
-            self._count_objects(rows, total, is_export=is_export)
-
-    def _count_objects(self, kept: Pick, total: ShardResult, *, is_export: bool) -> None:
-        names = ("group", "plural", "kind", "status", "impact", "impacts", "stored_version", "audited_version")
-        objects = kept.columns(*names)
-        total.rows += objects.num_rows
-        joined = objects.append_column("all", pc.binary_join(objects["impacts"], ","))
-        for row in _counted(joined, "group", "plural", "kind", "status", "impact", "all"):
-            kind = (row["group"] or "", row["kind"] or row["plural"] or "")
-            total.statuses[(kind, row["status"])] += row["count"]
-            for impact in {*filter(None, row["all"].split(",")), row["impact"]} - {None}:
-                total.impacts[(kind, impact)] += row["count"]
-        self._count_versions(objects, kept.at, total, is_export=is_export)
-
-    def _count_versions(self, objects: pa.Table, at: Numbers, total: ShardResult, *, is_export: bool) -> None:
-        names = {(entry.group, entry.plural): entry.name for entry in self.plan.entries}
-        if not is_export:
-            first = np.ones(len(at), dtype=bool)
-            first[1:] = at[1:] != at[:-1]
-            judged = pc.is_in(objects["status"], pa.array(["valid", "invalid", "unreadable", "needs-conversion"]))
-            once = objects.filter(pc.and_(judged, pa.array(first)))
-            for row in _counted(once, "group", "plural", "stored_version"):
-                name = names.get((row["group"] or "", row["plural"] or ""))
-                if name is not None and row["stored_version"] is not None:
-                    total.stored[(name, row["stored_version"])] += row["count"]
-        if self._not_evaluated:
-            read = objects.filter(pc.is_in(objects["status"], pa.array(["valid", "invalid"])))
-            for row in _counted(read, "group", "plural", "audited_version"):
-                key = (names.get((row["group"] or "", row["plural"] or ""), ""), row["audited_version"] or "")
-                if key in self._not_evaluated:
-                    total.unevaluated[key] += row["count"]
-
-
-def _counted(table: pa.Table, *names: str) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = (
-        table.select(list(names)).group_by(list(names)).aggregate([([], "count_all")]).to_pylist()
-    )
-    return [{**row, "count": row["count_all"]} for row in rows]
+    def kept(self) -> Kept:
+        """Return what takes its rows."""
+        return Kept(self.report, self.groups(), PLACED)
 
 
 class Audited:
-    """The rows of what was audited, by the live key in the whole plan that each is for."""
+    """The rows of what was audited, by the live key in the whole plan that each is for.
+
+    Args:
+        left: What was audited.
+        folder: Of the part files.
+    """
 
     def __init__(self, left: Left, folder: Path) -> None:
-        self._rows: dict[tuple[str, int], tuple[pa.Table, Numbers]] = {}
-        self.partitions: dict[str, pa.Schema] = {}
-        index = folder / "index"
-        found: dict[tuple[str, int], list[tuple[pa.Table, Numbers]]] = {}
-        for item in cut_shards(left.plan):
-            name = f"part-{item.shard.number:05d}.parquet"
-            rows = left.rows[item.source][item.shard.start : item.shard.stop]
-            noted = np.load(folder / "positions" / name.replace(".parquet", ".npz"))
-            for table, schema in (("objects", tables.OBJECTS), ("findings", tables.FINDINGS)):
-                if (folder / table / name).exists():
-                    read = _read(folder / table / name).cast(schema)
-                    found.setdefault((table, item.source), []).append((read, rows[noted[table]]))
-            live = open_live(left.plan.sources[item.source])
-            offsets = live["offset"].slice(item.shard.start, len(rows)).to_numpy()
-            order = np.argsort(offsets, kind="stable")
-            for path in sorted(index.rglob(name)):
-                read = _read(path)
-                partition = str(path.parent.relative_to(index))
-                schema = self.partitions.setdefault(partition, read.schema.remove_metadata())
-                at = rows[order[np.searchsorted(offsets, read["offset"].to_numpy(), sorter=order)]]
-                found.setdefault((partition, item.source), []).append((read.cast(schema), at))
-        for key, some in found.items():
-            whole = concat([table for table, _ in some], some[0][0].schema)
-            self._rows[key] = whole, np.concatenate([at for _, at in some])
+        self.left = left
+        self.folder = folder
+        self.shards = cut_shards(left.plan)
+        self._schemas: dict[str, pa.Schema] = {}
+        self._read: dict[str, dict[int, Pick]] = {}
 
-    def rows(self, name: str, source: int, wanted: Numbers | tuple[int, int]) -> Pick:
+    def between(self, source: int, start: int, stop: int) -> list[SourceShard]:
+        """Return the shards that have rows for some positions of a source."""
+        rows = self.left.rows[source]
+        first, end = np.searchsorted(rows, (start, stop)).tolist()
+        return [
+            item for item in self.shards if item.source == source and item.shard.start < end and item.shard.stop > first
+        ]
+
+    def partitions(self, shards: Iterable[SourceShard]) -> dict[str, pa.Schema]:
+        """Return the folders of the index that some shards have rows in, and the columns of each."""
+        index, found = self.folder / "index", {}
+        for item in shards:
+            for path in sorted(index.rglob(part_name(item.shard.number))):
+                name = str(path.parent.relative_to(index))
+                if name not in self._schemas:
+                    self._schemas[name] = pq.read_schema(path).remove_metadata()
+                found[name] = self._schemas[name]
+        return found
+
+    def rows(self, name: str, shards: Iterable[SourceShard], wanted: Numbers | tuple[int, int]) -> list[Pick]:
         """Return the rows of a table for some positions, or a range of them."""
-        found = self._rows.get((name, source))
+        picks = []
+        for item in shards:
+            table, _, at = self._whole(name, item)
+            chosen = (at >= wanted[0]) & (at < wanted[1]) if isinstance(wanted, tuple) else np.isin(at, wanted)
+            places = np.flatnonzero(chosen)
+            if len(places):
+                picks.append(Pick(table, places, at[places]))
+        return picks
+
+    def _whole(self, name: str, item: SourceShard) -> Pick:
+        """Return all rows of a shard; those of the one before stay."""
+        number, read = item.shard.number, self._read.setdefault(name, {})
+        found = read.get(number)
         if found is None:
-            return NOTHING
-        table, at = found
-        chosen = (at >= wanted[0]) & (at < wanted[1]) if isinstance(wanted, tuple) else np.isin(at, wanted)
-        places = np.flatnonzero(chosen)
-        return Pick(table, places, at[places])
+            for known in [known for known in read if known < number - 1]:
+                del read[known]
+            found = read[number] = self._load(name, item)
+        return found
 
-
-def _read(path: Path) -> pa.Table:
-    with pq.ParquetFile(path) as file:
-        return file.read(use_threads=False)
+    def _load(self, name: str, item: SourceShard) -> Pick:
+        path = self.folder / (name if name in SCHEMAS else f"index/{name}") / part_name(item.shard.number)
+        if not path.exists():
+            return Pick(pa.table({}), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+        with pq.ParquetFile(path) as file:
+            table = file.read(use_threads=False)
+        rows = self.left.rows[item.source][item.shard.start : item.shard.stop]
+        if name in SCHEMAS:
+            with np.load(self.folder / "positions" / f"part-{item.shard.number:05d}.npz") as noted:
+                at = rows[noted[name]]
+            table = table.cast(SCHEMAS[name])
+        else:
+            live = open_live(self.left.plan.sources[item.source])
+            offsets = numbers(live["offset"].slice(item.shard.start, len(rows)))
+            order = np.argsort(offsets, kind="stable")
+            at = rows[order[np.searchsorted(offsets, numbers(table["offset"]), sorter=order)]]
+            table = table.replace_schema_metadata(None)
+        return Pick(table.drop_columns([one for one in PLACED if one in table.column_names]), np.arange(len(at)), at)
 
 
 def _in_order(picks: list[Pick], bounds: Numbers, *, by_name: bool) -> tuple[pa.Table, Numbers]:
@@ -272,85 +172,131 @@ def _in_order(picks: list[Pick], bounds: Numbers, *, by_name: bool) -> tuple[pa.
         bounds: Positions at which shards begin, and the end of the last.
         by_name: Rows of the index, which stand by shard, namespace and name.
     """
-    some = [pick.narrowed() for pick in picks if len(pick.at)]
-    at = np.concatenate([pick.at for pick in some])
-    begins = np.cumsum([0, *(pick.table.num_rows for pick in some)])
-    places = np.concatenate([pick.places + begin for pick, begin in zip(some, begins[:-1], strict=True)])
-    table = concat([pick.table for pick in some], some[0].table.schema)
+    table, places, at = joined(picks)
+    order = np.argsort(at, kind="stable")
     if by_name:
-        names = {name: pc.fill_null(table[name].take(pa.array(places)), "") for name in ("namespace", "name")}
-        keys = pa.table({"shard": np.searchsorted(bounds, at, side="right"), **names, "at": at})
-        order = pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in keys.column_names]).to_numpy()
-    else:
-        order = np.argsort(at, kind="stable")
+        names = table.select(["namespace", "name"]).take(pa.array(places[order]))
+        keys = {name: pc.fill_null(names[name].combine_chunks().cast(pa.string()), "") for name in names.column_names}
+        keys["shard"] = pa.array(np.searchsorted(bounds, at[order], side="right"))
+        if not _stand_in_order(keys["shard"], keys["namespace"], keys["name"]):
+            by = [(name, "ascending") for name in ("shard", "namespace", "name", "at")]
+            order = order[pc.sort_indices(pa.table({**keys, "at": at[order]}), sort_keys=by).to_numpy()]
     return table.take(pa.array(places[order])), at[order]
 
 
-class Assembly:
-    """Writes the parts of the report from what is kept and what was audited."""
+def _stand_in_order(*columns: pa.Array) -> bool:
+    """Tell whether rows are in the order of some columns."""
+    fits = pa.scalar(True)
+    for column in reversed(columns):
+        before, after = column[:-1], column[1:]
+        fits = pc.or_(pc.less(before, after), pc.and_(pc.equal(before, after), fits))
+    return bool(pc.all(fits).as_py())
 
-    def __init__(self, plan: Plan, kept: Kept | None, audited: Audited, parts: Path) -> None:
+
+class Assembly:
+    """Writes the parts of the report from what is kept and what was audited; open until all blocks are written.
+
+    Args:
+        plan: Of the run.
+        kept: The rows of the earlier report; None: nothing is kept.
+        audited: The rows that are audited.
+        groups: For each source the group of each live key; -1: audited.
+        parts: Folder of the part files.
+    """
+
+    def __init__(self, plan: Plan, kept: Kept | None, audited: Audited, groups: list[Numbers], parts: Path) -> None:
         self.plan = plan
         self.kept = kept
         self.audited = audited
+        self.groups = groups
         self.parts = parts
+        self.meta = {"tool": auditor.__version__, "release": auditor.KUBERNETES_RELEASE, "crds": plan.crds_sha256}
+        self._pools = [(ThreadPoolExecutor(1), write) for write in (self._write_tables, self._write_index)]
         self._writing: list[Future[None]] = []
-        meta = {"tool": auditor.__version__, "release": auditor.KUBERNETES_RELEASE, "crds": plan.crds_sha256}
-        self.schemas = {"objects": tables.OBJECTS, "findings": tables.FINDINGS}
-        self.partitions = {**({} if kept is None else kept.partitions), **audited.partitions}
-        self.schemas.update({folder: _as_written(schema) for folder, schema in self.partitions.items()})
-        self.schemas = {name: tables.with_metadata(one, **meta) for name, one in self.schemas.items()}
+        self._waiting = [(block, self._needed(block)) for block in _blocks(cut_shards(plan))]
 
-    def write(self, kept: list[Numbers], total: ShardResult) -> None:
-        """Write all parts; add what is kept to the counts."""
-        shards = cut_shards(self.plan)
-        total.bytes = sum(item.bytes for item in shards)
-        with ThreadPoolExecutor(max(_WRITERS, min(self.plan.options.jobs, 2 * _WRITERS))) as pool:
-            for block in _blocks(shards):
-                self._write_block(block, kept[block[0].source], total, pool)
-            self._finish_writing()
+    def __enter__(self) -> Self:
+        self._begin()
+        return self
 
-    def _write_block(
-        self, block: list[SourceShard], kept: Numbers, total: ShardResult, pool: ThreadPoolExecutor
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        source, start, stop = block[0].source, block[0].shard.start, block[-1].shard.stop
-        positions = start + np.flatnonzero(kept[start:stop] >= 0)
-        bounds = np.array([item.shard.start for item in block] + [stop])
-        live = open_live(self.plan.sources[source]).slice(start, stop - start)
-        for name, schema in self.schemas.items():  # one after another: no more than the rows of two are there together
-            picks = [self.audited.rows(name, source, (start, stop))]
-            if self.kept is not None and len(positions):
-                own = self.kept.rows(name, positions, kept[positions])
-                self.kept.count(name, own, total, is_export=self.plan.sources[source].is_export)
-                picks.insert(0, own)
-            if not any(len(pick.at) for pick in picks):
-                table, at = concat([], schema), np.empty(0, dtype=np.int64)
-            else:
-                table, at = _in_order(picks, bounds, by_name=name in self.partitions)
-                table = self._placed(table, source, live, at - start)
-            ends = np.searchsorted(np.searchsorted(bounds, at, side="right"), np.arange(1, len(block) + 2))
-            folder = self.parts / "index" / name if name in self.partitions else self.parts / name
-            self._finish_writing()  # the rows of one table are put together while those of the last are written
-            for item, first, end in zip(block, ends[:-1].tolist(), ends[1:].tolist(), strict=True):
-                if end > first or name == "objects":
-                    path = folder / f"part-{item.shard.number:05d}.parquet"
-                    self._writing.append(pool.submit(_write, table.slice(first, end - first), schema, path))
+        for pool, _ in self._pools:
+            pool.shutdown(cancel_futures=True)
 
-    def _finish_writing(self) -> None:
+    def audited_one(self, result: ShardResult) -> None:
+        """Begin with blocks for which a shard was the last that they needed."""
+        for _, needed in self._waiting:
+            needed.discard(result.number)
+        self._begin()
+
+    def finish(self) -> None:
+        """Write what is left; return when all is written."""
+        for _, needed in self._waiting:
+            needed.clear()
+        self._begin()
         for one in self._writing:
             one.result()
-        self._writing = []
 
-    def _placed(self, table: pa.Table, source: int, live: pa.Table, at: Numbers) -> pa.Table:
+    def _needed(self, block: list[SourceShard]) -> set[int]:
+        start, stop = block[0].shard.start, block[-1].shard.stop
+        return {item.shard.number for item in self.audited.between(block[0].source, start, stop)}
+
+    def _begin(self) -> None:
+        for block in [block for block, needed in self._waiting if not needed]:
+            self._writing += [pool.submit(write, block) for pool, write in self._pools]
+        self._waiting = [one for one in self._waiting if one[1]]
+
+    def _write_tables(self, block: list[SourceShard]) -> None:
+        for name in SCHEMAS:
+            self._write(block, name)
+
+    def _write_index(self, block: list[SourceShard]) -> None:
+        shards = self.audited.between(block[0].source, block[0].shard.start, block[-1].shard.stop)
+        found = {} if self.kept is None else self.kept.partitions
+        for name, schema in {**found, **self.audited.partitions(shards)}.items():
+            self._write(block, name, _as_written(schema))
+
+    def _write(self, block: list[SourceShard], name: str, schema: pa.Schema | None = None) -> None:
+        """Write the parts of one table or partition."""
+        source, start, stop = block[0].source, block[0].shard.start, block[-1].shard.stop
+        by_name = schema is not None
+        schema = tables.with_metadata(schema or SCHEMAS[name], **self.meta)
+        bounds = np.array([item.shard.start for item in block] + [stop])
+        picks = self.audited.rows(name, self.audited.between(source, start, stop), (start, stop))
+        positions = start + np.flatnonzero(self.groups[source][start:stop] >= 0)
+        if self.kept is not None and len(positions):
+            own = self.kept.rows(name, positions, self.groups[source][positions])
+            if name == "findings":
+                self.kept.note_findings(own)
+            picks = [*own, *picks]
+        if picks:
+            table, at = _in_order(picks, bounds, by_name=by_name)
+            own = picks = []  # what they were taken from is often large
+            live = open_live(self.plan.sources[source]).slice(start, stop - start)
+            table = self._placed(table, schema, source, live, at - start)
+        elif name == "objects":
+            table, at = concat([], schema), np.empty(0, dtype=np.int64)
+        else:
+            return
+        ends = np.searchsorted(np.searchsorted(bounds, at, side="right"), np.arange(1, len(block) + 2))
+        folder = self.parts / "index" / name if by_name else self.parts / name
+        for item, first, end in zip(block, ends[:-1].tolist(), ends[1:].tolist(), strict=True):
+            if end > first or name == "objects":
+                write_parquet(encoded(table.slice(first, end - first), schema), folder / part_name(item.shard.number))
+
+    def _placed(self, table: pa.Table, schema: pa.Schema, source: int, live: pa.Table, at: Numbers) -> pa.Table:
         """Return rows with what the place of a key in this dump decides."""
         texts = {"cluster": self.plan.options.cluster or None, "source": self.plan.sources[source].name}
-        places = live.select([name for name in _LIVE if name in table.column_names]).take(pa.array(at))
-        for number, name in enumerate(table.column_names):
+        places = live.select([name for name in _LIVE if name in schema.names]).take(pa.array(at))
+        columns = []
+        for name in schema.names:
             if name in texts:
-                table = table.set_column(number, name, constant(texts[name], len(at)))
-            elif name in places.column_names:
-                table = table.set_column(number, name, places[name])
-        return table
+                columns.append(constant(texts[name], len(at)))
+            else:
+                columns.append((places if name in _LIVE else table)[name])
+        return pa.table(columns, names=schema.names)
 
 
 def _as_written(schema: pa.Schema) -> pa.Schema:
@@ -358,10 +304,6 @@ def _as_written(schema: pa.Schema) -> pa.Schema:
     names = {pa.bool_(): "boolean", pa.int64(): "integer"}
     paths = [name.removeprefix("field:") for name in schema.names if name.startswith("field:")]
     return tables.index_schema([(path, names.get(schema.field(f"value:{path}").type, "string")) for path in paths])
-
-
-def _write(table: pa.Table, schema: pa.Schema, path: Path) -> None:
-    write_parquet(encoded(table, schema), path)
 
 
 def _blocks(shards: list[SourceShard]) -> Iterator[list[SourceShard]]:

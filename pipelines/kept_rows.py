@@ -1,27 +1,31 @@
-"""Tables of an earlier report: whole where they are small, else read part by part; rows are taken by number.
-
-Rows of a table are numbered through all its parts.
-"""
+"""Rows of an earlier report, taken by live key from its parts as they are wanted."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
+
+from auditor.keypath import plain_path
+from pipelines.kept_groups import codes, is_one_of, numbered, numbers
+from pipelines.old_report import SCHEMAS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
-__all__ = ["PartTable", "concat", "encoded", "expand", "plain"]
+    from pipelines.audit import ShardResult
+    from pipelines.kept_groups import Groups
+    from pipelines.old_report import OldReport
+    from pipelines.plan import Plan
 
-_KEPT_ROWS: Final = 1 << 17
-"""Rows of one table that stay in memory; of a larger one the parts read longest ago make room."""
+__all__ = ["Kept", "Pick", "concat", "encoded", "expand", "joined", "plain"]
 
 Numbers = np.ndarray[Any, Any]
+
+_FOUND = ("group", "kind", "check", "field", "type")
+_READ = ("valid", "invalid")
+_JUDGED = (*_READ, "unreadable", "needs-conversion")
 
 
 def plain(table: pa.Table) -> pa.Table:
@@ -58,70 +62,154 @@ def expand(first: Numbers, count: Numbers) -> Numbers:
     """Return first[0], first[0] + 1 ... (count[0] numbers), then those of first[1], and so on."""
     ends = np.cumsum(count)
     total = int(ends[-1]) if len(ends) else 0
-    numbers: Numbers = np.arange(total, dtype=np.int64) - np.repeat(ends - count, count) + np.repeat(first, count)
-    return numbers
+    found: Numbers = np.arange(total, dtype=np.int64) - np.repeat(ends - count, count) + np.repeat(first, count)
+    return found
 
 
-class PartTable:
-    """One table of a report, or one partition of its index.
+class Pick(NamedTuple):
+    """Rows of a table by their places in it, and the position of the live key that each of them is for."""
+
+    table: pa.Table
+    places: Numbers
+    at: Numbers
+
+    def narrowed(self) -> Pick:
+        """Return the same with no more of the table than is needed."""
+        first, last = int(self.places.min()), int(self.places.max())
+        return Pick(self.table.slice(first, last + 1 - first), self.places - first, self.at)
+
+
+def joined(picks: Sequence[Pick]) -> Pick:
+    """Return the rows of several picks of the same columns as those of one table; there is at least one."""
+    some = [pick.narrowed() for pick in picks]
+    begins = np.cumsum([0, *(pick.table.num_rows for pick in some)])
+    places = [pick.places + begin for pick, begin in zip(some, begins[:-1], strict=True)]
+    table = concat([pick.table for pick in some], some[0].table.schema)
+    return Pick(table, np.concatenate(places), np.concatenate([pick.at for pick in some]))
+
+
+class _Loaded(NamedTuple):
+    """One part of a table: its rows by group of that part."""
+
+    table: pa.Table
+    order: Numbers
+    first: Numbers
+    many: Numbers
+
+
+class Kept:
+    """The rows of an earlier report.
 
     Args:
-        paths: Its part files, in order.
-        schema: Columns that are wanted.
+        report: It.
+        groups: What it knows of live keys.
+        placed: Columns that are not wanted.
     """
 
-    def __init__(self, paths: Sequence[Path], schema: pa.Schema) -> None:
-        self.schema = schema
-        self._files = [(path, pq.read_metadata(path)) for path in paths]
-        counts = [metadata.num_rows for _, metadata in self._files]
-        self._starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
-        self._read: OrderedDict[int, pa.Table] = OrderedDict()
-        self._all: pa.Table | None = None
+    def __init__(self, report: OldReport, groups: Groups, placed: Sequence[str]) -> None:
+        self.report = report
+        self.groups = groups
+        self.partitions = report.partitions()
+        self._placed = set(placed)
+        self._loaded: dict[str, dict[int, _Loaded | None]] = {}
+        self._found_numbers: dict[tuple[str | None, ...], int] = {}
+        self._found: list[int] = []
 
-    def __len__(self) -> int:
-        return int(self._starts[-1])
+    def rows(self, name: str, positions: Numbers, groups: Numbers) -> list[Pick]:
+        """Return the rows of a table for some live keys, part by part; the parts stay loaded for the next of it.
 
-    def columns(self, *names: str) -> pa.Table:
-        """Return some columns of all rows."""
-        if self.is_small:
-            return self._whole().select(list(names))
-        schema = pa.schema([self.schema.field(name) for name in names])
-        return concat([self._load(number, schema) for number in range(len(self._files))], schema)
+        Args:
+            name: Of the table, or of a partition of the index.
+            positions: Of the live keys.
+            groups: The group of each.
+        """
+        parts = self.groups.part_of(groups)
+        before, now = self._loaded.get(name, {}), {}
+        picks = []
+        for number in np.unique(parts).tolist():
+            now[number] = loaded = before[number] if number in before else self._load(name, number)
+            if loaded is None:
+                continue
+            mine = np.flatnonzero(parts == number)
+            local = groups[mine] - self.groups.starts[number]
+            count = loaded.many[local]
+            found = loaded.order[expand(loaded.first[local], count)]
+            if len(found):
+                picks.append(Pick(loaded.table, found, np.repeat(positions[mine], count)))
+        self._loaded[name] = now
+        return picks
 
-    @property
-    def is_small(self) -> bool:
-        """Whether all of it stays in memory."""
-        return len(self) <= _KEPT_ROWS
+    def note_findings(self, picks: list[Pick]) -> None:
+        """Count findings of a create that are kept."""
+        for pick in picks:
+            rows = pick.table.select([*_FOUND, "request"]).take(pa.array(pick.places))
+            of, fresh = numbered([codes(rows[name]) for name in _FOUND], self._found_numbers)
+            self._found += [0] * len(fresh)
+            created = np.bincount(of[is_one_of(rows["request"], "create")])
+            for one in np.flatnonzero(created).tolist():
+                self._found[one] += int(created[one])
 
-    def gather(self, rows: Numbers) -> tuple[pa.Table, Numbers]:
-        """Return (table, places): row rows[i] of this one is row places[i] of the table, which holds whole parts."""
-        if self.is_small:
-            return self._whole(), rows
-        parts = np.searchsorted(self._starts, rows, side="right") - 1
-        needed = np.unique(parts)
-        begins = np.zeros(len(self._files) + 1, dtype=np.int64)
-        begins[needed] = np.cumsum(self._starts[needed + 1] - self._starts[needed]) - (
-            self._starts[needed + 1] - self._starts[needed]
-        )
-        table = concat([self._part(number) for number in needed.tolist()], self.schema)
-        return table, rows - self._starts[parts] + begins[parts]
-
-    def _whole(self) -> pa.Table:
-        if self._all is None:
-            self._all = concat([self._load(number, self.schema) for number in range(len(self._files))], self.schema)
-        return self._all
-
-    def _part(self, number: int) -> pa.Table:
-        found = self._read.get(number)
-        if found is None:
-            found = self._read[number] = self._load(number, self.schema)
-            while len(self._read) > 1 and sum(table.num_rows for table in self._read.values()) > _KEPT_ROWS:
-                self._read.popitem(last=False)
+    def _load(self, name: str, number: int) -> _Loaded | None:
+        part, many = self.groups.parts[number], int(np.diff(self.groups.starts[number : number + 2])[0])
+        wanted = [one for one in SCHEMAS[name].names if one not in self._placed] if name in SCHEMAS else None
+        table = self.report.read(name, part.number, wanted)
+        if table is None:
+            return None
+        if name == "objects":
+            return _Loaded(table, np.arange(table.num_rows), part.first, part.count)
+        if name == "findings":
+            of = part.owner
         else:
-            self._read.move_to_end(number)
-        return found
+            offsets, order = numbers(table["offset"]), np.argsort(part.offset, kind="stable")
+            table = table.drop_columns([one for one in self._placed if one in table.column_names])
+            at = np.minimum(np.searchsorted(part.offset, offsets, sorter=order), many - 1)
+            of = np.where(part.offset[order[at]] == offsets, order[at], -1)
+        count = np.bincount(of[of >= 0], minlength=many)
+        first = np.cumsum(count) - count + int((of < 0).sum())
+        return _Loaded(table, np.argsort(of, kind="stable"), first, count)
 
-    def _load(self, number: int, schema: pa.Schema) -> pa.Table:
-        path, metadata = self._files[number]
-        with pq.ParquetFile(path, metadata=metadata) as file:
-            return file.read(schema.names, use_threads=False).select(schema.names).cast(schema)
+    def count(self, plan: Plan, kept: list[Numbers], total: ShardResult) -> None:
+        """Add what is kept to the counts of what was audited, when all of it has been taken.
+
+        Args:
+            plan: Of the run.
+            kept: For each source the group of each live key; -1: audited.
+            total: What is added to.
+        """
+        for (group, kind, check, field, type_), many in zip(self._found_numbers, self._found, strict=True):
+            if many:
+                whose = (group or "", kind or "customresourcedefinitions")
+                total.findings[(whose, check or "", plain_path(field or ""), type_ or "")] += many
+        groups = self.groups
+        for source, own in zip(plan.sources, kept, strict=True):
+            times = np.bincount(own[own >= 0], minlength=len(groups))
+            rows, heads = np.zeros((2, len(groups.classes)), dtype=np.int64)
+            for start, stop, part in zip(groups.starts[:-1], groups.starts[1:], groups.parts, strict=True):
+                rows += _summed(part.classes, np.repeat(times[start:stop], part.count), len(rows))
+                heads += _summed(part.classes[part.first], times[start:stop], len(heads))
+            # An export does not tell the version that an object is stored at.
+            self._count_objects(plan, rows.tolist(), heads.tolist(), total, is_export=source.is_export)
+
+    def _count_objects(
+        self, plan: Plan, rows: list[int], heads: list[int], total: ShardResult, *, is_export: bool
+    ) -> None:
+        names = {(entry.group, entry.plural): entry.name for entry in plan.entries}
+        not_evaluated = self.report.not_evaluated
+        for one, many, keys in zip(self.groups.classes, rows, heads, strict=True):
+            if not many:
+                continue
+            kind, name = (one.group, one.kind or one.plural), names.get((one.group, one.plural))
+            total.rows += many
+            total.statuses[(kind, one.status)] += many
+            for impact in {*one.impacts.split(","), one.impact} - {""}:
+                total.impacts[(kind, impact)] += many
+            if not is_export and keys and one.status in _JUDGED and name is not None and one.stored_version is not None:
+                total.stored[(name, one.stored_version)] += keys
+            key = (name or "", one.audited_version)
+            if key in not_evaluated and one.status in _READ:
+                total.unevaluated[key] += many
+
+
+def _summed(classes: Numbers, times: Numbers, many: int) -> Numbers:
+    """Return how often each class is there."""
+    return np.bincount(classes, weights=times, minlength=many).astype(np.int64)

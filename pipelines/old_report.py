@@ -10,19 +10,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from auditor import tables
 from auditor.errors import PlanError
-from pipelines.kept_rows import PartTable
+from pipelines.columns import part_name
 from pipelines.report import MANIFEST
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from collections.abc import Sequence
 
-__all__ = ["OldReport", "read_manifest"]
+__all__ = ["SCHEMAS", "OldReport", "read_manifest"]
 
 _PART: Final = re.compile(r"part-(\d+)\.parquet")
+SCHEMAS: Final = {"objects": tables.OBJECTS, "findings": tables.FINDINGS}
+"""Tables that are no partition of the index."""
 
 
 def read_manifest(report: str, option: str) -> dict[str, Any]:
@@ -73,38 +76,60 @@ class OldReport:
             (entry["crd"], entry["version"]): entry["objects"] for entry in part.get("not_evaluated") or ()
         }
 
-    def table(self, name: str, schema: pa.Schema) -> PartTable:
-        """Return a table by the name of its folder."""
-        return PartTable(self._parts(self.folder / name), schema)
+    @property
+    def parts(self) -> list[int]:
+        """Numbers of the parts, in order; the files of one in all tables are of the same live keys."""
+        return [number for number, _ in self._parts(self.folder / "objects")]
 
-    def partitions(self) -> dict[str, PartTable]:
+    def read(self, name: str, number: int, columns: Sequence[str] | None = None) -> pa.Table | None:
+        """Return a part of a table, or some columns of it.
+
+        Args:
+            name: Of the table's folder; that of a partition of the index is a path below ``index``.
+            number: Of the part.
+            columns: Names; None: all.
+
+        Returns:
+            None where the table has no rows there.
+        """
+        schema = SCHEMAS.get(name)
+        path = self.folder / (name if schema else f"index/{name}") / part_name(number)
+        if not path.exists():
+            return None
+        names = list(columns) if columns is not None else [] if schema is None else schema.names
+        with pq.ParquetFile(path, memory_map=True) as file:
+            table = file.read(names or None, use_threads=False)
+        if schema is None:
+            return table.replace_schema_metadata(None)
+        wanted = pa.schema([schema.field(one) for one in names])
+        table = table.select(names)
+        return table if table.schema.equals(wanted) else table.cast(wanted)
+
+    def partitions(self) -> dict[str, pa.Schema]:
         """Return the partitions of the index by folder below ``index``; their columns are those of the files."""
-        found: dict[str, PartTable] = {}
+        found: dict[str, pa.Schema] = {}
         root = self.folder / "index"
         for folder in sorted({path.parent for path in root.rglob("part-*.parquet")}):
-            paths = self._parts(folder)
-            if paths:
-                schema = pq.read_schema(paths[0]).remove_metadata()
-                found[str(folder.relative_to(root))] = PartTable(paths, schema)
+            for _, path in self._parts(folder)[:1]:
+                found[str(folder.relative_to(root))] = pq.read_schema(path).remove_metadata()
         return found
 
-    def objects(self) -> PartTable:
-        """Return objects/.
+    def check(self) -> None:
+        """Hold the number of rows against the manifest.
 
         Raises:
             PlanError: Rows are missing.
         """
-        found = self.table("objects", tables.OBJECTS)
-        if len(found) != self.rows:
+        rows = sum(pq.read_metadata(path).num_rows for _, path in self._parts(self.folder / "objects"))
+        if rows != self.rows:
             raise PlanError(
                 "--since",
-                f"{self.folder}/objects holds {len(found)} rows",
+                f"{self.folder}/objects holds {rows} rows",
                 f"{self.rows}, as its manifest says",
                 "the report is not whole; audit without --since",
             )
-        return found
 
-    def _parts(self, folder: Path) -> list[Path]:
+    def _parts(self, folder: Path) -> list[tuple[int, Path]]:
         first, stop = self._range
         numbered = [(int(found[1]), path) for path in folder.glob("*") if (found := _PART.fullmatch(path.name))]
-        return [path for number, path in sorted(numbered) if first <= number < stop]
+        return [(number, path) for number, path in sorted(numbered) if first <= number < stop]

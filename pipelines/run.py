@@ -17,7 +17,7 @@ from pipelines.report import MANIFEST
 from pipelines.workers import PRELOAD, expect_workers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from pipelines.audit import ShardResult
     from pipelines.config import AuditOptions
@@ -107,12 +107,15 @@ def new_report(options: AuditOptions) -> Iterator[tuple[Path, Path]]:
         shutil.rmtree(workdir, ignore_errors=True)
 
 
-def run_shards(ready: Any, shards: list[SourceShard], options: AuditOptions, lost: Any) -> list[Any]:
+def run_shards(
+    ready: Any, shards: list[SourceShard], options: AuditOptions, lost: Any, beside: Callable[[Any], None] | None = None
+) -> list[Any]:
     """Return the answers of all shards, from this process or from workers.
 
     Args:
         ready: Makes the function that a worker calls with each of its shards; picklable.
         lost: Called with a shard whose worker died twice, and the error; gives its answer.
+        beside: Takes each answer as it comes, for work that is done here meanwhile: one worker is a process as well.
     """
     from pipelines.engines import run_inline, run_processes  # noqa: PLC0415
 
@@ -120,12 +123,20 @@ def run_shards(ready: Any, shards: list[SourceShard], options: AuditOptions, los
         from pipelines.engines.ray import run_ray  # noqa: PLC0415 - only when asked
 
         answers = run_ray(ready, shards, on_lost=lost, address=options.ray_address, jobs=options.jobs)
-    elif options.engine == "inline" or options.jobs == 1 or len(shards) <= 1:
+    elif options.engine == "inline" or (options.jobs == 1 and beside is None) or len(shards) <= 1:
         answers = run_inline(ready, shards)
     else:
         jobs = min(options.jobs, len(shards))
         answers = run_processes(ready, shards, jobs=jobs, on_lost=lost, preload=PRELOAD)
+    if beside is not None:
+        answers = _told(answers, beside)
     return _with_progress(answers, shards, show=options.progress)
+
+
+def _told(answers: Any, beside: Callable[[Any], None]) -> Iterator[Any]:
+    for answer in answers:
+        beside(answer)
+        yield answer
 
 
 def _with_progress(answers: Any, shards: list[SourceShard], *, show: bool) -> list[Any]:

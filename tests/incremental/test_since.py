@@ -15,7 +15,7 @@ import auditor
 from auditor.errors import PlanError, WorkerLost
 from pipelines.config import Scope
 from pipelines.incremental import DifferentVerdicts
-from pipelines.kept_match import _owners_in_order
+from pipelines.kept_groups import owners_in_order
 from tests.incremental.support import Store, assert_same, definition, loaf
 from tests.shared import ROOT
 
@@ -290,7 +290,7 @@ def test_objects_of_one_name_are_told_apart(nights, tmp_path):
     ],
 )
 def test_findings_go_to_their_objects_in_order(wanted, creates, owners):
-    assert _owners_in_order(list(range(len(wanted))), wanted, creates) == owners
+    assert owners_in_order(list(range(len(wanted))), wanted, creates) == owners
 
 
 def test_what_is_no_object_is_kept_too(nights, tmp_path):
@@ -362,7 +362,6 @@ def test_drawn_changes(nights, tmp_path, monkeypatch, seed):
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("seed", range(2))
 def test_large_reports_are_read_part_by_part(nights, tmp_path, monkeypatch, form, seed):
-    monkeypatch.setattr("pipelines.kept_rows._KEPT_ROWS", 6)
     monkeypatch.setattr("pipelines.kept_assembly._BLOCK_ROWS", 9)
     monkeypatch.setattr("pipelines.incremental._FEW_SHARDS", 0)
     rng = random.Random(seed)
@@ -385,7 +384,7 @@ def test_what_a_lost_worker_could_not_judge_is_judged_the_next_night(nights, tmp
     first, second = two_days(tmp_path, "etcdctl", first, second)
     old, _, _ = nights.audit(first)
 
-    def half(ready, shards, options, lost):
+    def half(ready, shards, options, lost, beside):
         work = ready()
         work(shards[0])  # what it wrote before it died
         return [lost(shards[0], WorkerLost("shard", "died twice")), *(work(shard) for shard in shards[1:])]
