@@ -156,6 +156,11 @@ class AuditProgram:
             self._provers = attach_provers(self._validator)
         return self._validator
 
+    @property
+    def prover(self) -> RuleProver:
+        """What proves the rules of an object, where the version has some."""
+        return self._prover()
+
     def _own(self) -> VersionProgram:
         if self._program is None:
             self._program = build_version(self.definition, self.version)

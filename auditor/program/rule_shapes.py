@@ -192,15 +192,19 @@ def fits(shape: Shape, value: Any) -> bool:
     """Return whether a value, and everything in it that expressions can see, is what its shape says."""
     if value is None:
         return shape.nullable
-    types = _TYPES.get(shape.form)
+    types, size = _TYPES.get(shape.form), shape.size
     if types is not None:
-        return type(value) in types
+        return type(value) in types and (size is None or type(value) is not str or len(value) <= size)
     if shape.form is Form.LIST:
-        return type(value) is list and shape.item is not None and all(fits(shape.item, each) for each in value)
+        if type(value) is not list or shape.item is None or (size is not None and len(value) > size):
+            return False
+        return all(fits(shape.item, each) for each in value)
     if type(value) is not dict:
         return False
     if shape.form is Form.MAP:
-        return shape.item is not None and all(fits(shape.item, each) for each in value.values())
+        if shape.item is None or (size is not None and len(value) > size):
+            return False
+        return all(fits(shape.item, each) for each in value.values())
     for known in shape.fields.values():
         if known.key in value:
             if not fits(known.shape, value[known.key]):

@@ -155,11 +155,15 @@ class RuleProver:
         size = len(data) + self._more
         if data[:1] != b"{":
             size *= _OTHER_FORM
+        return self._run(obj, size, self.costs(size), left, None, 0)
+
+    def costs(self, size: int) -> tuple[int, ...]:
+        """Return bounds of what the rules of each position cost, for objects of a size."""
         step = size.bit_length()
         costs = self._costs.get(step)
         if costs is None:
             costs = self._costs[step] = self._costs_at(1 << step)
-        return self._run(obj, size, costs, left, None, 0)
+        return costs
 
     def _costs_at(self, size: int) -> tuple[int, ...]:
         """Return what all rules of each position cost, for objects below a size."""
@@ -257,7 +261,13 @@ class RuleProver:
             self._rules(w, plan, place)
         for each in plan.all_of:
             self._position(w, each, place)
-        x, y = place.name, f"v{place.level + 1}"
+        y = f"v{place.level + 1}"
+        self._keys(w, plan, place, y)
+        if plan.items is not None:
+            self._items(w, plan.items, place, y)
+
+    def _keys(self, w: Writer, plan: _Plan, place: _Place, y: str) -> None:
+        x = place.name
         for key, child in plan.properties.items():
             w.line(f"{y} = {x}.get({key!r})")
             with w.block(f"if {y} is not None:"):
@@ -266,8 +276,6 @@ class RuleProver:
             k = f"k{place.level + 1}"
             with w.block(f"for {k}, {y} in {x}.items():"), w.block(f"if {y} is not None:"):
                 self._below(w, plan.extra, place.below(f"({place.trail}, {k}, True)", loops=1))
-        if plan.items is not None:
-            self._items(w, plan.items, place, y)
 
     def _items(self, w: Writer, plan: _Plan, place: _Place, y: str) -> None:
         i = f"i{place.level + 1}"

@@ -19,6 +19,7 @@ from auditor.golang.jsontext import encode
 from auditor.model import Finding, Unreadable
 from auditor.program.read import ReadError, coerce
 from auditor.program.respell import as_sent
+from auditor.program.rule_updates import RuleUpdates
 from auditor.ratcheting import deep_equal
 from auditor.schema.defaulting.reference import default
 from auditor.schema.objectmeta.reference import CoerceError
@@ -132,6 +133,7 @@ class UpdateProgram:
         nodes = () if program.rule_program is None else program.rule_program.root.walk()
         self.has_old_self = any(rule.uses_old_self for node in nodes for rule in node.rules)
         self._validator = UpdateValidator(program.validator)
+        self._updates: RuleUpdates | None = None
         self.api_version = f"{program.definition.group}/{program.version.name}"
 
     @property
@@ -148,9 +150,15 @@ class UpdateProgram:
     def _rules(self, new: JsonObject, old: JsonObject, twin: CorrelatedObject | None) -> list[Finding]:
         """Run the rules of an update; those that are proven to hold for the new object need no old one."""
         rules = self.program.rule_program
-        if rules is None or (not self.has_old_self and self.program.rules_hold(new)):
+        if rules is None:
             return []
-        return rules.run_update(new, old, twin)
+        if self.has_old_self or not self.program.compiled:
+            return rules.run_update(new, old, twin)
+        if self.program.rules_hold(new):
+            return []
+        if self._updates is None:
+            self._updates = RuleUpdates(self.program.prover)
+        return self._updates.update_findings(new, old, twin)
 
     # -- the strategy alone -----------------------------------------------------------------------------------------
 

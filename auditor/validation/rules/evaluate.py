@@ -93,12 +93,16 @@ class RuleProgram:
         """
         return self._walk(new, old, twin)
 
-    def run_these(self, evaluations: Iterable[tuple[RuleNode, Any, Trail]], spent: int) -> list[Finding] | None:
-        """Run single evaluations of a create, where all others of the object are known to hold.
+    def run_these(
+        self, evaluations: Iterable[tuple[RuleNode, Any, Trail]], spent: int, twin: CorrelatedObject | None = None
+    ) -> list[Finding] | None:
+        """Run single evaluations, where all others of the object are known to hold.
 
         Args:
             evaluations: Positions with the rules to run and nothing below, the value there (not null), and its trail.
+                Of an update they are none of an allOf, and no rule looks at the old value.
             spent: What the others cost at most.
+            twin: Of an update, the correlation of the object with the old one; None: nothing is tolerated.
 
         Returns:
             The findings; None: a limit is met, or may be, so that it counts which evaluations come first.
@@ -107,7 +111,7 @@ class RuleProgram:
         walk.budget -= spent
         try:
             for node, value, trail in evaluations:
-                walk.rules(node, value, None, trail, (None, None))
+                walk.rules(node, value, None, trail, (None, None) if twin is None else _along(twin, trail))
         except _Stop:
             return None
         return walk.found
@@ -153,6 +157,13 @@ def _below(twins: _Twins, step: str | int) -> _Twins:
     if above is None and step in ("apiVersion", "kind"):
         return None, None
     return current.key(step), current
+
+
+def _along(twin: CorrelatedObject, trail: Trail) -> _Twins:
+    """Return the correlation of a value by its trail from the root."""
+    if trail is None:
+        return twin, None
+    return _below(_along(twin, trail[0]), trail[1])
 
 
 class _Walk:
