@@ -86,6 +86,6 @@ class AuditOptions:
     scope: Scope = Scope()
     gate_sidecars: tuple[str, ...] = ()
     field_gates: str = ""
-    shard_bytes: int = 8 << 20
-    shard_rows: int = 20_000
+    shard_bytes: int = 16 << 20
+    shard_rows: int = 16_000
     progress: bool = False

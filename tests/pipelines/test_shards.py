@@ -39,11 +39,11 @@ def planned(folder, *sources, options=OPTIONS):
         ([], 0),
         ([5], 1),
         ([1000] * 500, 1),
-        ([1000] * 3000, 5),
+        ([1000] * 3000, 3),
         ([2000] * 20_000, 12),
         ([100_000] * 2000, 24),
         ([0] * 100_000, 12),
-        ([20] * 1_000_000, 60),
+        ([20] * 1_000_000, 72),
     ],
 )
 def test_shards_are_alike_and_workers_share_them_evenly(tmp_path, lengths, count):
