@@ -9,6 +9,8 @@ while workers audit what changed in the next ones.
 from __future__ import annotations
 
 import contextlib
+import filecmp
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -134,6 +136,10 @@ class Audited:
                 picks.append(Pick(table, places, at[places]))
         return picks
 
+    def path(self, name: str, item: SourceShard) -> Path:
+        """Return the file of a table, or of a partition of the index, that a shard has written if it has rows."""
+        return self.folder / (name if name in SCHEMAS else f"index/{name}") / part_name(item.shard.number)
+
     def _whole(self, name: str, item: SourceShard) -> Pick:
         """Return all rows of a shard; those of the one before stay."""
         number, read = item.shard.number, self._read.setdefault(name, {})
@@ -145,7 +151,7 @@ class Audited:
         return found
 
     def _load(self, name: str, item: SourceShard) -> Pick:
-        path = self.folder / (name if name in SCHEMAS else f"index/{name}") / part_name(item.shard.number)
+        path = self.path(name, item)
         if not path.exists():
             return Pick(pa.table({}), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
         with pq.ParquetFile(path) as file:
@@ -255,11 +261,39 @@ class Assembly:
     def _write_index(self, block: list[SourceShard]) -> None:
         shards = self.audited.between(block[0].source, block[0].shard.start, block[-1].shard.stop)
         found = {} if self.kept is None else self.kept.partitions
+        written: list[str] = []
         for name, schema in {**found, **self.audited.partitions(shards)}.items():
-            self._write(block, name, _as_written(schema))
+            like = next((other for other in written if self._are_alike(name, other, block, shards)), None)
+            if like is not None:
+                self._copy(like, name, block)
+            elif self._write(block, name, _as_written(schema)):
+                written.append(name)
 
-    def _write(self, block: list[SourceShard], name: str, schema: pa.Schema | None = None) -> None:
-        """Write the parts of one table or partition."""
+    def _are_alike(self, name: str, other: str, block: list[SourceShard], shards: list[SourceShard]) -> bool:
+        """Tell whether the rows of two partitions come from the same files: those of two versions often are equal."""
+        (group, *_, kind), (other_group, *_, other_kind) = name.split("/"), other.split("/")
+        if (group, kind) != (other_group, other_kind):
+            return False
+        pairs = [tuple(self.audited.path(one, item) for one in (name, other)) for item in shards]
+        if self.kept is not None:
+            groups = self.groups[block[0].source][block[0].shard.start : block[-1].shard.stop]
+            numbers = self.kept.parts_of(groups[groups >= 0])
+            pairs += [tuple(self.kept.report.path(one, number) for one in (name, other)) for number in numbers]
+        return all(
+            filecmp.cmp(one, two, shallow=False) if one.exists() and two.exists() else one.exists() == two.exists()
+            for one, two in pairs
+        )
+
+    def _copy(self, name: str, other: str, block: list[SourceShard]) -> None:
+        for item in block:
+            path = self.parts / "index" / name / part_name(item.shard.number)
+            if path.exists():
+                target = self.parts / "index" / other / path.name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, target)
+
+    def _write(self, block: list[SourceShard], name: str, schema: pa.Schema | None = None) -> bool:
+        """Write the parts of one table or partition; tell whether there are any."""
         source, start, stop = block[0].source, block[0].shard.start, block[-1].shard.stop
         by_name = schema is not None
         schema = tables.with_metadata(schema or SCHEMAS[name], **self.meta)
@@ -279,12 +313,13 @@ class Assembly:
         elif name == "objects":
             table, at = concat([], schema), np.empty(0, dtype=np.int64)
         else:
-            return
+            return False
         ends = np.searchsorted(np.searchsorted(bounds, at, side="right"), np.arange(1, len(block) + 2))
         folder = self.parts / "index" / name if by_name else self.parts / name
         for item, first, end in zip(block, ends[:-1].tolist(), ends[1:].tolist(), strict=True):
             if end > first or name == "objects":
                 write_parquet(encoded(table.slice(first, end - first), schema), folder / part_name(item.shard.number))
+        return True
 
     def _placed(self, table: pa.Table, schema: pa.Schema, source: int, live: pa.Table, at: Numbers) -> pa.Table:
         """Return rows with what the place of a key in this dump decides."""

@@ -139,6 +139,10 @@ class Kept:
         self._loaded[name] = now
         return picks
 
+    def parts_of(self, groups: Numbers) -> list[int]:
+        """Return the numbers of the parts that some groups are of."""
+        return [self.groups.parts[place].number for place in np.unique(self.groups.part_of(groups)).tolist()]
+
     def note_findings(self, picks: list[Pick]) -> None:
         """Count findings of a create that are kept."""
         for pick in picks:

@@ -92,8 +92,7 @@ class OldReport:
         Returns:
             None where the table has no rows there.
         """
-        schema = SCHEMAS.get(name)
-        path = self.folder / (name if schema else f"index/{name}") / part_name(number)
+        schema, path = SCHEMAS.get(name), self.path(name, number)
         if not path.exists():
             return None
         names = list(columns) if columns is not None else [] if schema is None else schema.names
@@ -104,6 +103,10 @@ class OldReport:
         wanted = pa.schema([schema.field(one) for one in names])
         table = table.select(names)
         return table if table.schema.equals(wanted) else table.cast(wanted)
+
+    def path(self, name: str, number: int) -> Path:
+        """Return the file of a part, which is there if it has rows."""
+        return self.folder / (name if name in SCHEMAS else f"index/{name}") / part_name(number)
 
     def partitions(self) -> dict[str, pa.Schema]:
         """Return the partitions of the index by folder below ``index``; their columns are those of the files."""
