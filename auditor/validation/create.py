@@ -64,24 +64,27 @@ class CreateValidator:
             obj: The object after the read.
             rules: Evaluates the validation rules; called only where they count. None leaves the whole step out.
             suspects: The keys of the object below which anything but a rule may fail, where that is known, each with
-                keys below it that this is about (None: all). The rest is not looked at again. What is said of the
-                object, or of such a value, as a whole is always checked.
+                keys below it that this is about (None: all). The rest is not looked at again; the object is of the
+                kind and version. What is said of the object, or of such a value, as a whole is always checked.
             fields: Where suspects are given: the fields of metadata that may be invalid, whatever the schema says.
         Returns:
             The findings in the order of the checks; the caller sorts.
         """
-        found = self.check_type_meta(obj)
+        found = self.check_type_meta(obj) if suspects is None else []  # known where suspects are
         if not found:
             if suspects is None:
                 found = self.check_metadata(obj)
             elif fields:
                 found = self._check_fields(obj["metadata"], fields)
             found += validate_value(self.root, obj, suspects=suspects)
-            found += check_scale_spec(obj, self.version.scale)
-            found += check_scale_status(obj, self.version.scale)
-        part = obj if suspects is None else _part(obj, suspects)
-        found += self.check_embedded(part)
-        found += self.check_list_types(part)
+            scale = self.version.scale
+            if scale is not None:
+                found += check_scale_spec(obj, scale)
+                found += check_scale_status(obj, scale)
+        if self._embedded is not None or self._list_types is not None:
+            part = obj if suspects is None else _part(obj, suspects)
+            found += self.check_embedded(part)
+            found += self.check_list_types(part)
         if rules is not None and self.has_rules:
             found += [RULES_NOT_CHECKED] if has_blocking(found) else rules(obj)
         return found
@@ -99,8 +102,10 @@ class CreateValidator:
 
     def _check_fields(self, metadata: JsonObject, fields: Collection[str]) -> list[Finding]:
         """Check a few fields of metadata that are as a storage read leaves them."""
-        part = {name: metadata[name] for name in ("name", "namespace", *fields) if name in metadata}
-        return unique(check_metadata(part, namespaced=self.definition.namespaced, name_rule=subdomain_name))
+        part = {name: metadata[name] for name in fields if name in metadata}
+        return unique(
+            check_metadata(part, namespaced=self.definition.namespaced, name_rule=subdomain_name, fields=fields)
+        )
 
     def check_embedded(self, obj: JsonObject) -> list[Finding]:
         """Check the embedded resources."""

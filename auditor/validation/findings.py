@@ -175,7 +175,9 @@ def unique(findings: list[Finding]) -> list[Finding]:
 
     Source: apimachinery pkg/util/validation/field/errors.go (ErrorList.ToAggregate).
     """
-    return list({found.message: found for found in reversed(findings)}.values())[::-1] if findings else findings
+    if len(findings) < 2:
+        return findings
+    return list({found.message: found for found in reversed(findings)}.values())[::-1]
 
 
 RULES_NOT_CHECKED: Final = Finding(

@@ -24,6 +24,8 @@ from auditor.validation.metaconvert import Mismatch, convert_metadata, is_clean
 from auditor.validation.names import NameRule, dns_label, go_lower, group_version, label_key, label_value
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from auditor.model import Finding, JsonObject
 
 __all__ = ["check_metadata", "check_metadata_update", "read_metadata"]
@@ -53,7 +55,13 @@ def read_metadata(obj: JsonObject) -> tuple[JsonObject, list[Finding]]:
 
 
 def check_metadata(
-    metadata: JsonObject, *, namespaced: bool, name_rule: NameRule, path: str = "metadata", check: str = _CHECK
+    metadata: JsonObject,
+    *,
+    namespaced: bool,
+    name_rule: NameRule,
+    path: str = "metadata",
+    check: str = _CHECK,
+    fields: Collection[str] = ("name", "namespace"),
 ) -> list[Finding]:
     """Check metadata as on a create. Two labels may give the same finding twice; where that counts, see `unique`.
 
@@ -63,31 +71,37 @@ def check_metadata(
         name_rule: What names and name prefixes must be.
         path: Where the metadata stands.
         check: Which check asks.
+        fields: What may be wrong, of the two that must be there.
     """
     found: list[Finding] = []
     prefix: str = metadata.get("generateName", "")
     if prefix:
         found.extend(invalid(check, f"{path}.generateName", prefix, text) for text in name_rule(prefix, True))
-    name: str = metadata.get("name", "")
-    if not name:
-        found.append(required(check, f"{path}.name", "name or generateName is required"))
-    else:
-        texts = name_rule(name, False)
-        if texts:
-            found.extend(invalid(check, f"{path}.name", name, text) for text in texts)
-    namespace: str = metadata.get("namespace", "")
-    if not namespaced:
-        if namespace:
-            found.append(forbidden(check, f"{path}.namespace", "not allowed on this type"))
-    elif not namespace:
-        found.append(required(check, f"{path}.namespace"))
-    elif texts := dns_label(namespace):
-        found.extend(invalid(check, f"{path}.namespace", namespace, text) for text in texts)
+    if "name" in fields:
+        found += _name(metadata, name_rule, path, check)
+    if "namespace" in fields:
+        found += _namespace(metadata, path, check, namespaced=namespaced)
     found += _generation(metadata, path, check)
     found += _common(metadata, path, check)
     if finalizers := metadata.get("finalizers"):
         found.extend(_finalizers(finalizers, f"{path}.finalizers", check))
     return found
+
+
+def _name(metadata: JsonObject, name_rule: NameRule, path: str, check: str) -> list[Finding]:
+    name: str = metadata.get("name", "")
+    if not name:
+        return [required(check, f"{path}.name", "name or generateName is required")]
+    return [invalid(check, f"{path}.name", name, text) for text in name_rule(name, False)]
+
+
+def _namespace(metadata: JsonObject, path: str, check: str, *, namespaced: bool) -> list[Finding]:
+    namespace: str = metadata.get("namespace", "")
+    if not namespaced:
+        return [forbidden(check, f"{path}.namespace", "not allowed on this type")] if namespace else []
+    if not namespace:
+        return [required(check, f"{path}.namespace")]
+    return [invalid(check, f"{path}.namespace", namespace, text) for text in dns_label(namespace)]
 
 
 def check_metadata_update(new: JsonObject, old: JsonObject) -> list[Finding]:
