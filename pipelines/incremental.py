@@ -42,8 +42,10 @@ _INLINE_BYTES: Final = 4 << 20
 """Bytes of values that are audited in this process: others would have to make the same programs."""
 _FEW_SHARDS: Final = 32 << 20
 """Bytes of values up to which what is audited is cut into few shards: each has files in every table."""
-_SHARDS: Final = 6
+_SHARDS: Final = 4
 """How few: each that is done lets parts of the report be written beside the audit of the next ones."""
+_WORTH_ANOTHER: Final = 8 << 20
+"""Bytes of values for each worker: all of them make the same programs, beside a process that writes parts."""
 _NAMED: Final = 5
 
 
@@ -220,8 +222,10 @@ def _left(plan: Plan, kept: list[Numbers], spool: Path) -> Left:
     options = plan.options
     if size <= _INLINE_BYTES:
         options = replace(options, jobs=1, engine="inline")
+    if options.engine == "processes":
+        options = replace(options, jobs=max(1, min(options.jobs, size // _WORTH_ANOTHER)))
     if size <= _FEW_SHARDS:
-        least = _SHARDS * size // (1 if options.engine == "inline" else _SHARDS)
+        least = 8 * size // (1 if options.engine == "inline" else max(_SHARDS, 2 * options.jobs))
         options = replace(options, shard_bytes=max(options.shard_bytes, least), shard_rows=1 << 40)
     return Left(replace(plan, sources=tuple(sources), options=options), rows)
 
