@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from auditor.golang.regex import GoRegexError, compile_pattern
 from auditor.program.metadata import is_time
-from auditor.program.support import remembering, scalar
+from auditor.program.support import remembering
 from auditor.validation import formats
 
 if TYPE_CHECKING:
@@ -50,10 +50,7 @@ class Checks:
         return self._known["format", name]
 
     def text(self, schema: StructuralSchema) -> tuple[str, str] | None:
-        """Return the slots of memo and check of everything that a schema of type string says; None: it is not known.
-
-        The check takes values of any type: it says no, or refuses, as `support.scalar` does.
-        """
+        """Return the slots of memo and check of everything that a schema of type string says; None: it is not known."""
         key = ("text", repr((schema.pattern, schema.format, schema.min_length, schema.max_length, schema.enum)))
         if key not in self._known:
             check = self._text_check(schema)
@@ -76,8 +73,6 @@ class Checks:
             accepts = _format_check(name)
 
         def check(text: str) -> bool:
-            if type(text) is not str:
-                return scalar(text)
             return (
                 len(text) >= least
                 and (most is None or len(text) <= most)

@@ -86,7 +86,7 @@ class Emitter:
         module.namespace.update(
             Refused=support.Refused,
             _scalar=support.scalar,
-            _no_scalar=support.no_scalar,
+            _pruned=support.pruned_whole,
             _no_list=support.no_list,
             _in_range=support.in_range,
             _unless=support.unless,
@@ -271,8 +271,8 @@ class Emitter:
     def _other(self, schema: StructuralSchema, x: str, scope: Scope) -> str:
         """Return the statement for a value whose type is not one of the schema's."""
         if scope.fused:
-            if not scope.frozen and not scope.keep and _is_scalar(schema):
-                return f"ok = _no_scalar({x}, log, {self.site(scope)})"
+            if not scope.frozen and not scope.keep and _is_blind(schema):
+                return f"ok = _pruned({x}, log, {self.site(scope)})"
             return f"ok = _scalar({x})" if schema.items is None or schema.type == "array" else f"ok = _no_list({x})"
         if scope.mode is Mode.EXACT:
             if "integer" in schema_types(schema):  # a float without fraction is an integer to the server
@@ -281,11 +281,9 @@ class Emitter:
                 return f"return _unless({x}, list)"
         return "return False"
 
-    def _otherwise(
-        self, schema: StructuralSchema, x: str, scope: Scope, null: Lines | None, other: str | None = None
-    ) -> Lines:
+    def _otherwise(self, schema: StructuralSchema, x: str, scope: Scope, null: Lines | None) -> Lines:
         """Return the lines for a value that is null or not of the schema's type."""
-        other = other or self._other(schema, x, scope)
+        other = self._other(schema, x, scope)
         if null is None:
             return (other,)
         return (f"if {x} is None:", *indented(null), "else:", f" {other}")
@@ -317,14 +315,13 @@ class Emitter:
         null: Lines | None,
     ) -> None:
         """Write the code for scalars of one or two kinds."""
-        if scope.fused and kinds == ("str",):
-            memo = self.remembered_text(schema)
-            if memo is not None:
-                accepted, check = memo
-                other = f"ok = {check}({x}) and ok" if check else None
-                w.lines(chain([(f"{x} not in {accepted}", self._otherwise(schema, x, scope, null, other))]))
-                return
         otherwise = self._otherwise(schema, x, scope, null)
+        memo = self.remembered_text(schema) if scope.fused and kinds == ("str",) else None
+        if memo is not None:
+            accepted, check = memo
+            test = f"{x} not in {accepted}" + (f" and not {check}({x})" if check else "")
+            w.lines(chain([(f"type({x}) is not str", otherwise), (test, scope.mode.bad)]))
+            return
         by_kind = {kind: self.conditions(schema, x, kind, scope.mode) for kind in kinds}
         if len(kinds) == 1:
             w.lines(chain([(f"type({x}) is not {kinds[0]}", otherwise), *by_kind[kinds[0]]]))
@@ -406,14 +403,13 @@ def has_structure(schema: StructuralSchema) -> bool:
     )
 
 
-def _is_scalar(schema: StructuralSchema) -> bool:
-    """Say whether a schema expects a scalar and knows nothing of what a map or list would hold."""
+def _is_blind(schema: StructuralSchema) -> bool:
+    """Say whether a schema knows nothing of what is inside of a map or list of which it says that it must not be."""
+    types = schema_types(schema)
     return (
-        bool(schema_types(schema))
-        and not {"object", "array"} & set(schema_types(schema))
-        and not schema.properties
-        and schema.additional_properties is None
-        and schema.items is None
+        bool(types)
+        and ("object" in types or (not schema.properties and schema.additional_properties is None))
+        and ("array" in types or schema.items is None)
         and not schema.preserve_unknown_fields
         and not schema.embedded_resource
     )

@@ -27,8 +27,8 @@ __all__ = [
     "exact_rest",
     "in_range",
     "no_list",
-    "no_scalar",
     "prune_unknown",
+    "pruned_whole",
     "remembering",
     "render_site",
     "scalar",
@@ -184,20 +184,24 @@ def no_list(value: Any) -> bool:
     return scalar(value)
 
 
-def no_scalar(value: Any, log: Log, site: tuple[Any, ...] | None) -> bool:
-    """Say no to a value of the wrong type where the schema wants a scalar, and prune it as the read does.
+def pruned_whole(value: Any, log: Log, site: tuple[Any, ...] | None) -> bool:
+    """Say no to a value of the wrong type of which the schema knows nothing inside, and prune it as the read does.
 
-    A schema that has neither properties nor items knows no key of a map.
+    Every key of a map goes, also of those in a list.
 
     Raises:
-        Refused: The value is a list that holds maps with keys, or an integer beyond 64 bits.
+        Refused: There is an integer beyond 64 bits.
     """
     if type(value) is dict:
         for key in value:
             log.pruned.append((site, key))
         value.clear()
-        return False
-    return scalar(value)
+    elif type(value) is list:
+        for index, item in enumerate(value):
+            pruned_whole(item, log, (site, "[%d]", index))
+    elif type(value) is int and value > INT64_MAX:
+        raise Refused
+    return False
 
 
 def unless(value: Any, kind: type) -> bool:

@@ -80,15 +80,25 @@ def test_what_stands_in_the_place_of_another_type_is_read_alike(place, wrong):
     assert quick.findings == exact.findings
 
 
-def test_a_map_in_the_place_of_a_text_stays_with_the_generated_read():
-    version = VERSION.versions["v1"]
-    program = AuditProgram(VERSION, version)
+@pytest.mark.parametrize(
+    ("key", "wrong", "left", "pruned"),
+    [
+        ("text", {"a": "b"}, {}, ("text.a",)),
+        ("text", [{"a": "b"}, [{"c": {}}], 1], [{}, [{}], 1], ("text[0].a", "text[1][0].c")),
+        ("pattern", {"a": "b"}, {}, ("pattern.a",)),
+        ("pattern", ["x"], ["x"], ()),
+        ("rows", {"flag": True}, {}, ("rows.flag",)),
+        ("map", [{"one": 1}], [{}], ("map[0].one",)),
+    ],
+)
+def test_the_wrong_type_stays_with_the_generated_read(key, wrong, left, pruned):
+    program = AuditProgram(VERSION, VERSION.versions["v1"])
     metadata = {"name": "a", "uid": "u", "creationTimestamp": "2024-01-01T00:00:00Z", "generation": 1}
-    made = {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": metadata, "text": {"a": "b"}}
+    made = {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": metadata, key: wrong}
     audited = program.audit(json.dumps(made).encode())
     assert program.read == 1
-    assert audited.pruned == ("text.a",)
-    assert audited.object["text"] == {}
+    assert audited.pruned == pruned
+    assert audited.object[key] == left
 
 
 def test_other_keys_of_the_root_also_mean_api_version_and_kind():
