@@ -10,7 +10,7 @@ import base64
 import hashlib
 import math
 import mmap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -26,7 +26,7 @@ from auditor.sources.crd_files import definitions_in, read_crd_documents
 from auditor.sources.encryption import make_unsealer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from auditor.model import JsonObject
     from auditor.sources.encryption import Unsealer
@@ -46,6 +46,7 @@ __all__ = [
     "make_plan",
     "open_live",
     "open_values",
+    "read_definitions",
 ]
 
 _CRDS = ("apiextensions.k8s.io", "customresourcedefinitions")
@@ -205,8 +206,31 @@ def encode_definition(document: JsonObject) -> bytes:
         return jsontext.encode(document).encode()
 
 
-def make_plan(options: AuditOptions, workdir: Path) -> Plan:
+def read_definitions(paths: Iterable[str]) -> dict[str, tuple[DefinitionEntry, bytes]]:
+    """Return the definitions in files by name, with their JSON; the place in the definitions file is still open.
+
+    Raises:
+        SourceError: A file cannot be read, as `read_crd_documents`.
+    """
+    documents = {_name(document): document for document in read_crd_documents(paths)}
+    return {name: _encoded(name, document, stored=False) for name, document in documents.items()}
+
+
+def _encoded(name: str, document: JsonObject, *, stored: bool) -> tuple[DefinitionEntry, bytes]:
+    return definition_entry(name, document, stored, 0, 0), encode_definition(document)
+
+
+def make_plan(
+    options: AuditOptions,
+    workdir: Path,
+    from_files: Callable[[], dict[str, tuple[DefinitionEntry, bytes]]] | None = None,
+) -> Plan:
     """Open every dump, find the definitions.
+
+    Args:
+        options: What was asked.
+        workdir: Where live tables and definitions go.
+        from_files: Gives what `read_definitions` finds in the files of definitions, where that is being read already.
 
     Raises:
         SourceError: A dump cannot be read at all.
@@ -214,20 +238,18 @@ def make_plan(options: AuditOptions, workdir: Path) -> Plan:
     unsealer = make_unsealer(options.encryption_config, options.kms_decryptor)
     sources = _opened(options.dumps, options, workdir, 0, unsealer)
     old = _opened(options.old, options, workdir, len(sources), unsealer)
-    by_name: dict[str, JsonObject] = {}
-    stored: dict[str, bool] = {}
+    by_name: dict[str, tuple[DefinitionEntry, bytes]] = {}
     for source in (*old, *sources):
         for document in _definitions_of(source, options.etcd_prefix, unsealer):
-            by_name[_name(document)] = document
-            stored[_name(document)] = not source.is_export or "status" in document
-    from_files = {_name(document): document for document in read_crd_documents(options.crds)} if options.crds else {}
-    by_name.update(from_files)
+            name = _name(document)
+            by_name[name] = _encoded(name, document, stored=not source.is_export or "status" in document)
+    given = from_files() if from_files else read_definitions(options.crds) if options.crds else {}
+    by_name.update(given)
     path = workdir / "definitions.ndjson"
     lines, entries = bytearray(), []
     for name in sorted(by_name):
-        text = encode_definition(by_name[name])
-        counts = name not in from_files and stored[name]
-        entries.append(definition_entry(name, by_name[name], counts, len(lines), len(text)))
+        entry, text = by_name[name]
+        entries.append(replace(entry, offset=len(lines), length=len(text)))
         lines += text + b"\n"
     path.write_bytes(lines)
     identities = workdir / "identities.arrow"
@@ -239,7 +261,7 @@ def make_plan(options: AuditOptions, workdir: Path) -> Plan:
         sources=tuple(sources),
         definitions=str(path),
         entries=tuple(entries),
-        from_files=frozenset(from_files),
+        from_files=frozenset(given),
         crds_sha256=hashlib.sha256(lines).hexdigest(),
         options=options,
         old=tuple(old),

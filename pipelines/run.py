@@ -6,7 +6,7 @@ import datetime
 import shutil
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from pipelines.workers import PRELOAD, expect_workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
     from pipelines.audit import ShardResult
     from pipelines.config import AuditOptions
@@ -34,7 +35,7 @@ def run_audit(options: AuditOptions) -> tuple[int, dict[str, Any]]:
     Raises:
         AuditorError: A dump cannot be read as a whole, or the report cannot be written where it was asked for.
     """
-    expect_workers(options.dumps, engine=options.engine, jobs=options.jobs, since=options.since)
+    expected = expect_workers(options.dumps, engine=options.engine, jobs=options.jobs, since=options.since)
     from pipelines.audit import lost_shard, setup  # noqa: PLC0415 - heavy imports only when work is done
     from pipelines.gated import check_plan  # noqa: PLC0415
     from pipelines.plan import cut_shards, make_plan  # noqa: PLC0415
@@ -42,13 +43,15 @@ def run_audit(options: AuditOptions) -> tuple[int, dict[str, Any]]:
 
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     clock = time.monotonic()
+    ahead = _definitions_ahead(options) if expected and options.crds and "-" not in options.crds else nullcontext()
     with new_report(options) as (spool, parts):
         earlier = None
         if options.since:
             from pipelines.incremental import Earlier, audit_since  # noqa: PLC0415
 
             earlier = Earlier(options)
-        plan = make_plan(options, spool)
+        with ahead as from_files:
+            plan = make_plan(options, spool, from_files)
         check_plan(plan)
         _check_version(plan)
         since: dict[str, Any] | None = None
@@ -83,6 +86,14 @@ def _check_version(plan: Plan) -> None:
     if at not in known:
         expected = f"stored, storage, served, or one of {', '.join(sorted(known))}"
         raise PlanError("--at", f"no definition has a version {at}", expected)
+
+
+def _definitions_ahead(options: AuditOptions) -> AbstractContextManager[Any]:
+    """Read the files of definitions in a process that will be needed anyway, while this one opens the dumps."""
+    from pipelines.engines import begun  # noqa: PLC0415
+    from pipelines.plan import read_definitions  # noqa: PLC0415
+
+    return begun(partial(read_definitions, options.crds), PRELOAD)
 
 
 @contextmanager

@@ -21,12 +21,18 @@ _WORTH_WORKERS: Final = 1 << 20
 """Bytes of a dump from which on workers are made ready while it is read."""
 
 
-def expect_workers(dumps: Iterable[str], *, engine: str, jobs: int, since: str = "") -> None:
-    """Start what workers are forked from, if any will be; of what changed since a report there is mostly little."""
-    if engine == "processes" and jobs != 1 and not since and any(_size(dump) >= _WORTH_WORKERS for dump in dumps):
-        from pipelines.engines import expect_processes  # noqa: PLC0415
+def expect_workers(dumps: Iterable[str], *, engine: str, jobs: int, since: str = "") -> bool:
+    """Start what workers are forked from, if any will be; of what changed since a report there is mostly little.
 
-        expect_processes(PRELOAD)
+    Returns:
+        Whether there will be workers for sure.
+    """
+    if engine != "processes" or jobs == 1 or since or all(_size(dump) < _WORTH_WORKERS for dump in dumps):
+        return False
+    from pipelines.engines import expect_processes  # noqa: PLC0415
+
+    expect_processes(PRELOAD)
+    return True
 
 
 def _size(dump: str) -> int:

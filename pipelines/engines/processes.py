@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import threading
 import traceback
 from collections import deque
 from itertools import pairwise
@@ -20,7 +21,7 @@ from auditor.errors import WorkerLost
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["expect_processes", "run_processes"]
+__all__ = ["begun", "expect_processes", "run_processes"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -97,11 +98,85 @@ def expect_processes(preload: tuple[str, ...]) -> None:
     Args:
         preload: As for `run_processes`, which must be given the same.
     """
+    _forkserver(preload)
+
+
+def _forkserver(preload: tuple[str, ...]) -> Any:
+    """Return the way to start processes; what they are forked from is running."""
     import multiprocess  # noqa: PLC0415 - it brings much along, and a run in one process needs none of it
     import multiprocess.forkserver  # noqa: PLC0415
+    import multiprocess.resource_tracker  # noqa: PLC0415
 
-    multiprocess.get_context("forkserver").set_forkserver_preload([_FIRST, *preload])
-    multiprocess.forkserver.ensure_running()
+    context = multiprocess.get_context("forkserver")
+    context.set_forkserver_preload([_FIRST, *preload])
+    multiprocess.resource_tracker.ensure_running()  # which it needs; starting it would undo the next line
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # so it begins deaf to what is not its business
+    try:
+        multiprocess.forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return context
+
+
+def _answer(connection: Any, work: Callable[[], Any]) -> None:
+    """Make a call, send what came of it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        answer = (True, work())
+    except Exception as error:  # noqa: BLE001 - it is raised where it is waited for
+        answer = (False, error)
+    with contextlib.suppress(OSError):  # nobody may listen any more
+        connection.send(answer)
+
+
+@contextlib.contextmanager
+def begun(work: Callable[[], Result], preload: tuple[str, ...] = ()) -> Iterator[Callable[[], Result]]:
+    """Yield what waits for the result of a call that is made meanwhile in a process of its own.
+
+    The exception that the call raises is raised there. If its process is lost the call is made in this one. Nothing of
+    it is left behind at the end of the block.
+
+    Args:
+        work: Picklable, and so must be its result.
+        preload: As for `run_processes`, which must be given the same.
+    """
+    context = _forkserver(preload)
+    mine, child = context.Pipe(duplex=False)
+    process = context.Process(target=_answer, args=(child, work), daemon=True)
+    answers: list[tuple[bool, Any]] = []
+    started = threading.Event()
+
+    def wait() -> None:  # a process starts only when all is loaded that it will be forked with
+        try:
+            with contextlib.suppress(EOFError, OSError):
+                process.start()
+        finally:
+            child.close()
+            started.set()
+        with contextlib.suppress(EOFError, OSError):
+            answers.append(mine.recv())
+
+    def result() -> Result:
+        thread.join()
+        if not answers:
+            return work()
+        good, answer = answers[0]
+        if good:
+            made: Result = answer
+            return made
+        raise answer
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    try:
+        yield result
+    finally:
+        started.wait()
+        if process.pid:
+            process.kill()
+            thread.join()
+            process.join()
+        mine.close()
 
 
 def run_processes(
@@ -125,10 +200,7 @@ def run_processes(
     """
     from multiprocessing.connection import wait  # noqa: PLC0415 - it brings much along, and one process needs none of it
 
-    import multiprocess  # noqa: PLC0415
-
-    context = multiprocess.get_context("forkserver")
-    context.set_forkserver_preload([_FIRST, *preload])
+    context = _forkserver(preload)
     shares = _Shares(items, jobs)
     tried: list[Item] = []
     workers: list[_Worker[Item]] = []

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from auditor.errors import EngineError
-from pipelines.engines import run_inline, run_processes
+from pipelines.engines import begun, run_inline, run_processes
 from tests.shared import ROOT
 
 
@@ -99,6 +99,53 @@ def test_each_worker_gets_neighbours_and_then_helps_from_the_end():
     assert quick[4:] == [3, 2, 1][: len(quick) - 4]
 
 
+def pid():
+    return os.getpid()
+
+
+def refusing():
+    raise EngineError("somewhere", "refused")
+
+
+def killed_elsewhere(parent):
+    if os.getpid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "made here"
+
+
+def waiting(folder):
+    (Path(folder) / str(os.getpid())).touch()
+    time.sleep(60)
+
+
+def test_a_call_is_made_meanwhile_in_another_process():
+    with begun(pid) as result:
+        other = result()
+        assert result() == other != os.getpid()
+    with pytest.raises(ProcessLookupError):
+        os.kill(other, 0)
+
+
+def test_what_the_call_raises_is_raised_where_it_is_waited_for():
+    with begun(refusing) as result, pytest.raises(EngineError, match="refused"):
+        result()
+
+
+def test_a_call_whose_process_is_lost_is_made_here():
+    with begun(partial(killed_elsewhere, os.getpid())) as result:
+        assert result() == "made here"
+
+
+def test_a_call_that_nobody_waits_for_leaves_no_process(tmp_path):
+    with pytest.raises(KeyboardInterrupt), begun(partial(waiting, str(tmp_path))):
+        while not list(tmp_path.iterdir()):
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+    (mark,) = tmp_path.iterdir()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(mark.name), 0)
+
+
 def test_leaving_early_leaves_no_process():
     answers = run_processes(slow_setup, range(100), jobs=2, on_lost=lambda item, error: -1)
     _, pid = next(answers)
@@ -156,6 +203,7 @@ def test_an_interrupt_while_that_process_loads_is_not_its_business(tmp_path):
         "from pipelines.engines import expect_processes\n"
         "from multiprocess import forkserver\n"
         "expect_processes(('slow_to_load',))\n"
+        "os.kill(forkserver._forkserver._forkserver_pid, signal.SIGINT)\n"
         "while not pathlib.Path('loading').exists():\n"
         "    time.sleep(0.01)\n"
         "server = forkserver._forkserver._forkserver_pid\n"
@@ -165,5 +213,5 @@ def test_an_interrupt_while_that_process_loads_is_not_its_business(tmp_path):
     )
     env = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path, env=env)
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path, env=env, timeout=30)
     assert (done.returncode, done.stderr) == (0, "")
