@@ -125,6 +125,8 @@ _FEW: Final = 50
 
 
 _TEXTS: Final = frozenset(("name", "generateName", "namespace", "selfLink", "resourceVersion", "uid"))
+_TIMES: Final = frozenset(("creationTimestamp", "deletionTimestamp"))
+_MAPS: Final = frozenset(("labels", "annotations"))
 
 
 def _mend(metadata: JsonObject, key: str, unknown: list[str]) -> None:
@@ -132,9 +134,9 @@ def _mend(metadata: JsonObject, key: str, unknown: list[str]) -> None:
     value = metadata.get(key)
     if key not in KNOWN_FIELDS:
         unknown.append(key)
-    elif value is None or (key in _TEXTS and type(value) is not str):
+    elif value is None or _never_fits(key, value):
         pass
-    elif key in ("labels", "annotations") and type(value) is dict:
+    elif key in _MAPS:
         kinds = set(map(type, value.values()))
         if value and kinds <= {str, type(None)}:
             metadata[key] = {name: text or "" for name, text in value.items()}
@@ -150,6 +152,18 @@ def _mend(metadata: JsonObject, key: str, unknown: list[str]) -> None:
         metadata[key] = 1
     else:
         del metadata[key]
+
+
+def _never_fits(key: str, value: Any) -> bool:
+    """Say whether it is plain that the type of a field takes nothing like a value."""
+    kind = type(value)
+    if key in _TEXTS:
+        return kind is not str
+    if key in _TIMES:
+        return kind is not str or not value[:4].isdigit()
+    if key in _MAPS:
+        return kind is not dict
+    return key == "generation" and kind in (str, bool, list, dict)
 
 
 def _decoded(key: str, value: Any, unknown: list[str]) -> JsonObject:
