@@ -13,6 +13,7 @@ import filecmp
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
@@ -23,10 +24,12 @@ import pyarrow.parquet as pq
 import auditor
 from auditor import tables
 from pipelines.columns import constant, part_name, write_parquet
+from pipelines.engines import begun
 from pipelines.kept_groups import Groups, numbers
 from pipelines.kept_rows import Kept, Pick, concat, encoded, joined
 from pipelines.old_report import SCHEMAS, OldReport
 from pipelines.plan import cut_shards, open_live
+from pipelines.workers import PRELOAD
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -57,26 +60,29 @@ class Left:
 
 
 class Earlier:
-    """The earlier report of a run; it is read in a thread while the plan of the run is made.
+    """The earlier report of a run; it is read while the plan of the run is made.
 
     Args:
         options: Of the run.
+        apart: Read it in a process of its own, not in a thread of this one.
 
     Raises:
         PlanError: There is no such report.
     """
 
-    def __init__(self, options: AuditOptions) -> None:
+    def __init__(self, options: AuditOptions, *, apart: bool = False) -> None:
         with contextlib.suppress(NotImplementedError):  # tables come and go: this pool gives their pages back
             pa.set_memory_pool(pa.jemalloc_memory_pool())
         self.report = OldReport(options.since, options.cluster)
-        pool = ThreadPoolExecutor(1)
-        self._groups = pool.submit(self._read)
-        pool.shutdown(wait=False)
-
-    def _read(self) -> Groups:
-        self.report.check()
-        return Groups(self.report)
+        self._groups: Groups | None = None
+        self._reading = contextlib.ExitStack()
+        read = partial(_read, self.report)
+        if apart:
+            self._result = self._reading.enter_context(begun(read, PRELOAD))
+        else:
+            pool = ThreadPoolExecutor(1)
+            self._result = pool.submit(read).result
+            pool.shutdown(wait=False)
 
     def groups(self) -> Groups:
         """Return what is matched with a plan.
@@ -84,11 +90,19 @@ class Earlier:
         Raises:
             PlanError: The report is not whole.
         """
-        return self._groups.result()
+        if self._groups is None:
+            with self._reading:
+                self._groups = self._result()
+        return self._groups
 
     def kept(self) -> Kept:
         """Return what takes its rows."""
         return Kept(self.report, self.groups(), PLACED)
+
+
+def _read(report: OldReport) -> Groups:
+    report.check()
+    return Groups(report)
 
 
 class Audited:

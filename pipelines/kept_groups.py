@@ -126,6 +126,7 @@ class Groups:
         self.reason = np.zeros(len(self), dtype=np.int8)
         self.firsts = {impact: _joined(some) for impact, some in self._firsts.items()}
         self.refuse(_joined(self._twice), "not certain")
+        del self._keys, self._class_numbers, self._firsts, self._twice
 
     def __len__(self) -> int:
         return int(self.starts[-1])

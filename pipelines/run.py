@@ -49,7 +49,7 @@ def run_audit(options: AuditOptions) -> tuple[int, dict[str, Any]]:
         if options.since:
             from pipelines.incremental import Earlier, audit_since  # noqa: PLC0415
 
-            earlier = Earlier(options)
+            earlier = Earlier(options, apart=expected)
         with ahead as from_files:
             plan = make_plan(options, spool, from_files)
         check_plan(plan)

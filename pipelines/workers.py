@@ -19,6 +19,8 @@ PRELOAD: Final = ("pipelines.preload",)
 
 _WORTH_WORKERS: Final = 1 << 20
 """Bytes of a dump from which on workers are made ready while it is read."""
+_WORTH_ONE: Final = 64 << 20
+"""The same where rows of an earlier report are kept: then one worker is a process too, beside what keeps them."""
 
 
 def expect_workers(dumps: Iterable[str], *, engine: str, jobs: int, since: str = "") -> bool:
@@ -27,7 +29,8 @@ def expect_workers(dumps: Iterable[str], *, engine: str, jobs: int, since: str =
     Returns:
         Whether there will be workers for sure.
     """
-    if engine != "processes" or jobs == 1 or since or all(_size(dump) < _WORTH_WORKERS for dump in dumps):
+    least = _WORTH_ONE if since else _WORTH_WORKERS
+    if engine != "processes" or (jobs == 1 and not since) or all(_size(dump) < least for dump in dumps):
         return False
     from pipelines.engines import expect_processes  # noqa: PLC0415
 
