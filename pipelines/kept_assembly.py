@@ -27,7 +27,7 @@ from pipelines.columns import constant, part_name, write_parquet
 from pipelines.engines import begun
 from pipelines.kept_groups import Groups, numbers
 from pipelines.kept_rows import Kept, Pick, concat, encoded, joined
-from pipelines.old_report import SCHEMAS, OldReport
+from pipelines.old_report import REPEATED, SCHEMAS, OldReport
 from pipelines.plan import cut_shards, open_live
 from pipelines.workers import PRELOAD
 
@@ -168,13 +168,17 @@ class Audited:
         path = self.path(name, item)
         if not path.exists():
             return Pick(pa.table({}), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, read_dictionary=list(REPEATED.get(name, ()))) as file:
             table = file.read(use_threads=False)
         rows = self.left.rows[item.source][item.shard.start : item.shard.stop]
         if name in SCHEMAS:
             with np.load(self.folder / "positions" / f"part-{item.shard.number:05d}.npz") as noted:
                 at = rows[noted[name]]
-            table = table.cast(SCHEMAS[name])
+            fields = (SCHEMAS[name].field(one) for one in table.column_names)
+            some = REPEATED.get(name, ())
+            table = table.cast(
+                pa.schema([one.with_type(tables.DICTIONARY) if one.name in some else one for one in fields])
+            )
         else:
             live = open_live(self.left.plan.sources[item.source])
             offsets = numbers(live["offset"].slice(item.shard.start, len(rows)))

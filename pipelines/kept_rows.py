@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from auditor.keypath import plain_path
 from pipelines.kept_groups import codes, is_one_of, numbered, numbers
-from pipelines.old_report import SCHEMAS
+from pipelines.old_report import REPEATED, SCHEMAS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +40,9 @@ def encoded(table: pa.Table, schema: pa.Schema) -> pa.Table:
     columns = []
     for field in schema:
         column = table[field.name].combine_chunks()
-        if pa.types.is_dictionary(column.type):
+        if pa.types.is_dictionary(column.type) and not pa.types.is_dictionary(field.type):
+            column = column.cast(field.type)
+        elif pa.types.is_dictionary(column.type):
             appearing = column.indices.dictionary_encode()
             values = column.dictionary.take(appearing.dictionary)
             column = pa.DictionaryArray.from_arrays(appearing.indices.cast(pa.int32()), values)
@@ -156,7 +158,7 @@ class Kept:
     def _load(self, name: str, number: int) -> _Loaded | None:
         part, many = self.groups.parts[number], int(np.diff(self.groups.starts[number : number + 2])[0])
         wanted = [one for one in SCHEMAS[name].names if one not in self._placed] if name in SCHEMAS else None
-        table = self.report.read(name, part.number, wanted)
+        table = self.report.read(name, part.number, wanted, REPEATED.get(name, ()))
         if table is None:
             return None
         if name == "objects":
