@@ -9,12 +9,12 @@ import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
 
 from auditor.cel.errors import CelError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from zoneinfo import ZoneInfo
 
     from auditor.cel.values import Duration, Timestamp
 
@@ -38,6 +38,8 @@ def _atoi(text: str) -> int:
 def _zone(name: str) -> ZoneInfo:
     if ".." in name.split("/") or name[0] in "/\\":
         raise CelError("time: invalid location name")
+    from zoneinfo import ZoneInfo  # noqa: PLC0415 - it brings the settings that Python was built with along
+
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):
