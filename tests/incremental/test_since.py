@@ -376,6 +376,39 @@ def test_large_reports_are_read_part_by_part(nights, tmp_path, monkeypatch, form
         assert nights.check(*two_days(tmp_path, form, store, after), **chosen)["since"]["kept"] > 30
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_of_a_large_dump_the_report_is_read_and_the_rest_audited_beside(nights, tmp_path, monkeypatch, jobs):
+    monkeypatch.setattr("pipelines.workers._WORTH_ONE", 1)
+    monkeypatch.setattr("pipelines.incremental._INLINE_BYTES", 0)
+    monkeypatch.setattr("pipelines.incremental._WORTH_ANOTHER", 1)
+    first = bakery(*(loaf(f"more-{number}", grams=number * 20) for number in range(40)))
+    second = first.copy()
+    _everything(second)
+    for form in FORMS:
+        paths = two_days(tmp_path, form, first, second)
+        assert nights.check(*paths, jobs=jobs)["since"]["kept"] > 30
+    old, _, _ = nights.audit(paths[0])
+    shutil.rmtree(old / "objects")
+    with pytest.raises(PlanError, match="holds 0 rows"):
+        nights.audit(paths[1], since=str(old), jobs=jobs)
+
+
+def test_parts_of_versions_that_differ_are_not_copied(nights, tmp_path):
+    """Parts of two versions are the same on one night, and no longer on the next."""
+    oven = definition("Oven", versions=("v1", "v2"))
+    first = bakery(oven, *(loaf(f"oven-{number}", kind="Oven") for number in range(6)))
+    second = first.copy()
+    second.put(loaf("oven-2", kind="Oven", grams=7))
+    manifest = nights.check(*two_days(tmp_path, "export", first, second))
+    assert manifest["since"]["kept"] > 8
+    other = definition("Oven", versions=("v1", "v2"))
+    for number, version in enumerate(other["spec"]["versions"]):
+        version["selectableFields"] = [{"jsonPath": (".spec.flour", ".spec.shape")[number]}]
+    first.put(other)
+    second.put(other)
+    nights.check(*two_days(tmp_path, "export", first, second))
+
+
 def test_what_a_lost_worker_could_not_judge_is_judged_the_next_night(nights, tmp_path, monkeypatch):
     first = bakery()
     second = first.copy()
