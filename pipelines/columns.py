@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -11,9 +12,37 @@ from auditor.sources import kernels
 from auditor.sources.registry_key import printable_key
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
-__all__ = ["ObjectRows", "Rows", "array_of", "constant", "key_texts", "part_name", "write_parquet"]
+__all__ = ["FlatRows", "ObjectRows", "Rows", "array_of", "constant", "key_texts", "part_name", "write_parquet"]
+
+
+class FlatRows:
+    """Rows of one width, value after value: that takes less time and memory than tuples do, and gives columns at once.
+
+    Args:
+        width: Values a row.
+
+    Attributes:
+        append: Adds a row, a tuple of that many values.
+    """
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.values: list[Any] = []
+        self.append: Callable[[tuple[Any, ...]], None] = self.values.extend
+
+    def __len__(self) -> int:
+        return len(self.values) // self.width
+
+    def column(self, number: int) -> list[Any]:
+        """Return the values of one column."""
+        return self.values[number :: self.width]
+
+    def columns(self) -> list[list[Any]]:
+        """Return the values of all columns."""
+        return [self.column(number) for number in range(self.width)]
 
 
 class Rows:
@@ -21,7 +50,7 @@ class Rows:
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
-        self.rows: list[tuple[Any, ...]] = []
+        self.rows = FlatRows(len(schema))
         self.append = self.rows.append
 
     def __len__(self) -> int:
@@ -29,8 +58,7 @@ class Rows:
 
     def table(self) -> pa.Table:
         """Return the rows as an Arrow table."""
-        columns = list(zip(*self.rows, strict=True)) if self.rows else [()] * len(self.schema)
-        arrays = [array_of(values, field.type) for values, field in zip(columns, self.schema, strict=True)]
+        arrays = [array_of(values, field.type) for values, field in zip(self.rows.columns(), self.schema, strict=True)]
         return pa.Table.from_arrays(arrays, schema=self.schema)
 
 
@@ -59,7 +87,7 @@ class ObjectRows:
         self.schema = schema
         self.live = live
         self._classes: dict[tuple[Any, ...], int] = {}
-        self._rows: list[tuple[Any, ...]] = []
+        self._rows = FlatRows(2 + len(self.OWN))
         self.append = self._rows.append  # (position in the live table, number of the class, *OWN)
 
     def __len__(self) -> int:
@@ -67,7 +95,7 @@ class ObjectRows:
 
     def positions(self) -> list[int]:
         """Return the position of each row in the shard's part of the live table."""
-        return [row[0] for row in self._rows]
+        return self._rows.column(0)
 
     def class_of(self, shared: tuple[Any, ...]) -> int:
         """Return the number of a class.
@@ -79,7 +107,7 @@ class ObjectRows:
 
     def counts(self) -> list[tuple[dict[str, Any], int]]:
         """Return each class, its columns by name, with its number of rows."""
-        many = np.bincount([row[1] for row in self._rows], minlength=len(self._classes))
+        many = np.bincount(self._rows.column(1), minlength=len(self._classes))
         return [
             (dict(zip(self.CLASS, shared, strict=True)), int(count))
             for shared, count in zip(self._classes, many, strict=True)
@@ -88,12 +116,12 @@ class ObjectRows:
     def table(self) -> pa.Table:
         """Return the rows as an Arrow table."""
         columns: dict[str, Any] = {}
-        at, classes, *own = zip(*self._rows, strict=True) if self._rows else [()] * (2 + len(self.OWN))
+        at, classes, *own = self._rows.columns()
         kinds = {field.name: field.type for field in self.schema}
         codes = pa.array(classes, pa.int32())
         for position, name in enumerate(self.CLASS):
             columns[name] = _taken([shared[position] for shared in self._classes], codes, kinds[name])
-        live = self.live if at == tuple(range(self.live.num_rows)) else kernels.taken(self.live, at)
+        live = self.live if at == list(range(self.live.num_rows)) else kernels.taken(self.live, at)
         for name in self.LIVE:
             columns[name] = live[name].combine_chunks()
         columns["key"] = key_texts(live["key"].combine_chunks())
@@ -129,20 +157,21 @@ def constant(text: str | None, count: int) -> pa.Array:
     return pa.DictionaryArray.from_arrays(indices, pa.array([] if text is None else [text], pa.string()))
 
 
-def array_of(values: tuple[Any, ...], kind: pa.DataType) -> pa.Array:
+def array_of(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     """Return values as an Arrow column; times are given as text, maps as dicts."""
     if pa.types.is_dictionary(kind):
-        return kernels.cast(kernels.dictionary_encoded(pa.array(values, pa.string())), kind)
+        encoded = kernels.dictionary_encoded(pa.array(values, pa.string()))
+        return encoded if encoded.type == kind else kernels.cast(encoded, kind)
     if pa.types.is_timestamp(kind):
         return kernels.cast(pa.array(values, pa.string()), kind)
     if pa.types.is_map(kind):
-        offsets, keys, items = [0], [], []
-        for labels in values:
-            keys.extend(labels)
-            items.extend(labels.values())
-            offsets.append(len(keys))
+        offsets = np.zeros(len(values) + 1, np.int32)
+        np.cumsum(np.fromiter(map(len, values), np.int32, len(values)), out=offsets[1:])
+        keys, items = chain.from_iterable(values), chain.from_iterable(map(dict.values, values))
         return pa.MapArray.from_arrays(
-            pa.array(offsets, pa.int32()), pa.array(keys, pa.string()), pa.array(items, pa.string())
+            pa.Array.from_buffers(pa.int32(), len(offsets), [None, pa.py_buffer(offsets)]),
+            pa.array(list(keys), pa.string()),
+            pa.array(list(items), pa.string()),
         )
     return pa.array(values, kind)
 
@@ -154,6 +183,8 @@ _UNLIKE: Final = {
     "value_hash": "DELTA_LENGTH_BYTE_ARRAY",
 }
 """Texts of which each row has one of its own, or nearly so; of random ones zstd makes more without their lengths."""
+_BUFFER: Final = 256 << 10
+"""Bytes written at once: pages of small columns are a few bytes each."""
 _FEW: Final = 16
 """So many different values are a few bits a row, in which zstd finds nothing worth its time."""
 
@@ -174,7 +205,7 @@ def write_parquet(table: pa.Table, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     dictionary, compression, encoding = _layout(table)
     with (
-        pa.OSFile(str(path), "wb") as stream,
+        pa.BufferedOutputStream(pa.OSFile(str(path), "wb"), _BUFFER) as stream,
         pq.ParquetWriter(
             stream,
             table.schema,
