@@ -81,10 +81,16 @@ class Outcome:
         obj = audited.object or {}
         owned = tuple(owned_roots(obj))
 
+        writers: dict[str, tuple[str | None, str | None]] = {}
+
         def writer(finding: Finding) -> tuple[str | None, str | None]:
-            if not finding.field.startswith(owned):
+            field = finding.field
+            if not field.startswith(owned):
                 return _NOBODY
-            return last_writer(obj, locate(obj, finding.field)[0]) or _NOBODY
+            found = writers.get(field)
+            if found is None:
+                found = writers[field] = last_writer(obj, locate(obj, field)[0]) or _NOBODY
+            return found
 
         if verdict is None:
             for finding in audited.findings:

@@ -352,7 +352,7 @@ class UpdateProgram:
             new: Decoded, with the name and namespace of the URL; changed in place.
             old: As read, with its resourceVersion.
             is_status: The update is one of /status.
-            rules, dropped, known: As in `attempt_same`.
+            rules, dropped, known: As in `attempt_same`; with `known` both have the same values but in metadata.
 
         Returns:
             The causes, in the order of the checks; None: the server fails.
@@ -373,7 +373,7 @@ class UpdateProgram:
             else:
                 new.pop("status", None)
         _set(metadata, "managedFields", managed)
-        if not is_status and not _same_but_metadata(new, old):
+        if not is_status and known is None and not _same_but_metadata(new, old):
             _set(metadata, "generation", before.get("generation", 0) + 1)
         if not metadata.get("uid"):
             _set(metadata, "uid", before.get("uid"))
