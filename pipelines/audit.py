@@ -386,8 +386,8 @@ class _ShardWriter:
         """Write the rows of one live key, in its lane where it has one."""
         lanes = self.lanes
         obj: Any = None
-        lane = lanes.lane  # of the last value: they come kind by kind
-        if lane is not None and lane.has_typed():
+        lane = lanes.typed
+        if lane is not None:
             place = None if key is None else lane.place_of(key)
             if (key is None or place is not None) and lane.add_typed(at, data, place):
                 return
@@ -400,7 +400,7 @@ class _ShardWriter:
                 lane, place = lanes.of_key(key, obj)
         except orjson.JSONDecodeError:
             lane = None
-        lanes.lane = lane
+        lanes.typed = lane if lane is not None and lane.has_typed() else None
         if lane is None:
             self.add_slowly(at, key, revision, data, obj)
             return

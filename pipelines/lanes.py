@@ -3,7 +3,8 @@
 What an audit says of a valid object is nearly always what it said of the last one of its kind: the same columns, the
 same codes, the same impacts. A lane keeps these by the few facts that they depend on. Whatever it cannot answer from
 there (findings, an update that must be tried, anything unreadable) it hands to the long way in `pipelines.audit`,
-together with the audited object, so that nothing is audited twice. Both ways give the same rows; a test says so.
+together with the audited object, so that nothing is audited twice. After some objects of a kind the next ones are
+first tried as records (`auditor.program.typed`), which need no object at all. All ways give the same rows; tests say so.
 """
 
 from __future__ import annotations
@@ -127,13 +128,12 @@ class Lane:
             number = self._classes[facts] = self._class(audited, effect, deleting=facts[4])
         if place is not None:
             namespace, name = place
-        self._append_row(
-            (
-                *(at, number, namespace, name, uid if type(uid) is str else None, None, 0, pruned, defaulted),
-                *self._codes,
-                len(data),
-                sha256(data).hexdigest(),
-            )
+        if type(uid) is not str:
+            uid = None
+        put, label, status = self._codes
+        digest = sha256(data).hexdigest()
+        self._append_row(  # written out: a tuple made with * is made of a list
+            (at, number, namespace, name, uid, None, 0, pruned, defaulted, put, label, status, len(data), digest)
         )
         if audited.unevaluated_rules:
             self.unevaluated += 1
@@ -210,21 +210,17 @@ class Lane:
             audited = AuditedObject(None, known, pruned, defaulted, (), {}, self.version, self.version)
             number = self._classes[facts] = self._class(audited, "", deleting=deleting)
         created, labels = metadata.creation_timestamp, metadata.labels
-        row = (
-            *(at, namespace, name, uid, None if created is UNSET else created, deleting),
-            {} if labels is UNSET else labels,
-        )
+        if created is UNSET:
+            created = None
+        row = (at, namespace, name, uid, created, deleting, {} if labels is UNSET else labels)
         for rows, is_own in self._index_rows:
             rows.append(row + typed.select(made) if is_own else row)
         if place is not None:
             namespace, name = place
-        self._append_row(
-            (
-                *(at, number, namespace, name, uid, None, 0, pruned, defaulted),
-                *self._codes,
-                len(data),
-                sha256(data).hexdigest(),
-            )
+        put, label, status = self._codes
+        digest = sha256(data).hexdigest()
+        self._append_row(  # written out: a tuple made with * is made of a list
+            (at, number, namespace, name, uid, None, 0, pruned, defaulted, put, label, status, len(data), digest)
         )
         self.unevaluated += self._is_incomplete
         self.stored[self.version] = self.stored.get(self.version, 0) + 1
@@ -251,7 +247,7 @@ class Lanes:
         options = self.owner.plan.options
         self.root = ("/" + options.etcd_prefix.strip("/") + "/" if options.etcd_prefix.strip("/") else "/").encode()
         self.lanes: dict[tuple[str, str], Lane] = {}
-        self.lane: Lane | None = None
+        self.typed: Lane | None = None  # of the last value, where the next may be proven from its bytes
         self.place: tuple[str | None, str] | None = None
         self._exported: dict[tuple[str, str], Lane | None] = {}
         self._stored: dict[tuple[bytes, bytes, int, str], Lane | None] = {}

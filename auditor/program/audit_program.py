@@ -9,7 +9,8 @@ Three ways, the fast ones only where they are exact:
 3. Reference. The program refuses, or anything at all goes wrong in it: the object is decoded afresh from its bytes,
    for it was changed in place, and read and judged by the reference.
 
-The generated code never says that an object is wrong; only the reference does, in the server's words.
+The generated code never says that an object is wrong; only the reference does, in the server's words. Who needs no
+object, only that it is valid and what its rows hold, asks `AuditProgram.typed` first (`pipelines.lanes`).
 """
 
 from __future__ import annotations
