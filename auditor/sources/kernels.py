@@ -50,7 +50,7 @@ def sorted_order(keys: Any) -> NDArray[np.uint64]:
 
 
 def sorted_rows(columns: dict[str, Any]) -> NDArray[np.uint64]:
-    """Return the positions of rows in ascending order of all columns, the first before the others."""
+    """Return the positions of rows in ascending order of all columns, the first before the others; it is stable."""
     options = _door().SortOptions([(name, "ascending") for name in columns])
     order: NDArray[np.uint64] = _function("sort_indices", pa.table(columns), options=options).to_numpy()
     return order

@@ -183,20 +183,16 @@ class ManifestRows:
         self._pending = []
 
     def _order(self) -> Any:
-        """Return the positions of the rows in the order in which they are written."""
+        """Return the positions of the rows in the order in which they are written; equal ones stay in theirs."""
         kinds = _ranked([(Header(api).group, kind) for api, kind in self._types], self._type)
         namespaces = _ranked([*self._namespaces], self._namespace)
         if len(self) <= FEW:
             keys = list(zip(kinds.tolist(), namespaces.tolist(), self._pending, self._offset, strict=True))
             return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
         self._flush()
-        columns = {
-            "kind": pa.array(kinds),
-            "namespace": pa.array(namespaces),
-            "name": pa.chunked_array(self._names, pa.large_string()),
-            "offset": pa.array(np.frombuffer(self._offset, dtype=np.int64)),
-        }
-        return kernels.sorted_rows(columns)
+        self._names = [pa.concat_arrays(self._names)]
+        places = kinds.astype(np.int64) * (len(self._namespaces) + 1) + namespaces
+        return kernels.sorted_rows({"place": _column(places), "name": self._names[0]})
 
     def write(self, path: Path) -> int:
         """Write the live table; return its number of rows."""

@@ -47,7 +47,7 @@ def test_each_does_what_the_wrapped_one_does(keys: list[bytes], data: st.DataObj
 def test_rows_are_sorted_by_the_first_column_before_the_others(rows: list[tuple[int, str]]) -> None:
     numbers, letters = pa.array([row[0] for row in rows], pa.int32()), pa.array([row[1] for row in rows], pa.string())
     order = kernels.sorted_rows({"number": numbers, "letter": letters}).tolist()
-    assert order == sorted(range(len(rows)), key=rows.__getitem__)
+    assert order == sorted(range(len(rows)), key=rows.__getitem__)  # stable
 
 
 @pytest.mark.parametrize("texts", [[], ["b", None, "a", "b"]])
