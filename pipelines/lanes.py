@@ -4,7 +4,8 @@ What an audit says of a valid object is nearly always what it said of the last o
 same codes, the same impacts. A lane keeps these by the few facts that they depend on. Whatever it cannot answer from
 there (findings, an update that must be tried, anything unreadable) it hands to the long way in `pipelines.audit`,
 together with the audited object, so that nothing is audited twice. After some objects of a kind the next ones are
-first tried as records (`auditor.program.typed`), which need no object at all. All ways give the same rows; tests say so.
+first tried as records (`auditor.program.typed`), which need no object at all. All ways give the same rows; tests say
+so.
 """
 
 from __future__ import annotations
