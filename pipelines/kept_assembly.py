@@ -71,8 +71,6 @@ class Earlier:
     """
 
     def __init__(self, options: AuditOptions, *, apart: bool = False) -> None:
-        with contextlib.suppress(NotImplementedError):  # tables come and go: this pool gives their pages back
-            pa.set_memory_pool(pa.jemalloc_memory_pool())
         self.report = OldReport(options.since, options.cluster)
         self._groups: Groups | None = None
         self._reading = contextlib.ExitStack()

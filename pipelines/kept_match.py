@@ -225,7 +225,7 @@ def _match_export(digests: Numbers, groups: Groups) -> tuple[Numbers, Numbers, C
 def export_digests(plan: Plan) -> list[Numbers | None]:
     """Return the hashes of all values of each source that is an export; None for others, of which keys tell first."""
     return [
-        _digests(source, open_live(source), np.arange(source.rows))[0] if source.is_export else None
+        _digests(source, open_live(source), slice(None))[0] if source.is_export else None
         for source in plan.sources
     ]
 
@@ -236,25 +236,27 @@ def _heads(digests: Numbers) -> Numbers:
     return heads
 
 
-def _digests(source: SourcePlan, table: pa.Table, rows: Numbers) -> tuple[Numbers, Numbers]:
+def _digests(source: SourcePlan, table: pa.Table, rows: Numbers | slice) -> tuple[Numbers, Numbers]:
     """Return the SHA-256 of some values, and which are encrypted."""
     values = open_values(source)
     starts, lengths, encodings = (numbers(table[name])[rows] for name in ("offset", "length", "encoding"))
-    found, sealed = bytearray(), np.zeros(len(rows), dtype=bool)
+    found, sealed = bytearray(DIGEST * len(starts)), np.zeros(len(starts), dtype=bool)
     if encodings.any():
         spans = zip(starts.tolist(), lengths.tolist(), encodings.tolist(), strict=True)
         for place, span in enumerate(spans):
             value = cut_value(values, *span)
-            found += sha256(value).digest()
+            found[DIGEST * place : DIGEST * (place + 1)] = sha256(value).digest()
             sealed[place] = value[:4] == b"k8s:"
     else:
         with memoryview(values) as view:
-            for first in range(0, len(rows), _BATCH):
+            for first in range(0, len(starts), _BATCH):
                 some = starts[first : first + _BATCH]
                 ends = (some + lengths[first : first + _BATCH]).tolist()
                 between = zip(some.tolist(), ends, strict=True)
-                found += b"".join([sha256(view[start:end]).digest() for start, end in between])
-        sealed = _begin_with(values, starts, lengths, b"k8s:")
+                some_found = b"".join([sha256(view[start:end]).digest() for start, end in between])
+                found[DIGEST * first : DIGEST * first + len(some_found)] = some_found
+        if not source.is_export:
+            sealed = _begin_with(values, starts, lengths, b"k8s:")
     return np.frombuffer(found, dtype=np.uint8).reshape(-1, DIGEST), sealed
 
 
