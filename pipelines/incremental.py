@@ -42,7 +42,7 @@ _INLINE_BYTES: Final = 4 << 20
 """Bytes of values that are audited in this process: others would have to make the same programs."""
 _FEW_SHARDS: Final = 32 << 20
 """Bytes of values up to which what is audited is cut into few shards: each has files in every table."""
-_SHARDS: Final = 4
+_SHARDS: Final = 7
 """How few: each that is done lets parts of the report be written beside the audit of the next ones."""
 _WORTH_ANOTHER: Final = 8 << 20
 """Bytes of values for each worker: all of them make the same programs, beside a process that writes parts."""
