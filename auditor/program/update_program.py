@@ -451,7 +451,7 @@ def _managed_fields(sent: JsonObject, live: JsonObject) -> list[Any]:
     for metadata in (sent, live):
         entries = metadata.get("managedFields") or []
         if entries and all(_is_decodable(entry) for entry in entries):
-            return sorted(entries, key=_entry_order)
+            return sorted(entries, key=_entry_order) if len(entries) > 1 else entries
     return []
 
 

@@ -104,8 +104,14 @@ def _namespace(metadata: JsonObject, path: str, check: str, *, namespaced: bool)
     return [invalid(check, f"{path}.namespace", namespace, text) for text in dns_label(namespace)]
 
 
-def check_metadata_update(new: JsonObject, old: JsonObject) -> list[Finding]:
-    """Check metadata as on an update: what must not change, and what is checked again each time."""
+def check_metadata_update(new: JsonObject, old: JsonObject, part: JsonObject | None = None) -> list[Finding]:
+    """Check metadata as on an update: what must not change, and what is checked again each time.
+
+    Args:
+        new: As it shall be.
+        old: As it is.
+        part: Those fields of the new one that a create would find something in, where they are known.
+    """
     path = "metadata"
     found: list[Finding] = []
     if old.get("deletionTimestamp") is not None:
@@ -136,7 +142,7 @@ def check_metadata_update(new: JsonObject, old: JsonObject) -> list[Finding]:
         value = new.get(name, empty)
         if value != old.get(name, empty):
             found.append(invalid(_CHECK, f"{path}.{name}", value, _IMMUTABLE, shown=encode(value)))
-    found.extend(_common(new, path, _CHECK))
+    found.extend(_common(new if part is None else part, path, _CHECK))
     return found
 
 

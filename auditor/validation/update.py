@@ -8,6 +8,7 @@ Source: apiextensions-apiserver pkg/registry/customresource/strategy.go, status_
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -226,21 +227,35 @@ class UpdateValidator:
     ) -> tuple[list[Finding], list[Finding]]:
         """Return what is wrong with metadata as on a create, and as on an update; asked again it is remembered.
 
-        Where a create finds nothing wrong with them an update back to the same finds nothing either, but for a
-        generateName, of which it asks something else.
+        An update back to the same finds something only in fields in which a create does; but of a generateName it asks
+        something else.
         """
-        if "generateName" not in new and not any(finding.check in _ABOUT_METADATA for finding in known):
+        about = [finding for finding in known if finding.check in _ABOUT_METADATA]
+        if not about and "generateName" not in new:
             return [], []
         last = self._last
         if last is None or last[1] is not old or last[0] != new:
+            fields = frozenset(_FIELD.sub(r"\1", finding.field) for finding in about)
+            if fields <= _FIELDS:
+                part = {name: new[name] for name in ("generateName", *fields) if name in new}
+            else:  # not of the metadata alone
+                part, fields = new, _FIELDS
             namespaced = self.create.definition.namespaced
-            common = check_metadata(new, namespaced=namespaced, name_rule=path_segment)
-            last = self._last = ({**new}, old, common, check_metadata_update(new, old))
+            common = check_metadata(part, namespaced=namespaced, name_rule=path_segment, fields=fields)
+            last = self._last = ({**new}, old, common, check_metadata_update(new, old, part))
         return last[2], last[3]
 
 
 _ABOUT_METADATA: Final = frozenset({"type-meta", "object-meta"})
 """Checks that find something wrong with metadata, or keep others from it."""
+_FIELD: Final = re.compile(r"metadata\.(\w+).*", re.DOTALL)
+_FIELDS: Final = frozenset(
+    {
+        *("annotations", "finalizers", "generateName", "generation", "labels", "managedFields", "name", "namespace"),
+        "ownerReferences",
+    }
+)
+"""Fields of metadata in which a create may find something."""
 
 
 def _may_fail(known: Collection[Finding], key: str) -> bool:
