@@ -225,8 +225,7 @@ def _match_export(digests: Numbers, groups: Groups) -> tuple[Numbers, Numbers, C
 def export_digests(plan: Plan) -> list[Numbers | None]:
     """Return the hashes of all values of each source that is an export; None for others, of which keys tell first."""
     return [
-        _digests(source, open_live(source), slice(None))[0] if source.is_export else None
-        for source in plan.sources
+        _digests(source, open_live(source), slice(None))[0] if source.is_export else None for source in plan.sources
     ]
 
 
