@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import re2
 
@@ -21,6 +21,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = ["GoRegexError", "Pattern", "compile_pattern"]
+
+_LABEL: Final = "[a-z0-9]+(?:-+[a-z0-9]+)*"
+_SUBDOMAIN: Final = rf"{_LABEL}(?:\.{_LABEL})*"
+_KEY: Final = "(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_NAMES: Final = {
+    "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$": rf"{_LABEL}\Z",
+    r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$": rf"{_SUBDOMAIN}\Z",
+    r"^$|^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$": rf"(?:{_SUBDOMAIN})?\Z",
+    "^[a-zA-Z]([-a-zA-Z0-9]*[a-zA-Z0-9])?$": r"[a-zA-Z](?:[-a-zA-Z0-9]*[a-zA-Z0-9])?\Z",
+    "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$": r"[A-Za-z](?:[A-Za-z0-9_,:]*[A-Za-z0-9_])?\Z",
+    (
+        r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
+        "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
+    ): rf"(?:{_SUBDOMAIN}/)?{_KEY}\Z",
+}
+"""Patterns of names as half of all definitions write them, and what says the same to Python's `re`.
+
+Where a text does not match, going back is short: runs of characters are apart from each other, or the last of a text.
+"""
 
 _REMEMBERED_PATTERNS = 4096
 _BETWEEN_BYTES = "\\B"
@@ -47,7 +66,8 @@ class Pattern:
         self.source = source
         self._written = syntax.re2
         self._re2: re2._Regexp | None = None
-        translated = to_stdlib(syntax.tree)
+        known = _NAMES.get(source)
+        translated = (known, True) if known is not None else to_stdlib(syntax.tree)
         if translated is None:
             self._compiled()
             self.matches = self._matches_between_bytes if _BETWEEN_BYTES in source else _by_re2(self._compiled())
