@@ -129,9 +129,10 @@ class IndexBuilder:
         self.source = source
         self.meta = meta
         self.partitions: dict[tuple[str, str], _Partition] = {}
+        self._quicks: dict[tuple[str, str], Append | None] = {}
 
     def quick(self, definition: CustomResourceDefinition, version: str) -> Append | None:
-        """Return what adds the rows of a valid object judged at one version; None: only `add` knows them."""
+        """Return what adds the rows of an object judged at one version; None: only `add` knows them."""
         names = self._names(definition)
         if definition.conversion != "None" or version not in names:
             return None
@@ -140,6 +141,12 @@ class IndexBuilder:
         if any(place.reads_again for place in places):
             return None
         return _quick(own, places)
+
+    def _quick_of(self, definition: CustomResourceDefinition, version: str) -> Append | None:
+        key = (definition.name, version)
+        if key not in self._quicks:
+            self._quicks[key] = self.quick(definition, version)
+        return self._quicks[key]
 
     def rows_of(self, definition: CustomResourceDefinition, version: str) -> list[tuple[list[tuple[Any, ...]], bool]]:
         """Return the lists that take the rows of an object that is stored and judged at a version.
@@ -170,13 +177,15 @@ class IndexBuilder:
             data: Its stored bytes.
             judged: As `ShardAuditor.judge` returns.
         """
-        names = self._names(definition)
         if len(judged) == 1:
-            some: AuditedObject | None = judged[0][0]
-            if some is not None and names == [some.audited_version] and definition.conversion == "None":
-                if some.object is not None:
-                    self._append(self._partition(definition, names[0]), at, some.object, some.selectable)
+            only = judged[0][0]
+            if only.object is None:
                 return
+            append = self._quick_of(definition, only.audited_version or "")
+            if append is not None and type(only.object.get("metadata")) is dict:
+                append(at, only.object, only.selectable)
+                return
+        names = self._names(definition)
         by_version = {audited.audited_version: audited for audited, _ in judged}
         some = next((audited for audited, _ in judged if audited.object is not None), None)
         if some is None or some.object is None:
