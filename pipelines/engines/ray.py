@@ -194,12 +194,17 @@ def run_ray(
 
 
 def _forget(ray: Any, tasks: list[Any]) -> None:
-    """End what still runs, and wait until it does not write any more."""
+    """End what still runs, and wait until it does not write any more.
+
+    Tasks are interrupted; only what does not heed that is killed, for Ray ends this process too where a task that it
+    kills answers at that very moment.
+    """
     with contextlib.suppress(Exception):  # Ray itself may be gone
-        for task in tasks:
-            ray.cancel(task, force=True)
-        if tasks:
-            ray.wait(tasks, num_returns=len(tasks), timeout=_GRACE_SECONDS)
+        for is_forced in (False, True):
+            for task in tasks:
+                ray.cancel(task, force=is_forced)
+            if tasks:
+                _, tasks = ray.wait(tasks, num_returns=len(tasks), timeout=_GRACE_SECONDS)
 
 
 def _first_line(error: BaseException) -> str:
