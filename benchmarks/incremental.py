@@ -5,7 +5,8 @@
 
 Of the objects of bench-30 (30 % invalid) every twentieth has another label than the night before: 95 % are unchanged.
 Both are timed from process start to finished report, in turns, at one worker and at two; with --since at least 5 times
-as fast. Beside that: nothing changed at all, and half of the objects. Both reports must hold the same counts.
+as fast. With --since one worker is a process beside this one, which puts the kept rows together meanwhile: two
+processors are busy where a full audit by one worker has one. Beside that: nothing changed at all, and half of the objects. Both reports must hold the same counts.
 """
 
 from __future__ import annotations
