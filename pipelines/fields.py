@@ -13,8 +13,8 @@ from auditor.printing.discovery import UnknownResource
 from auditor.printing.get import StatusError
 from auditor.printing.jsonprint import to_json
 from auditor.printing.tables import align
+from auditor.selectors.fields import field_types
 from pipelines.dump_store import DumpStore
-from pipelines.index import field_types
 from pipelines.query import Writer, open_store
 from pipelines.report_store import IndexOnlyStore, ReportStore
 

@@ -18,14 +18,14 @@ from auditor import tables
 from auditor.errors import SelectorError
 from auditor.model import JsonObject
 from auditor.program.read import read_object
-from auditor.selectors.fields import plain_keys, selectable, selectable_values
+from auditor.selectors.fields import field_types, plain_keys, selectable, selectable_values
 from auditor.sources import kernels
 from pipelines.columns import array_of, constant, write_parquet
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from auditor.crds.definition import CrdVersion, CustomResourceDefinition
+    from auditor.crds.definition import CustomResourceDefinition
     from auditor.model import AuditedObject
     from auditor.schema.structural import StructuralSchema
 
@@ -42,23 +42,6 @@ _NO_LABELS: Final[dict[str, str]] = {}
 def partition(group: str, version: str, kind: str) -> str:
     """Return the folder of a partition, in Hive form; the core group is written ``core``."""
     return f"group={group or 'core'}/version={version}/kind={kind}"
-
-
-def field_types(version: CrdVersion) -> list[tuple[str, str]]:
-    """Return (path, schema type) of the version's selectable fields."""
-    out = []
-    for path in version.selectable_fields:
-        label = path.removeprefix(".")
-        node: StructuralSchema | None = version.schema
-        for step in label.split("."):
-            if node is None:
-                break
-            below = node.properties.get(step)
-            if below is None and not isinstance(node.additional_properties, bool):
-                below = node.additional_properties
-            node = below
-        out.append((label, node.type if node is not None else "string"))
-    return out
 
 
 def _has_embedded(node: StructuralSchema | None) -> bool:
@@ -133,14 +116,11 @@ class IndexBuilder:
 
     def quick(self, definition: CustomResourceDefinition, version: str) -> Append | None:
         """Return what adds the rows of an object judged at one version; None: only `add` knows them."""
-        names = self._names(definition)
-        if definition.conversion != "None" or version not in names:
+        if definition.conversion != "None":
             return None
-        places = [self._partition(definition, name) for name in names]
-        own = places.pop(names.index(version))
-        if any(place.reads_again for place in places):
-            return None
-        return _quick(own, places)
+        places = self._places(definition, version)
+        own = next((place for place in places if place.version.name == version), None)
+        return None if own is None else _quick(own, [place for place in places if place is not own])
 
     def _quick_of(self, definition: CustomResourceDefinition, version: str) -> Append | None:
         key = (definition.name, version)
@@ -154,11 +134,13 @@ class IndexBuilder:
         With each stands whether it is the list of that version, whose rows end with the selectable fields. None at all:
         the object must be read again, `add` knows.
         """
+        return [(place.rows, place.version.name == version) for place in self._places(definition, version)]
+
+    def _places(self, definition: CustomResourceDefinition, version: str) -> list[_Partition]:
+        """Return where an object judged at a version has its rows; nowhere: it must be read again for one of them."""
         names = self._names(definition) if definition.conversion == "None" else [version]
         places = [self._partition(definition, name) for name in names]
-        if any(place.reads_again and place.version.name != version for place in places):
-            return []
-        return [(place.rows, place.version.name == version) for place in places]
+        return [] if any(place.reads_again and place.version.name != version for place in places) else places
 
     def _names(self, definition: CustomResourceDefinition) -> list[str]:
         names = self.served.get(definition.name)

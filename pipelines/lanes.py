@@ -129,13 +129,7 @@ class Lane:
             number = self._classes[facts] = self._class(audited, effect, deleting=facts[4])
         if place is not None:
             namespace, name = place
-        if type(uid) is not str:
-            uid = None
-        put, label, status = self._codes
-        digest = sha256(data).hexdigest()
-        self._append_row(  # written out: a tuple made with * is made of a list
-            (at, number, namespace, name, uid, None, 0, pruned, defaulted, put, label, status, len(data), digest)
-        )
+        self._write(at, number, namespace, name, uid if type(uid) is str else None, pruned, defaulted, data)
         if audited.unevaluated_rules:
             self.unevaluated += 1
         self.stored[stored] = self.stored.get(stored, 0) + 1
@@ -218,14 +212,28 @@ class Lane:
             rows.append(row + typed.select(made) if is_own else row)
         if place is not None:
             namespace, name = place
+        self._write(at, number, namespace, name, uid, pruned, defaulted, data)
+        self.unevaluated += self._is_incomplete
+        self.stored[self.version] = self.stored.get(self.version, 0) + 1
+        return True
+
+    def _write(
+        self,
+        at: int,
+        number: int,
+        namespace: str | None,
+        name: str,
+        uid: str | None,
+        pruned: tuple[str, ...],
+        defaulted: tuple[str, ...],
+        data: bytes,
+    ) -> None:
+        """Write the row of an object of a class."""
         put, label, status = self._codes
         digest = sha256(data).hexdigest()
         self._append_row(  # written out: a tuple made with * is made of a list
             (at, number, namespace, name, uid, None, 0, pruned, defaulted, put, label, status, len(data), digest)
         )
-        self.unevaluated += self._is_incomplete
-        self.stored[self.version] = self.stored.get(self.version, 0) + 1
-        return True
 
     def _class(self, audited: AuditedObject, effect: str, *, deleting: bool) -> int:
         """Return the number of a class of rows, which are alike in all columns that repeat."""
@@ -249,7 +257,6 @@ class Lanes:
         self.root = ("/" + options.etcd_prefix.strip("/") + "/" if options.etcd_prefix.strip("/") else "/").encode()
         self.lanes: dict[tuple[str, str], Lane] = {}
         self.typed: Lane | None = None  # of the last value, where the next may be proven from its bytes
-        self.place: tuple[str | None, str] | None = None
         self._exported: dict[tuple[str, str], Lane | None] = {}
         self._stored: dict[tuple[bytes, bytes, int, str], Lane | None] = {}
 

@@ -145,7 +145,7 @@ class AuditProgram:
     @property
     def source(self) -> str:
         """The generated source of the version's own program, and of its rules."""
-        rules = [self._prover().module.source] if self.rules else []
+        rules = [self.prover.module.source] if self.rules else []
         return "\n\n".join([self._own().module.source, *rules])
 
     @property
@@ -160,7 +160,10 @@ class AuditProgram:
     @property
     def prover(self) -> RuleProver:
         """What proves the rules of an object, where the version has some."""
-        return self._prover()
+        if self._rule_prover is None:
+            assert self.rule_program is not None
+            self._rule_prover = RuleProver(self.rule_program, self.definition, self.version)
+        return self._rule_prover
 
     def _own(self) -> VersionProgram:
         if self._program is None:
@@ -181,7 +184,7 @@ class AuditProgram:
             self._is_typed_known = True
             if self._own().run is not None:
                 with suppress(NotEmittable):
-                    self._typed = TypedProgram(self.definition, self.version, self._prover() if self.rules else None)
+                    self._typed = TypedProgram(self.definition, self.version, self.prover if self.rules else None)
         return self._typed
 
     # -- auditing ---------------------------------------------------------------------------------------------------
@@ -228,7 +231,7 @@ class AuditProgram:
         if is_proven:
             if pruned or defaulted or self.effect:  # else there is nothing in it
                 log.clear()
-            findings = self._prover().findings(obj, data) if self.rules else None
+            findings = self.prover.findings(obj, data) if self.rules else None
             if findings is None:
                 self.proven += 1
                 self.is_proven = True
@@ -277,19 +280,13 @@ class AuditProgram:
         programs = build_version(definition, version), build_version(definition, self.version, defaults=False)
         return None if any(program.run is None for program in programs) else programs
 
-    def _prover(self) -> RuleProver:
-        if self._rule_prover is None:
-            assert self.rule_program is not None
-            self._rule_prover = RuleProver(self.rule_program, self.definition, self.version)
-        return self._rule_prover
-
     def rules_hold(self, obj: JsonObject) -> bool:
         """Tell that every rule which runs on a create holds for an object that was read; False: that is not known."""
         if not self.rules:
             return True
         if not self.compiled:
             return False
-        prover = self._prover()
+        prover = self.prover
         try:
             return prover.is_typed(obj) and not prover.findings(obj, orjson.dumps(obj))
         except (TypeError, RecursionError):  # JSONEncodeError is a TypeError
@@ -301,7 +298,7 @@ class AuditProgram:
             return None
 
         def run(obj: JsonObject) -> list[Finding]:
-            prover = self._prover()
+            prover = self.prover
             return prover.findings(obj, data) or [] if prover.is_typed(obj) else self._run_rules(obj)
 
         return run
@@ -350,9 +347,7 @@ class AuditProgram:
             obj, pruned, defaulted, fields, stored_version, self.version.name, self.unevaluated_rules
         )
         if findings or select_error is not None:
-            if findings and len(findings) > 1:
-                findings = sorted(findings, key=Finding.sort_key)
-            findings = findings or []
+            findings = sorted(findings or (), key=Finding.sort_key)
             object.__setattr__(made, "findings", tuple(findings))
             object.__setattr__(made, "select_error", select_error)
         return made

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition, Scale
     from auditor.program.support import Log
 
-__all__ = ["PLAIN_PATH", "fused", "selector"]
+__all__ = ["PLAIN_PATH", "fused", "scale_tests", "selector"]
 
 _NO_SCHEMA = StructuralSchema(type="object")
 PLAIN_PATH = re.compile(r"(?:\.[A-Za-z0-9_-]+)+").fullmatch
@@ -148,15 +148,16 @@ def _suspect(key: str) -> tuple[str, ...]:
     return ("if not ok:", f" log.suspects.append({key!r})", " ok = True")
 
 
+def scale_tests(scale: Scale) -> list[tuple[str, str]]:
+    """Return each path of a scale, and the expression that is true where the value there, `v`, is none for it."""
+    number, text = "type(v) is not int or not 0 <= v <= 2147483647", "type(v) is not str"
+    paths = (scale.spec_replicas_path, scale.status_replicas_path, scale.label_selector_path)
+    return [(path, test) for path, test in zip(paths, (number, number, text), strict=True) if path]
+
+
 def _scale(w: Writer, scale: Scale) -> None:
     """Write the checks of the scale subresource: what is absent is fine."""
-    for path, is_number in (
-        (scale.spec_replicas_path, True),
-        (scale.status_replicas_path, True),
-        (scale.label_selector_path, False),
-    ):
-        if not path:
-            continue
+    for path, test in scale_tests(scale):
         if not PLAIN_PATH(path):
             w.line("ok = False")
             continue
@@ -168,7 +169,6 @@ def _scale(w: Writer, scale: Scale) -> None:
                 (f"v = v.get({name!r})", "if v is None:", " pass", "elif type(v) is not dict:", " ok = False", "else:")
             )
             w.depth += 1
-        test = "type(v) is not int or not 0 <= v <= 2147483647" if is_number else "type(v) is not str"
         with w.block(f"if {last!r} in v:"):
             w.lines((f"v = v[{last!r}]", f"if {test}:", " ok = False"))
         w.depth = depth

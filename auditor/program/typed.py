@@ -30,15 +30,17 @@ from auditor.program.expand import display, expand, repeats
 from auditor.program.lists import list_sizes
 from auditor.program.metadata import prove_embedded
 from auditor.program.objects import object_sizes
-from auditor.program.root import PLAIN_PATH
+from auditor.program.root import PLAIN_PATH, scale_tests
 from auditor.program.scalars import int_bounds
 from auditor.program.scope import META_KEYS, Condition, Mode, NotEmittable, Scope, chain, given, has_default
 from auditor.program.support import INT64_MAX, MEMO_LIMIT, Log
 from auditor.program.typed_metadata import Metadata, prove_record
 from auditor.schema.structural import ListType, StructuralSchema
+from auditor.selectors.fields import field_types
+from auditor.validation.create import has_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Container, Iterable
 
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition
     from auditor.program.rules import RuleProver
@@ -204,14 +206,15 @@ class _Writer:
             raise NotEmittable("a schema of metadata")
         head = [("apiVersion", Literal[api_version]), ("kind", Literal[definition.kind]), ("metadata", Metadata)]
         rest = {name: child for name, child in schema.properties.items() if name not in META_KEYS}
-        return self._record(schema, rest, head)
+        ruled = {name for name, child in rest.items() if self.has_rules and has_rules(child)}
+        return self._record(schema, rest, head, ruled)
 
     def _shape(self, schema: StructuralSchema) -> _Shape:
         said = given(schema)
         if schema.type == "object" and not said & {"int_or_string", "embedded_resource", "preserve_unknown_fields"}:
             rest = schema.additional_properties
             if rest is None and said <= _RECORD | _COUNTS and set(schema.required) <= schema.properties.keys():
-                return self._record(schema, schema.properties, [])
+                return self._record(schema, schema.properties)
             if isinstance(rest, StructuralSchema) and said <= _ABOUT | _COUNTS | {"additional_properties"}:
                 return self._several(schema, rest, "map")
         elif (
@@ -230,8 +233,20 @@ class _Writer:
         return _Shape(schema, "plain", Raw, has_checks=True, has_sites=True)
 
     def _record(
-        self, schema: StructuralSchema, properties: dict[str, StructuralSchema], head: list[tuple[str, Any]]
+        self,
+        schema: StructuralSchema,
+        properties: dict[str, StructuralSchema],
+        head: Iterable[tuple[str, Any]] = (),
+        plain: Container[str] = (),
     ) -> _Shape:
+        """Make a record.
+
+        Args:
+            schema: Of it.
+            properties: Those that are told by the schema.
+            head: Fields before them.
+            plain: Properties that are left as they are.
+        """
         self.records += 1
         if self.records > MOST_RECORDS:
             raise NotEmittable("too many records")
@@ -239,10 +254,8 @@ class _Writer:
         needed: list[Any] = list(head)
         others: list[Any] = []
         for name, child in properties.items():
-            inner = self._shape(child)
+            inner = self._as_plain(child) if name in plain else self._shape(child)
             is_defaulted = has_default(child)
-            if self.has_rules and _has_rules(child):
-                inner = self._as_plain(child)
             attribute = f"f{len(made.fields)}"
             made.fields[name] = (attribute, inner)
             made.has_checks |= inner.has_checks or is_defaulted
@@ -319,17 +332,10 @@ class _Writer:
             with w.block(f"if not _metadata(o.metadata, size, {self.namespaced}):"):
                 w.line("return False")
             self._fields(w, self.root, "o", scope)
-            scale = self.version.scale
-            if scale is not None:
-                for path, is_number in (
-                    (scale.spec_replicas_path, True),
-                    (scale.status_replicas_path, True),
-                    (scale.label_selector_path, False),
-                ):
-                    if path:
-                        self._walk(w, path, strictly=True)
-                        test = "type(v) is not int or not 0 <= v <= 2147483647" if is_number else "type(v) is not str"
-                        w.lines((f"if v is not _U and ({test}):", " return False"))
+            if self.version.scale is not None:
+                for path, test in scale_tests(self.version.scale):
+                    self._walk(w, path, strictly=True)
+                    w.lines((f"if v is not _U and ({test}):", " return False"))
             w.line("return True")
         return w.source
 
@@ -460,8 +466,10 @@ class _Writer:
         found = []
         kinds = {"boolean": "bool", "integer": "int"}
         with w.block(f"def {name}(o):"):
-            for number, path in enumerate(self.version.selectable_fields):
-                kind = kinds.get(self._walk(w, path), "str")
+            paths = zip(self.version.selectable_fields, field_types(self.version), strict=True)
+            for number, (path, (_, declared)) in enumerate(paths):
+                self._walk(w, path)
+                kind = kinds.get(declared, "str")
                 text, value = f"t{number}", f"u{number}"
                 w.line(f"{text} = v if type(v) is str else '' if v is None or v is _U else _display(v)")
                 w.line(f"{value} = v if type(v) is {kind} else None")
@@ -469,8 +477,8 @@ class _Writer:
             w.line(f"return ({''.join(f'{one}, ' for one in found)})")
         return w.source
 
-    def _walk(self, w: Writer, path: str, *, strictly: bool = False) -> str:
-        """Write the way to a value, `v`; UNSET: it is not there. Return the type that its schema declares.
+    def _walk(self, w: Writer, path: str, *, strictly: bool = False) -> None:
+        """Write the way to a value, `v`; UNSET: it is not there.
 
         Args:
             w: Takes it.
@@ -481,7 +489,6 @@ class _Writer:
         if not PLAIN_PATH(path) or names[0] in META_KEYS:
             raise NotEmittable("a path that is not plain")
         shape: _Shape | None = self.root
-        schema: StructuralSchema | None = self.root.schema
         w.line("v = o")
         for name in names:
             if shape is not None and shape.kind == "record":
@@ -493,8 +500,6 @@ class _Writer:
                     w.lines(("if v is not None and v is not _U and type(v) is not dict:", " return False"))
                 w.line(f"v = v.get({name!r}, _U) if type(v) is dict else _U")
                 shape = shape.below if shape is not None and shape.kind == "map" else None
-            schema = None if schema is None else _below(schema, name)
-        return schema.type if schema is not None else "string"
 
 
 def _counts(shape: _Shape, x: str) -> list[Condition]:
@@ -518,17 +523,5 @@ def _counts(shape: _Shape, x: str) -> list[Condition]:
     return found
 
 
-def _below(schema: StructuralSchema, name: str) -> StructuralSchema | None:
-    found = schema.properties.get(name)
-    if found is None and isinstance(schema.additional_properties, StructuralSchema):
-        return schema.additional_properties
-    return found
-
-
 def _or_null(shape: _Shape) -> Any:
     return shape.annotation | None if shape.schema.nullable and shape.annotation is not Raw else shape.annotation
-
-
-def _has_rules(schema: StructuralSchema) -> bool:
-    below = [*schema.properties.values(), schema.items, schema.additional_properties]
-    return bool(schema.rules) or any(_has_rules(child) for child in below if isinstance(child, StructuralSchema))

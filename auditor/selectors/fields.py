@@ -19,8 +19,9 @@ from auditor.golang.text import display
 if TYPE_CHECKING:
     from auditor.crds.definition import CrdVersion
     from auditor.model import JsonObject
+    from auditor.schema.structural import StructuralSchema
 
-__all__ = ["IndexValue", "field_text", "plain_keys", "selectable", "selectable_values"]
+__all__ = ["IndexValue", "field_text", "field_types", "plain_keys", "selectable", "selectable_values"]
 
 IndexValue = bool | int | str | None
 """A value as the index keeps it beside its text; None where it is absent or of a type that cannot be selected by."""
@@ -73,6 +74,23 @@ def plain_keys(path: str) -> tuple[str, ...] | None:
         return _parse(path)[0]
     except ValueError:
         return None
+
+
+def field_types(version: CrdVersion) -> list[tuple[str, str]]:
+    """Return (path without the leading dot, schema type) of the selectable fields of a version."""
+    out = []
+    for path in version.selectable_fields:
+        label = path.removeprefix(".")
+        node: StructuralSchema | None = version.schema
+        for step in label.split("."):
+            if node is None:
+                break
+            below = node.properties.get(step)
+            if below is None and not isinstance(node.additional_properties, bool):
+                below = node.additional_properties
+            node = below
+        out.append((label, node.type if node is not None else "string"))
+    return out
 
 
 def field_text(label: str, obj: JsonObject) -> str:
