@@ -17,6 +17,7 @@ from auditor.errors import PlanError
 from pipelines.config import AuditOptions, Scope
 from pipelines.plan import make_plan, open_live, open_values
 from pipelines.run import run_audit
+from tests.documents import definition_of
 from tests.shared import ROOT
 
 SAMPLE = ROOT / "sample-data" / "cluster.db.gz"
@@ -32,17 +33,7 @@ def definition(maximum=5):
         },
         "x-kubernetes-validations": [{"rule": "!has(self.size) || self.size != 4"}],
     }
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "xs.x.example.com"},
-        "spec": {
-            "group": "x.example.com",
-            "scope": "Namespaced",
-            "names": {"plural": "xs", "kind": "X"},
-            "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
-        },
-    }
+    return definition_of(schema)
 
 
 def thing(number, **more):

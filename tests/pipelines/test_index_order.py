@@ -8,20 +8,9 @@ import pytest
 
 from pipelines.config import AuditOptions
 from pipelines.run import run_audit
+from tests.documents import definition_of
 
-CRD = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "xs.x.example.com"},
-    "spec": {
-        "group": "x.example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "xs", "kind": "X"},
-        "versions": [
-            {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
-        ],
-    },
-}
+CRD = definition_of({"type": "object"})
 PLACES = [("prod", "b"), ("prod-eu", "a"), ("prod", "a"), ("prod.x", "z"), ("a", "x"), ("prod", "a-b"), ("prod", "a.b")]
 
 

@@ -12,22 +12,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from tests.documents import definition_of
 from tests.shared import ROOT
 
 OBJECTS = 60_000
-CRD = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "xs.x.example.com"},
-    "spec": {
-        "group": "x.example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "xs", "kind": "X"},
-        "versions": [
-            {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
-        ],
-    },
-}
+CRD = definition_of({"type": "object"})
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from tests.documents import definition_of
+
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "sample-data" / "cluster.db.gz"
 
@@ -201,19 +203,7 @@ def test_interrupt_leaves_no_process_and_no_half_report(tmp_path):
         loaf = {"apiVersion": "x.example.com/v1", "kind": "X", "metadata": {"name": f"x{number}", "namespace": "d"}}
         lines.append(json.dumps(loaf))
     (tmp_path / "many.ndjson").write_text("\n".join(lines))
-    crd = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "xs.x.example.com"},
-        "spec": {
-            "group": "x.example.com",
-            "scope": "Namespaced",
-            "names": {"plural": "xs", "kind": "X"},
-            "versions": [
-                {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
-            ],
-        },
-    }
+    crd = definition_of({"type": "object"})
     (tmp_path / "crd.json").write_text(json.dumps(crd))
     out = tmp_path / "out"
     out.mkdir()
