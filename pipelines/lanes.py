@@ -33,7 +33,11 @@ __all__ = ["Lane", "Lanes", "own_version"]
 
 _UNKNOWN: Final = object()
 _TRIES: Final = 200
-"""How many more objects of a lane may fail to be proven from their bytes than are, before no more is tried."""
+"""How many more objects of a lane may fail to be proven from their bytes than are, before that is tried less."""
+_TRIES_AGAIN: Final = 20
+"""The same after a pause: exports are sorted, so all objects without a namespace, which are invalid, come first."""
+_PAUSE: Final = 200
+"""Objects for which nothing is tried then."""
 
 
 def own_version(definition: CustomResourceDefinition, api_version: str) -> str | None:
@@ -83,6 +87,8 @@ class Lane:
         self._append_row = writer.objects.append
         self._typed: TypedProgram | None = None
         self._tries = _TRIES
+        self._pause = 0
+        self._is_typable = True
         self._is_incomplete = False
         self._index_rows: list[tuple[list[tuple[Any, ...]], bool]] = []
         names = f"{entry.group}/{entry.plural}/"
@@ -141,13 +147,16 @@ class Lane:
 
     def has_typed(self) -> bool:
         """Whether the next object may be proven from its bytes (`add_typed`)."""
-        if self._typed is None and self._tries:
+        if self._typed is None and self._is_typable:
+            if self._pause:
+                self._pause -= 1
+                return False
             self._typed = self.program.typed()
             if self._typed is not None:
                 self._index_rows = self._writer.index.rows_of(self.definition, self.version)
                 self._is_incomplete = self.program.unevaluated_rules > 0
                 if not self._index_rows or (self._is_incomplete and self._is_asked):
-                    self._typed, self._tries = None, 0
+                    self._typed, self._is_typable = None, False
         return self._typed is not None
 
     def place_of(self, key: bytes) -> tuple[str | None, str] | None:
@@ -175,7 +184,7 @@ class Lane:
         if made is None:
             self._tries -= 1
             if not self._tries:  # they would all be decoded twice
-                self._typed = None
+                self._typed, self._tries, self._pause = None, _TRIES_AGAIN, _PAUSE
             return False
         metadata = made.metadata
         namespace, name, uid = metadata.namespace, metadata.name, metadata.uid

@@ -12,6 +12,7 @@ from pipelines import lanes
 from pipelines.audit import ShardAuditor
 from pipelines.config import AuditOptions
 from pipelines.run import run_audit
+from tests.documents import definition_of
 from tests.shared import shared
 
 SAMPLE = Path(__file__).resolve().parents[2] / "sample-data" / "cluster.db.gz"
@@ -93,3 +94,18 @@ def test_of_cases_with_other_answers(tmp_path, monkeypatch):
     shutil.rmtree(tmp_path / "slow")
     shutil.rmtree(tmp_path / "quick")
     assert both(tmp_path, monkeypatch, dump, crds=crds, typed_after=0)[1] > 100
+
+
+def test_that_invalid_objects_at_the_start_of_a_kind_do_not_end_the_proving_from_bytes(tmp_path, monkeypatch):
+    """Exports are sorted: what has no namespace comes first of its kind, hundreds in a row, and is invalid."""
+    crds, dump = tmp_path / "crd.json", tmp_path / "sorted.ndjson"
+    crd = definition_of({"type": "object", "properties": {"size": {"type": "integer"}}})
+    crds.write_text(json.dumps(crd))
+    head = {"apiVersion": f"{crd['spec']['group']}/v1", "kind": crd["spec"]["names"]["kind"]}
+    places = [{}] * 400 + [{"namespace": "apps"}] * 600
+    objects = (
+        {**head, "metadata": {"name": f"n{number:04}", "generation": 1, **place}, "size": number}
+        for number, place in enumerate(places)
+    )
+    dump.write_text("".join(json.dumps(one) + "\n" for one in objects))
+    assert both(tmp_path, monkeypatch, dump, crds=(str(crds),), typed_after=0)[1] > 350
