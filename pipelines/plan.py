@@ -22,7 +22,7 @@ import pyarrow as pa
 from auditor.golang import jsontext
 from auditor.model import Shard
 from auditor.sources import SourcePlan, kernels, open_source
-from auditor.sources.crd_files import definitions_in, read_crd_documents
+from auditor.sources.crd_files import definitions_in, no_collector, read_crd_documents
 from auditor.sources.encryption import make_unsealer
 
 if TYPE_CHECKING:
@@ -206,6 +206,7 @@ def encode_definition(document: JsonObject) -> bytes:
         return jsontext.encode(document).encode()
 
 
+@no_collector()
 def read_definitions(paths: Iterable[str]) -> dict[str, tuple[DefinitionEntry, bytes]]:
     """Return the definitions in files by name, with their JSON; the place in the definitions file is still open.
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from auditor.model import JsonObject
 
-__all__ = ["definitions_in", "read_crd_documents"]
+__all__ = ["definitions_in", "no_collector", "read_crd_documents"]
 
 GROUP: Final = "apiextensions.k8s.io"
 KIND: Final = "CustomResourceDefinition"
@@ -131,8 +131,11 @@ def _files(paths: Iterable[str]) -> Iterator[Path]:
 
 
 @contextmanager
-def _no_collector() -> Iterator[None]:
-    """Keep the collector of cycles away: documents hold none, and it would look at each of them many times."""
+def no_collector() -> Iterator[None]:
+    """Keep the collector of cycles away: documents hold none, and it would look at each of them many times.
+
+    Where they are still there at the end of the block, it looks at all of them then.
+    """
     on = gc.isenabled()
     gc.disable()
     try:
@@ -142,7 +145,7 @@ def _no_collector() -> Iterator[None]:
             gc.enable()
 
 
-@_no_collector()
+@no_collector()
 def read_crd_documents(paths: Iterable[str]) -> list[JsonObject]:
     """Return the definitions in files and folders, in the order given, folders by name.
 

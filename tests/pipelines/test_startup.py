@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from pipelines.plan import read_definitions
 from tests.environment import without_pandas
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -122,3 +124,34 @@ def test_workers_are_made_ready_before_anything_heavy_is_loaded(
     started, *modules = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, check=True).stdout.split()
     assert started.decode() == str(expected)
     assert not {name.decode() for name in modules} & {"pyarrow", "numpy", "orjson", "msgspec", "pipelines.audit"}
+
+
+def test_a_command_starts_no_threads_for_algebra_unless_they_are_asked_for(tmp_path: Path) -> None:
+    code = (
+        "import os, sys\n"
+        "from pipelines.cli import main\n"
+        "sys.argv = ['auditor', 'version']\n"
+        "try:\n    main()\n"
+        "finally:\n    print(os.environ['OPENBLAS_NUM_THREADS'])\n"
+    )
+    for given, expected in ((), "1"), ((("OPENBLAS_NUM_THREADS", "3"),), "3"):
+        env = {"PYTHONPATH": str(ROOT), "PATH": "", **dict(given)}
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=True)
+        assert done.stdout.splitlines()[-1] == expected
+
+
+def test_the_collector_looks_at_no_documents_of_definitions(tmp_path: Path) -> None:
+    """They are gone when it may look again."""
+    for number in range(200):
+        (tmp_path / f"{number}.yaml").write_text(DEFINITION.replace("ovens", f"ovens{number}"))
+    before, looks = gc.get_threshold(), []
+    gc.set_threshold(2000, 1000, 1000)
+    gc.collect()
+    gc.callbacks.append(lambda phase, info: looks.append(phase))
+    try:
+        assert len(read_definitions([str(tmp_path)])) == 200
+    finally:
+        gc.callbacks.pop()
+        gc.set_threshold(*before)
+    assert not looks
