@@ -200,13 +200,11 @@ def write_parquet(table: pa.Table, path: Path) -> None:
     Half of the time to write a part of a few thousand rows went into looking up values that do not repeat and into
     compressing what was small already; each column is written in the way that is cheapest for what it holds.
     """
-    import pyarrow.parquet as pq  # noqa: PLC0415 - `auditor validate` writes nothing
-
     path.parent.mkdir(parents=True, exist_ok=True)
     dictionary, compression, encoding = _layout(table)
     with (
         pa.BufferedOutputStream(pa.OSFile(str(path), "wb"), _BUFFER) as stream,
-        pq.ParquetWriter(
+        kernels.parquet_writer(
             stream,
             table.schema,
             use_dictionary=dictionary,

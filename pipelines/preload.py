@@ -20,7 +20,7 @@ MODULES: Final = (
     "auditor.cel.validators",
     "auditor.validation.rules.values",
     "pyarrow._compute",
-    "pyarrow.parquet",
+    "pyarrow._parquet",
 )
 
 for _name in MODULES:

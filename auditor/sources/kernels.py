@@ -6,18 +6,22 @@ of arrays load it. Where an Arrow has no such door they come through the module 
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
 __all__ = [
     "as_binary",
     "cast",
     "dictionary_encoded",
+    "parquet_writer",
     "sorted_order",
     "sorted_rows",
     "starts_with",
@@ -37,6 +41,23 @@ def _door() -> Any:
 
         return compute
     return _compute
+
+
+@contextmanager
+def parquet_writer(stream: Any, schema: pa.Schema, **options: Any) -> Iterator[Any]:
+    """Yield what writes tables as Parquet to an open stream, as `pyarrow.parquet.ParquetWriter` with these options.
+
+    That module loads every kind of file system, and what secures connections to them.
+    """
+    try:
+        from pyarrow._parquet import ParquetWriter  # noqa: PLC0415
+    except ImportError:
+        from pyarrow.parquet import ParquetWriter  # noqa: PLC0415
+    writer = ParquetWriter(stream, schema, writer_engine_version="V2", **options)
+    try:
+        yield writer
+    finally:
+        writer.close()
 
 
 def _function(name: str, *arguments: Any, options: Any = None) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow
 import pyarrow.compute
+import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -66,6 +67,17 @@ def test_what_cannot_be_cast_is_refused() -> None:
 def test_nothing_is_binary_too(keys: list[bytes]) -> None:
     binary = kernels.as_binary(pa.array(keys, pa.large_binary()))
     assert (binary.to_pylist(), binary.type) == (keys, pa.binary())
+
+
+@pytest.mark.parametrize("options", [{}, {"compression": {"a": "zstd"}, "use_dictionary": ["b"]}])
+def test_a_table_is_written_as_the_wrapped_writer_writes_it(options: dict[str, Any]) -> None:
+    table = pa.table({"a": list(range(1000)), "b": ["x", None] * 500, "c": [[{"d": 1.5}]] * 1000})
+    ours, theirs = pa.BufferOutputStream(), pa.BufferOutputStream()
+    with kernels.parquet_writer(ours, table.schema, **options) as writer:
+        writer.write_table(table, row_group_size=300)
+    with pyarrow.parquet.ParquetWriter(theirs, table.schema, **{"compression": "NONE", **options}) as writer:
+        writer.write_table(table, row_group_size=300)
+    assert ours.getvalue().equals(theirs.getvalue())
 
 
 @without_pandas
