@@ -235,7 +235,7 @@ class Program:
         try:
             value = self._root.run(Scope(variables, tracker))
         except Cancelled as end:
-            return end.failure, tracker.cost
+            return end.failure.as_value(), tracker.cost
         except MemoryError:
             return GaveUp("evaluation took too much memory"), tracker.cost
         except RecursionError:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Self
 
 __all__ = ["COST_LIMIT_EXCEEDED", "CelError", "CompileError", "CostLimitExceeded", "GaveUp", "Issue"]
 
@@ -24,6 +28,10 @@ class CelError(Exception):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.text = text
+
+    def as_value(self) -> Self:
+        """Return it as something to hold: without the frames it was raised through, which hold it and all they saw."""
+        return self.with_traceback(None)
 
     def __str__(self) -> str:
         return self.text

@@ -94,7 +94,7 @@ class Read:
         try:
             value = self.attribute.resolve(scope)
         except CelError as error:
-            value = error
+            value = error.as_value()
         scope.tracker.charge(self.cost)
         if self.test_only and type(value) is Optional_:
             return value.has
@@ -255,7 +255,7 @@ class Invoke:
             try:
                 result = self.implementation.call(*values)
             except CelError as error:
-                result = error
+                result = error.as_value()
         else:
             result = failure
         scope.tracker.charge(call_cost(self.name, self.overload, values, result, self.own_cost))
@@ -285,7 +285,7 @@ class Append:
                 try:
                     result = add(left, right)
                 except CelError as error:
-                    result = error
+                    result = error.as_value()
         scope.tracker.charge(call_cost("_+_", self.overload, (left, right), result))
         return result
 
@@ -394,7 +394,7 @@ class MakeMessage:
         try:
             return make_message(self.name, given)
         except CelError as error:
-            return error
+            return error.as_value()
 
 
 class Fold:

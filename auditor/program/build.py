@@ -90,17 +90,19 @@ def _repairer(*, namespaced: bool, drop: bool) -> Callable[[JsonObject, int, Log
         metadata = obj["metadata"]
         stored: JsonObject = {}  # what the keys held that were mended
         mended: set[str] = set()
-        while drop and isinstance(why, NotNormal) and why.field and len(unknown) < _FEW:
-            if why.field in metadata:
-                stored.setdefault(why.field, metadata[why.field])
-            mended.add(why.field)
-            _mend(metadata, why.field, unknown)
+        field = why.field if isinstance(why, NotNormal) else ""
+        while drop and field and len(unknown) < _FEW:
+            if field in metadata:
+                stored.setdefault(field, metadata[field])
+            mended.add(field)
+            _mend(metadata, field, unknown)
             try:
                 ok = prove_metadata(metadata, size, namespaced, log.metadata)
             except Exception as again:  # the rest is for the decoder, or one more key
-                if getattr(again, "field", None) == why.field:
+                if getattr(again, "field", None) == field:
                     raise  # decoded again it would change once more (a year 10000): the reference knows what that means
-                why = again
+                # Only its field is kept: an exception that this frame holds is a cycle, and with it the whole object.
+                field = again.field if isinstance(again, NotNormal) else ""
                 continue
             log.pruned.extend((None, f"metadata.{path}") for path in unknown)
             read = {key: metadata[key] for key in mended if key in metadata}
