@@ -27,7 +27,7 @@ from pipelines.columns import constant, part_name, write_parquet
 from pipelines.engines import begun
 from pipelines.kept_groups import Groups, numbers
 from pipelines.kept_rows import Kept, Pick, concat, encoded, joined
-from pipelines.old_report import REPEATED, SCHEMAS, OldReport
+from pipelines.old_report import REPEATED, SCHEMAS, OldReport, in_types
 from pipelines.plan import cut_shards, open_live
 from pipelines.workers import PRELOAD
 
@@ -115,6 +115,7 @@ class Audited:
         self.left = left
         self.folder = folder
         self.shards = cut_shards(left.plan)
+        self._live = [open_live(source) for source in left.plan.sources]
         self._schemas: dict[str, pa.Schema] = {}
         self._read: dict[str, dict[int, Pick]] = {}
 
@@ -172,13 +173,9 @@ class Audited:
         if name in SCHEMAS:
             with np.load(self.folder / "positions" / f"part-{item.shard.number:05d}.npz") as noted:
                 at = rows[noted[name]]
-            fields = (SCHEMAS[name].field(one) for one in table.column_names)
-            some = REPEATED.get(name, ())
-            table = table.cast(
-                pa.schema([one.with_type(tables.DICTIONARY) if one.name in some else one for one in fields])
-            )
+            table = in_types(table, REPEATED.get(name, ()), SCHEMAS[name])
         else:
-            live = open_live(self.left.plan.sources[item.source])
+            live = self._live[item.source]
             offsets = numbers(live["offset"].slice(item.shard.start, len(rows)))
             order = np.argsort(offsets, kind="stable")
             at = rows[order[np.searchsorted(offsets, numbers(table["offset"]), sorter=order)]]
@@ -233,8 +230,9 @@ class Assembly:
         self.groups = groups
         self.parts = parts
         self.meta = {"tool": auditor.__version__, "release": auditor.KUBERNETES_RELEASE, "crds": plan.crds_sha256}
-        self._pools = [(ThreadPoolExecutor(1), write) for write in (self._write_tables, self._write_index)]
+        self._pool = ThreadPoolExecutor(1)  # two wait for each other, and hold the rows of twice as much
         self._writing: list[Future[None]] = []
+        self._live = [open_live(source) for source in plan.sources]
         self._waiting = [(block, self._needed(block)) for block in _blocks(cut_shards(plan))]
 
     def __enter__(self) -> Self:
@@ -244,8 +242,7 @@ class Assembly:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for pool, _ in self._pools:
-            pool.shutdown(cancel_futures=True)
+        self._pool.shutdown(cancel_futures=True)
 
     def audited_one(self, result: ShardResult) -> None:
         """Begin with blocks for which a shard was the last that they needed."""
@@ -267,7 +264,7 @@ class Assembly:
 
     def _begin(self) -> None:
         for block in [block for block, needed in self._waiting if not needed]:
-            self._writing += [pool.submit(write, block) for pool, write in self._pools]
+            self._writing += [self._pool.submit(write, block) for write in (self._write_tables, self._write_index)]
         self._waiting = [one for one in self._waiting if one[1]]
 
     def _write_tables(self, block: list[SourceShard]) -> None:
@@ -324,7 +321,7 @@ class Assembly:
         if picks:
             table, at = _in_order(picks, bounds, by_name=by_name)
             own = picks = []  # what they were taken from is often large
-            live = open_live(self.plan.sources[source]).slice(start, stop - start)
+            live = self._live[source].slice(start, stop - start)
             table = self._placed(table, schema, source, live, at - start)
         elif name == "objects":
             table, at = concat([], schema), np.empty(0, dtype=np.int64)

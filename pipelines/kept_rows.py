@@ -43,6 +43,9 @@ def encoded(table: pa.Table, schema: pa.Schema) -> pa.Table:
         if pa.types.is_dictionary(column.type) and not pa.types.is_dictionary(field.type):
             column = column.cast(field.type)
         elif pa.types.is_dictionary(column.type):
+            if len(column.dictionary) == 1 and column.null_count < len(column) and not column.offset:
+                columns.append(column)  # as is: most columns hold one text alone
+                continue
             appearing = column.indices.dictionary_encode()
             values = column.dictionary.take(appearing.dictionary)
             column = pa.DictionaryArray.from_arrays(appearing.indices.cast(pa.int32()), values)

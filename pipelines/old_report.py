@@ -21,7 +21,7 @@ from pipelines.report import MANIFEST
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["REPEATED", "SCHEMAS", "OldReport", "read_manifest"]
+__all__ = ["REPEATED", "SCHEMAS", "OldReport", "in_types", "read_manifest"]
 
 _PART: Final = re.compile(r"part-(\d+)\.parquet")
 SCHEMAS: Final = {"objects": tables.OBJECTS, "findings": tables.FINDINGS}
@@ -43,6 +43,17 @@ def read_manifest(report: str, option: str) -> dict[str, Any]:
     if "upgrade" in manifest:
         raise PlanError(option, f"{report} is the report of an upgrade scan", "that of an audit")
     return manifest
+
+
+def in_types(table: pa.Table, repeated: Sequence[str], schema: pa.Schema) -> pa.Table:
+    """Return a table of a file in the types of its schema; files rename parts of them."""
+    columns, fields = [], []
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        one = schema.field(name)
+        wanted = tables.DICTIONARY if name in repeated else one.type
+        columns.append(column if column.type.equals(wanted) else column.cast(wanted))
+        fields.append(one.with_type(wanted))
+    return pa.table(columns, schema=pa.schema(fields))
 
 
 class OldReport:
@@ -105,10 +116,7 @@ class OldReport:
             table = file.read(names or None, use_threads=False)
         if schema is None:
             return table.replace_schema_metadata(None)
-        fields = (schema.field(one) for one in names)
-        wanted = pa.schema([one.with_type(tables.DICTIONARY) if one.name in repeated else one for one in fields])
-        table = table.select(names)
-        return table if table.schema.equals(wanted) else table.cast(wanted)
+        return in_types(table.select(names), repeated, schema)
 
     def path(self, name: str, number: int) -> Path:
         """Return the file of a part, which is there if it has rows."""
