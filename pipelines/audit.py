@@ -6,8 +6,6 @@ The one broad `except` of the house is here: an object that breaks the auditor b
 from __future__ import annotations
 
 import gc
-from collections import Counter
-from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import repeat
 from pathlib import Path
@@ -36,6 +34,7 @@ from pipelines.index import IndexBuilder
 from pipelines.lanes import Lanes, own_version
 from pipelines.old_objects import Before, Changes
 from pipelines.plan import DefinitionEntry, Plan, SourceShard, cut_values, has_objects, open_live, open_values
+from pipelines.shard_result import ShardResult
 from pipelines.verdicts import NOT_ASKED, NOTHING_TOLD, Outcome, Told, UpdateVerdicts
 
 if TYPE_CHECKING:
@@ -45,37 +44,12 @@ if TYPE_CHECKING:
 
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.model import Finding, JsonObject
-    from auditor.sources.encryption import SealedCount
+    from pipelines.shard_result import Kind
 
-__all__ = ["ShardAuditor", "ShardResult", "lost_shard", "setup"]
-
-Kind = tuple[str, str]
+__all__ = ["ShardAuditor", "lost_shard", "setup"]
 
 _WARM_UP: Final = 4
 """Objects of a kind that the reference judges: writing code for them takes longer than it saves."""
-
-
-@dataclass(slots=True)
-class ShardResult:
-    """What one shard came to; small, whatever the shard's size. Kinds are (group, kind)."""
-
-    number: int
-    rows: int = 0
-    bytes: int = 0
-    statuses: Counter[tuple[Kind, str]] = field(default_factory=Counter)
-    impacts: Counter[tuple[Kind, str]] = field(default_factory=Counter)
-    breaking: dict[Kind, tuple[str, str, str]] = field(default_factory=dict)
-    stuck: dict[Kind, tuple[str, str]] = field(default_factory=dict)
-    findings: Counter[tuple[Kind, str, str, str]] = field(default_factory=Counter)
-    stored: Counter[tuple[str, str]] = field(default_factory=Counter)
-    unevaluated: Counter[tuple[str, str]] = field(default_factory=Counter)
-    proven: Counter[tuple[str, str, bool]] = field(default_factory=Counter)
-    valid: Counter[tuple[str, str]] = field(default_factory=Counter)
-    interpreted: Counter[tuple[str, str]] = field(default_factory=Counter)
-    changes: Counter[str] = field(default_factory=Counter)
-    out_of_scope: int = 0
-    encrypted: Counter[SealedCount] = field(default_factory=Counter)
-    lost: str = ""
 
 
 class _Scope:
@@ -816,11 +790,3 @@ def lost_shard(item: SourceShard, error: Exception, *, plan: Plan, parts: str) -
     writer.result.lost = f"shard {item.shard.number}: {reason}"
     writer.result.bytes = item.bytes
     return writer.finish()
-
-
-def definition_document(plan: Plan, entry: DefinitionEntry) -> JsonObject:
-    """Return the document of one definition of a plan."""
-    with Path(plan.definitions).open("rb") as stream:
-        stream.seek(entry.offset)
-        document: JsonObject = jsontext.decode(stream.read(entry.length))
-        return document

@@ -22,7 +22,7 @@ from auditor.errors import AuditorError, PlanError
 from auditor.model import Shard
 from auditor.sources import SourcePlan
 from auditor.sources.crd_files import definitions_in
-from pipelines.audit import ShardAuditor, ShardResult, _ShardWriter
+from pipelines.audit import ShardAuditor, _ShardWriter
 from pipelines.config import AuditOptions
 from pipelines.plan import Plan, SourceShard, definition_entry, encode_definition
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.model import JsonObject
     from pipelines.plan import DefinitionEntry
+    from pipelines.shard_result import ShardResult
 
 __all__ = ["audit_batches", "batch_schema"]
 

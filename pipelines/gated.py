@@ -10,7 +10,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from auditor.crds.definition import parse_definition
 from auditor.errors import PlanError, SchemaError
 from auditor.golang import jsontext
 
@@ -118,6 +117,8 @@ def check_plan(plan: Plan) -> None:
             stream.seek(entry.offset)
             text = stream.read(entry.length)
             if asked or f'"{_KEY}"'.encode() in text:
+                from auditor.crds.definition import parse_definition  # noqa: PLC0415 - few runs have gates
+
                 try:
                     definitions.append(parse_definition(jsontext.decode(text), stored=entry.stored))
                 except SchemaError:

@@ -30,9 +30,9 @@ from pipelines.report_state import report_state
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pipelines.audit import ShardResult
     from pipelines.kept_rows import Kept, Pick
     from pipelines.plan import Plan, SourceShard
+    from pipelines.shard_result import ShardResult
 
 __all__ = ["DifferentVerdicts", "Earlier", "audit_since"]
 

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from pipelines.audit import ShardResult
     from pipelines.config import AuditOptions
     from pipelines.plan import Plan, SourceShard
+    from pipelines.shard_result import ShardResult
 
 __all__ = ["PLACED", "Assembly", "Audited", "Earlier", "Left"]
 

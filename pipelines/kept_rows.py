@@ -14,10 +14,10 @@ from pipelines.old_report import REPEATED, SCHEMAS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipelines.audit import ShardResult
     from pipelines.kept_groups import Groups
     from pipelines.old_report import OldReport
     from pipelines.plan import Plan
+    from pipelines.shard_result import ShardResult
 
 __all__ = ["Kept", "Pick", "concat", "encoded", "expand", "joined", "plain"]
 

@@ -39,6 +39,7 @@ __all__ = [
     "cut_shards",
     "cut_value",
     "cut_values",
+    "definition_document",
     "definition_entry",
     "encode_definition",
     "first_not_before",
@@ -352,3 +353,11 @@ def _shard_count(total: float, limit: int) -> int:
     if least > _EVEN:
         return math.ceil(least / _EVEN) * _EVEN
     return min(_EVEN, math.ceil(total * _SMALLEST / limit))
+
+
+def definition_document(plan: Plan, entry: DefinitionEntry) -> JsonObject:
+    """Return the document of one definition of a plan."""
+    with Path(plan.definitions).open("rb") as stream:
+        stream.seek(entry.offset)
+        document: JsonObject = jsontext.decode(stream.read(entry.length))
+        return document

@@ -13,9 +13,9 @@ import auditor
 from auditor import tables
 from auditor.crds.outline import outline, skeleton, stored_versions
 from auditor.model import IMPACTS
-from pipelines.audit import ShardResult
 from pipelines.columns import array_of, write_parquet
 from pipelines.report_state import report_state
+from pipelines.shard_result import ShardResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 from auditor.errors import PlanError
 from pipelines.config import FAIL_ON
 from pipelines.report import MANIFEST
-from pipelines.workers import PRELOAD, expect_workers
+from pipelines.workers import PRELOAD, expect_workers, lost_later, ready_later
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-    from pipelines.audit import ShardResult
     from pipelines.config import AuditOptions
     from pipelines.plan import Plan, SourceShard
+    from pipelines.shard_result import ShardResult
 
 __all__ = ["exit_code", "new_report", "run_audit", "run_shards"]
 
@@ -36,8 +36,7 @@ def run_audit(options: AuditOptions) -> tuple[int, dict[str, Any]]:
         AuditorError: A dump cannot be read as a whole, or the report cannot be written where it was asked for.
     """
     expected = expect_workers(options.dumps, engine=options.engine, jobs=options.jobs, since=options.since)
-    from pipelines.audit import lost_shard, setup  # noqa: PLC0415 - heavy imports only when work is done
-    from pipelines.gated import check_plan  # noqa: PLC0415
+    from pipelines.gated import check_plan  # noqa: PLC0415 - heavy imports only when work is done
     from pipelines.plan import cut_shards, make_plan  # noqa: PLC0415
     from pipelines.report import merge, write_manifest, write_versions  # noqa: PLC0415
 
@@ -58,8 +57,8 @@ def run_audit(options: AuditOptions) -> tuple[int, dict[str, Any]]:
         if earlier is not None:
             total, since = audit_since(plan, spool, parts, run_shards, earlier)
         else:
-            lost = partial(lost_shard, plan=plan, parts=str(parts))
-            total = merge(run_shards(partial(setup, plan, str(parts)), cut_shards(plan), options, lost))
+            lost = partial(lost_later, plan=plan, parts=str(parts))
+            total = merge(run_shards(partial(ready_later, plan, str(parts)), cut_shards(plan), options, lost))
         versions = write_versions(plan, total, parts)
         code = exit_code(options, plan.sources, total)
         seconds = time.monotonic() - clock
@@ -77,7 +76,7 @@ def run_audit(options: AuditOptions) -> tuple[int, dict[str, Any]]:
 def _check_version(plan: Plan) -> None:
     """Refuse an --at that no definition has as a version: it would judge everything at the storage version."""
     from auditor.crds.outline import outline  # noqa: PLC0415
-    from pipelines.audit import definition_document  # noqa: PLC0415
+    from pipelines.plan import definition_document  # noqa: PLC0415
 
     at = plan.options.at
     if at in ("stored", "storage", "served") or not plan.entries:

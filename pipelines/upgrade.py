@@ -40,9 +40,9 @@ from auditor.upgrade import (
     worst_by_field,
 )
 from auditor.upgrade.changes import VERDICT
-from pipelines.audit import ShardAuditor, ShardResult, definition_document, lost_shard
+from pipelines.audit import ShardAuditor, lost_shard
 from pipelines.columns import Rows, write_parquet
-from pipelines.plan import Plan, definition_entry, make_plan
+from pipelines.plan import Plan, definition_document, definition_entry, make_plan
 from pipelines.verdicts import NOT_ASKED
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from auditor.model import AuditedObject, JsonObject
     from pipelines.config import AuditOptions
     from pipelines.plan import DefinitionEntry, SourceShard
+    from pipelines.shard_result import ShardResult
     from pipelines.verdicts import Outcome
 
 __all__ = [

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from auditor.gates.paths import GatePath
     from auditor.model import JsonObject
     from auditor.upgrade import Decision, DefinitionChange, Sample
-    from pipelines.audit import ShardResult
     from pipelines.config import AuditOptions, Scope
     from pipelines.plan import DefinitionEntry
+    from pipelines.shard_result import ShardResult
     from pipelines.upgrade import UpgradePlan
 
 __all__ = ["reaches", "upgrade_section"]

@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-__all__ = ["PRELOAD", "expect_workers"]
+    from pipelines.plan import Plan, SourceShard
+    from pipelines.shard_result import ShardResult
+
+__all__ = ["PRELOAD", "expect_workers", "lost_later", "ready_later"]
 
 PRELOAD: Final = ("pipelines.preload",)
 """What workers are forked from has loaded these."""
@@ -45,3 +48,17 @@ def _size(dump: str) -> int:
     except OSError:
         return 0
     return status.st_size if stat.S_ISREG(status.st_mode) else 0
+
+
+def ready_later(plan: Plan, parts: str) -> Callable[[SourceShard], ShardResult]:
+    """Make a worker ready, as `pipelines.audit.setup`: who only hands out shards does not load what judges objects."""
+    from pipelines.audit import setup  # noqa: PLC0415
+
+    return setup(plan, parts)
+
+
+def lost_later(item: SourceShard, error: Exception, *, plan: Plan, parts: str) -> ShardResult:
+    """Write the rows of a shard whose worker died twice, as `pipelines.audit.lost_shard`."""
+    from pipelines.audit import lost_shard  # noqa: PLC0415
+
+    return lost_shard(item, error, plan=plan, parts=parts)

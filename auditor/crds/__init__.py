@@ -5,9 +5,14 @@ is wrong with a definition that a server would refuse today is another room's. F
 pkg/apis/apiextensions and pkg/apiserver/conversion.
 """
 
-from auditor.crds.catalog import CrdCatalog
-from auditor.crds.conversion import NEEDS_WEBHOOK, ConversionError, convert, parse_group_version
-from auditor.crds.definition import CrdVersion, CustomResourceDefinition, Scale, parse_definition
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from auditor.crds.catalog import CrdCatalog
+    from auditor.crds.conversion import NEEDS_WEBHOOK, ConversionError, convert, parse_group_version
+    from auditor.crds.definition import CrdVersion, CustomResourceDefinition, Scale, parse_definition
 
 __all__ = [
     "NEEDS_WEBHOOK",
@@ -20,3 +25,17 @@ __all__ = [
     "parse_definition",
     "parse_group_version",
 ]
+
+_HOMES = ("catalog", "conversion", "definition")
+
+
+def __getattr__(name: str) -> Any:
+    """Load what makes records of definitions when it is first asked for: an outline needs nothing of it."""
+    if name in __all__:
+        from importlib import import_module  # noqa: PLC0415
+
+        for home in _HOMES:
+            module = import_module(f"auditor.crds.{home}")
+            if name in module.__all__:
+                return getattr(module, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -86,6 +86,18 @@ def test_an_audit_of_an_export_loads_no_parser_no_rules_no_other_reader_and_no_w
     assert not modules & (PARSERS | RULES | READERS | WORKERS | FUNCTIONS | {"auditor.gates"})
 
 
+def test_who_only_hands_out_shards_does_not_load_what_judges_objects(manifests: Path) -> None:
+    oven = json.loads((manifests / "oven.json").read_text())
+    lines = [json.dumps({**oven, "metadata": {"name": f"a{number}", "namespace": "n"}}) for number in range(12_000)]
+    (manifests / "ovens.ndjson").write_text("\n".join(lines) + "\n")
+    arguments = ("audit", "ovens.ndjson", "--crds", "crd.yaml", "--report", "out", "--jobs")
+    judges = {"pipelines.audit", "auditor.crds.definition", "auditor.program", "auditor.schema", "auditor.validation"}
+    assert judges <= loaded(manifests, *arguments, "1")
+    modules = loaded(manifests, *arguments, "2", "--force")
+    assert "multiprocess" in modules
+    assert not modules & judges
+
+
 @without_pandas
 def test_a_validation_of_a_manifest_loads_no_functions_of_arrow(manifests: Path) -> None:
     modules = loaded(manifests, "validate", "oven.json", "--crds", "crd.yaml")
