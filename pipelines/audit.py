@@ -28,14 +28,15 @@ from auditor.selectors.grammar import parse_field_selector, parse_label_selector
 from auditor.sources.encryption import make_unsealer, resource_of
 from auditor.sources.registry_key import classify, printable_key, split_key
 from auditor.validation.rules import broken_rules
-from pipelines.columns import ObjectRows, Rows, part_name, write_parquet
+from pipelines.columns import ObjectRows, part_name, write_parquet
+from pipelines.found_rows import FoundRows
 from pipelines.gated import GatedFields
 from pipelines.index import IndexBuilder
 from pipelines.lanes import Lanes, own_version
 from pipelines.old_objects import Before, Changes
 from pipelines.plan import DefinitionEntry, Plan, SourceShard, cut_values, has_objects, open_live, open_values
 from pipelines.shard_result import ShardResult
-from pipelines.verdicts import NOT_ASKED, NOTHING_TOLD, Outcome, Told, UpdateVerdicts
+from pipelines.verdicts import NOT_ASKED, NOTHING_TOLD, Outcome, UpdateVerdicts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -331,13 +332,12 @@ class _ShardWriter:
             "crds": owner.plan.crds_sha256,
         }
         self.objects = ObjectRows(tables.with_metadata(tables.OBJECTS, **meta), live)
-        self.found = Rows(tables.with_metadata(tables.FINDINGS, **meta))
+        self.found = FoundRows(tables.with_metadata(tables.FINDINGS, **meta), self.objects)
         self.index = IndexBuilder(owner, self.cluster, source, meta, live)
         self.result = ShardResult(number)
         self.table = live
         self.lanes = Lanes(self)
         self._standings: dict[tuple[Any, ...], Standing] = {}
-        self._counts: dict[tuple[Kind, str, str, str], int] = {}
 
     def place(self, row: _RowHead, decoded: Any = None) -> tuple[str, DefinitionEntry | None, str | None]:
         """Tell what a live key is: fill the names of its row, return (status, definition entry, reason)."""
@@ -448,8 +448,7 @@ class _ShardWriter:
         audited = AuditedObject(findings=tuple(found))
         self.object_row(row, audited, self.simple_standing(row, audited, "definition", (), "none"), None)
         for finding in found:
-            self.finding_row(row, audited, finding, None)
-        self.count((row.group or "", row.kind or row.plural or ""), found)
+            self.found.add(len(self.objects) - 1, finding, NOTHING_TOLD)
 
     def has_objects(self, row: _RowHead) -> bool:
         """Whether a definition has live keys in this dump; without any, its rules are not worth compiling."""
@@ -491,14 +490,13 @@ class _ShardWriter:
             row.uid = metadata.get("uid")
             if row.key is None:
                 row.namespace, row.name = metadata.get("namespace", row.namespace), metadata.get("name", row.name)
-            deleting = None if reason is not None else "deletionTimestamp" in metadata
             standing = self.standing(row, definition, audited, webhook, metadata, outcome)
             self.object_row(row, audited, standing, reason, outcome)
+            number = len(self.objects) - 1
             for finding, told in outcome.rows(audited):
-                self.finding_row(row, audited, finding, deleting, told)
+                self.found.add(number, finding, told)
             for finding in gated:
-                self.finding_row(row, audited, finding, deleting)
-            self.count((definition.group, definition.kind), (*audited.findings, *gated))
+                self.found.add(number, finding, NOTHING_TOLD)
             gated = []
             at = (definition.name, audited.audited_version or "")
             program = owner.programs.get(at)
@@ -574,13 +572,6 @@ class _ShardWriter:
         names = (row.group, row.plural, row.kind)
         return Standing(self.class_of(names, audited, (status, impact, impacts), None, deleting=None), impacts)
 
-    def count(self, kind: Kind, findings: Iterable[Finding]) -> None:
-        """Count findings of objects of a kind."""
-        counts = self._counts
-        for finding in findings:
-            what = (kind, finding.check, finding.field, finding.type)
-            counts[what] = counts.get(what, 0) + 1
-
     def object_row(
         self,
         row: _RowHead,
@@ -651,42 +642,6 @@ class _ShardWriter:
             (self.cluster, self.source, *names, stored, audited.audited_version, *standing, is_storage, deleting)
         )
 
-    def finding_row(
-        self,
-        row: _RowHead,
-        audited: AuditedObject,
-        finding: Any,
-        deleting: bool | None,
-        told: Told = NOTHING_TOLD,
-    ) -> None:
-        self.found.append(
-            (
-                self.cluster,
-                self.source,
-                row.text_key,
-                row.revision,
-                row.group,
-                row.kind,
-                None if self.is_export else audited.stored_version,
-                audited.audited_version,
-                row.namespace,
-                row.name,
-                deleting,
-                told.request,
-                finding.check,
-                finding.field,
-                finding.type,
-                _json_text(finding.bad_value),
-                finding.detail,
-                finding.message,
-                told.verdict,
-                told.guard_path,
-                finding.rule,
-                told.last_manager,
-                told.last_write,
-            )
-        )
-
     def broken(self, row: _RowHead, error: Exception) -> None:
         """Write the row of a value that broke the auditor itself."""
         if row.key is not None:
@@ -708,7 +663,7 @@ class _ShardWriter:
                 self.result.stored.update(
                     {(name, stored): n for stored, n in lane.stored.items() if stored is not None}
                 )
-        for (kind, check, path, type_), count in self._counts.items():
+        for (kind, check, path, type_), count in self.found.counts():
             self.result.findings[(kind, check, plain_path(path), type_)] += count
         del self.lanes  # which know this writer: without a collector the rows of the shard would stay
         self.result.encrypted.update(self.owner.unsealer.counts)
@@ -725,9 +680,10 @@ class _ShardWriter:
             for impact in {*shared["impacts"], shared["impact"]} - {None}:
                 self.result.impacts[(kind, impact)] += count
         name = part_name(self.result.number)
-        write_parquet(self.objects.table(), self.owner.parts / "objects" / name)
+        objects = self.objects.table()
+        write_parquet(objects, self.owner.parts / "objects" / name)
         if len(self.found):
-            write_parquet(self.found.table(), self.owner.parts / "findings" / name)
+            write_parquet(self.found.table(objects), self.owner.parts / "findings" / name)
         self.index.write(self.owner.parts / "index", name)
         return self.result
 
@@ -755,13 +711,6 @@ class _RowHead:
     def text_key(self) -> str | None:
         """The key as text; None: it has none."""
         return None if self.key is None else printable_key(self.key)
-
-
-def _json_text(value: Any) -> str:
-    try:
-        return orjson.dumps(value).decode()
-    except (orjson.JSONEncodeError, UnicodeEncodeError):
-        return jsontext.encode(value)
 
 
 def setup(plan: Plan, parts: str) -> Callable[[SourceShard], ShardResult]:

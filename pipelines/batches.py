@@ -223,7 +223,8 @@ class _BatchAuditor(ShardAuditor):
         self(SourceShard(number, Shard(0, 0, len(live)), 0))
         collected, self._last = self._last, None
         assert collected is not None
-        return collected.objects.table() if table == "objects" else collected.found.table()
+        objects = collected.objects.table()
+        return objects if table == "objects" else collected.found.table(objects)
 
     def source(self, number: int) -> tuple[Any, Any]:  # noqa: ARG002 - there is but one
         return self._live

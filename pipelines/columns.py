@@ -15,7 +15,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-__all__ = ["FlatRows", "ObjectRows", "Rows", "array_of", "constant", "key_texts", "part_name", "write_parquet"]
+    from numpy.typing import NDArray
+
+__all__ = [
+    "FlatRows",
+    "ObjectRows",
+    "Rows",
+    "array_of",
+    "constant",
+    "key_texts",
+    "part_name",
+    "shared_column",
+    "write_parquet",
+]
 
 
 class FlatRows:
@@ -105,13 +117,16 @@ class ObjectRows:
         """
         return self._classes.setdefault(shared, len(self._classes))
 
+    def classes(self) -> tuple[list[dict[str, Any]], NDArray[np.int32]]:
+        """Return the classes, each its columns by name, and the number of its class for each row."""
+        shared = [dict(zip(self.CLASS, columns, strict=True)) for columns in self._classes]
+        return shared, np.array(self._rows.column(1), np.int32)
+
     def counts(self) -> list[tuple[dict[str, Any], int]]:
         """Return each class, its columns by name, with its number of rows."""
-        many = np.bincount(self._rows.column(1), minlength=len(self._classes))
-        return [
-            (dict(zip(self.CLASS, shared, strict=True)), int(count))
-            for shared, count in zip(self._classes, many, strict=True)
-        ]
+        classes, numbers = self.classes()
+        many = np.bincount(numbers, minlength=len(classes)).tolist()
+        return list(zip(classes, many, strict=True))
 
     def table(self) -> pa.Table:
         """Return the rows as an Arrow table."""
@@ -120,7 +135,7 @@ class ObjectRows:
         kinds = {field.name: field.type for field in self.schema}
         codes = pa.array(classes, pa.int32())
         for position, name in enumerate(self.CLASS):
-            columns[name] = _taken([shared[position] for shared in self._classes], codes, kinds[name])
+            columns[name] = shared_column([shared[position] for shared in self._classes], codes, kinds[name])
         live = self.live if at == list(range(self.live.num_rows)) else kernels.taken(self.live, at)
         for name in self.LIVE:
             columns[name] = live[name].combine_chunks()
@@ -130,7 +145,7 @@ class ObjectRows:
         return pa.Table.from_arrays([columns[field.name] for field in self.schema], schema=self.schema)
 
 
-def _taken(values: list[Any], codes: pa.Array, kind: pa.DataType) -> pa.Array:
+def shared_column(values: list[Any], codes: pa.Array, kind: pa.DataType) -> pa.Array:
     """Return the column in which row i holds the value of class codes[i]."""
     if not pa.types.is_dictionary(kind):
         return kernels.taken(pa.array(values, kind), codes)

@@ -63,11 +63,6 @@ class _Writer(_ShardWriter):
 
     def __init__(self, owner: _Auditor, source: str, number: int, live: Any, *, is_export: bool) -> None:
         super().__init__(owner, source, number, live, is_export=is_export)
-        self.finding_rows: list[int] = []
-
-    def finding_row(self, row: Any, *words: Any, **options: Any) -> None:
-        self.finding_rows.append(row.at)
-        super().finding_row(row, *words, **options)
 
     def has_objects(self, row: Any) -> bool:
         self.table = self.owner.all_keys()
@@ -75,7 +70,7 @@ class _Writer(_ShardWriter):
 
     def finish(self) -> ShardResult:
         result = super().finish()
-        _write_positions(self.owner.parts, result.number, self.objects.positions(), self.finding_rows)
+        _write_positions(self.owner.parts, result.number, self.objects.positions(), self.found.positions())
         return result
 
 

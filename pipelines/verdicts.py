@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from auditor.program.update_program import TriedUpdate
 
 __all__ = [
+    "CREATE",
     "NOTHING_TOLD",
     "NOT_ASKED",
     "Codes",
@@ -31,6 +32,8 @@ __all__ = [
     "judged_change",
 ]
 
+CREATE: Final = "create"
+"""The request of findings that say what is wrong with an object itself."""
 _RANK: Final = {impact: rank for rank, impact in enumerate(IMPACTS)}
 
 Codes = tuple[int | None, int | None, int | None]
@@ -95,10 +98,10 @@ class Outcome:
         if verdict is None:
             for finding in audited.findings:
                 who = writer(finding)
-                yield finding, NOTHING_TOLD if who is _NOBODY else Told("create", None, None, *who)
+                yield finding, NOTHING_TOLD if who is _NOBODY else Told(CREATE, None, None, *who)
             return
         for finding, (what, guard) in zip(audited.findings, verdict.verdicts, strict=True):
-            yield finding, Told("create", what, guard, *writer(finding))
+            yield finding, Told(CREATE, what, guard, *writer(finding))
         for request, tried in verdict.requests():
             seen: set[str] = set()
             for finding in tried.findings:
@@ -111,7 +114,7 @@ _NOBODY: Final = (None, None)
 
 NOT_ASKED: Final = Outcome()
 """Of what is no readable custom resource."""
-NOTHING_TOLD: Final = Told("create", None, None, None, None)
+NOTHING_TOLD: Final = Told(CREATE, None, None, None, None)
 """Of a finding that no update was tried for."""
 
 
