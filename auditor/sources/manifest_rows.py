@@ -28,7 +28,7 @@ BATCH: Final = 65_536
 FEW: Final = 4096
 """Rows that are sorted without Arrow's functions."""
 NAMES: Final = 8192
-"""Names that are gathered before they go to Arrow, while they are still at hand; more than few."""
+"""Names of rows added one by one that are gathered before they go to Arrow; more than few."""
 EXACT_LIMIT: Final = 64 << 20
 """Bytes of one value up to which the exact decoder is asked about what the fast one refuses."""
 
@@ -111,12 +111,12 @@ def read_header(data: bytes | memoryview, *, exact: bool = True) -> Header | Non
         return None
 
 
-class _Numbers(dict[Any, int]):
-    """Numbers what it is asked for, by first appearance."""
-
-    def __missing__(self, key: Any) -> int:
-        self[key] = number = len(self)
-        return number
+def _numbered(numbers: dict[Any, int], keys: list[Any]) -> list[int]:
+    """Return the numbers of keys, by first appearance; hardly any is new."""
+    try:
+        return [*map(numbers.__getitem__, keys)]
+    except KeyError:
+        return [numbers.setdefault(key, len(numbers)) for key in keys]
 
 
 def _ranked(keys: list[Any], column: array[int]) -> NDArray[np.int32]:
@@ -139,8 +139,8 @@ class ManifestRows:
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self._types = _Numbers()  # apiVersion and kind
-        self._namespaces = _Numbers()
+        self._types: dict[tuple[str, str], int] = {}  # apiVersion and kind
+        self._namespaces: dict[str, int] = {}
         self._type = array("i")
         self._namespace = array("i")
         self._offset = array("q")
@@ -159,8 +159,10 @@ class ManifestRows:
 
     def add(self, header: Header | None, offset: int, length: int) -> None:
         """Add one row; without header it goes behind all others, in the order of the dump."""
-        self._type.append(-1 if header is None else self._types[_TYPE(header)])
-        self._namespace.append(-1 if header is None else self._namespaces[header.metadata.namespace])
+        types, namespaces = self._types, self._namespaces
+        self._type.append(-1 if header is None else types.setdefault(_TYPE(header), len(types)))
+        name = None if header is None else header.metadata.namespace
+        self._namespace.append(-1 if name is None else namespaces.setdefault(name, len(namespaces)))
         self._pending.append("" if header is None else header.metadata.name)
         self._offset.append(offset)
         self._length.append(length)
@@ -169,13 +171,13 @@ class ManifestRows:
 
     def add_all(self, headers: list[Header], offsets: NDArray[np.int64], lengths: NDArray[np.int64]) -> None:
         """Add many rows."""
-        self._type.extend(map(self._types.__getitem__, map(_TYPE, headers)))
-        metadata, number = [header.metadata for header in headers], self._namespaces.__getitem__
-        self._namespace.extend([number(one.namespace) for one in metadata])
+        self._type.extend(_numbered(self._types, [*map(_TYPE, headers)]))
+        metadata = [header.metadata for header in headers]
+        self._namespace.extend(_numbered(self._namespaces, [one.namespace for one in metadata]))
         self._pending.extend([one.name for one in metadata])
         self._offset.frombytes(offsets.tobytes())
         self._length.frombytes(lengths.tobytes())
-        if len(self._pending) >= NAMES:
+        if len(self) > FEW:  # names go to Arrow while they are still at hand
             self._flush()
 
     def _flush(self) -> None:

@@ -59,9 +59,9 @@ class _Unusual(Exception):
 
 
 def _decoded(data: bytes) -> str:
-    if not data.endswith(b"\n") or data.translate(None, _TEXT) or any(one in data for one in _NO_TEXT):
+    if not data.endswith(b"\n") or data.translate(None, _TEXT):
         raise _Unusual
-    if b"\xc2" in data and _MORE_CONTROLS.search(data):
+    if not data.isascii() and (any(one in data for one in _NO_TEXT) or _MORE_CONTROLS.search(data)):
         raise _Unusual
     try:
         return data.decode()
