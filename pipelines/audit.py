@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.model import Finding, JsonObject
-    from pipelines.shard_result import Kind
 
 __all__ = ["ShardAuditor", "lost_shard", "setup"]
 

@@ -18,12 +18,10 @@ if TYPE_CHECKING:
 
     from auditor.model import Finding
     from pipelines.columns import ObjectRows
+    from pipelines.shard_result import Kind
     from pipelines.verdicts import Told
 
 __all__ = ["FoundRows"]
-
-Kind = tuple[str, str]
-"""Group and kind."""
 
 
 class FoundRows:
