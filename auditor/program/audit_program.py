@@ -347,8 +347,9 @@ class AuditProgram:
             obj, pruned, defaulted, fields, stored_version, self.version.name, self.unevaluated_rules
         )
         if findings or select_error is not None:
-            findings = sorted(findings or (), key=Finding.sort_key)
-            object.__setattr__(made, "findings", tuple(findings))
+            if findings and len(findings) > 1:
+                findings = sorted(findings, key=Finding.sort_key)
+            object.__setattr__(made, "findings", tuple(findings or ()))
             object.__setattr__(made, "select_error", select_error)
         return made
 
