@@ -42,7 +42,7 @@ _INLINE_BYTES: Final = 4 << 20
 """Bytes of values that are audited in this process: others would have to make the same programs."""
 _FEW_SHARDS: Final = 32 << 20
 """Bytes of values up to which what is audited is cut into few shards: each has files in every table."""
-_SHARDS: Final = 7
+_SHARDS: Final = 8
 """How few: each that is done lets parts of the report be written beside the audit of the next ones."""
 _WORTH_ANOTHER: Final = 8 << 20
 """Bytes of values for each worker: all of them make the same programs, beside a process that writes parts."""
@@ -150,7 +150,8 @@ def audit_since(
     if whole:
         found = Match([np.full(source.rows, -1) for source in plan.sources], Counter({whole: live_rows}))
     else:
-        hashes = export_digests(plan)  # which needs nothing of the report, that is being read still
+        # Which needs nothing of the report, that is being read still.
+        hashes = export_digests(plan, apart=earlier.is_apart)
         found = match(plan, old, state, earlier.groups(), hashes)
     sample = _draw_sample(found, options.verify_sample)
     known = np.array([found.kept[source][position] for source, position in sample], dtype=np.int64)
@@ -162,6 +163,7 @@ def audit_since(
         (changed / name).mkdir(parents=True)
     kept = None if whole else earlier.kept()
     audited = Audited(left, changed)
+    pa.default_memory_pool().release_unused()  # what comparing took
     with Assembly(plan, kept, audited, found.kept, parts) as assembly:
         results = run(
             partial(_setup, left.plan, str(changed), plan),
@@ -220,8 +222,8 @@ def _left(plan: Plan, kept: list[Numbers], spool: Path) -> Left:
     if options.engine == "processes":
         options = replace(options, jobs=max(1, min(options.jobs, size // _WORTH_ANOTHER)))
     if size <= _FEW_SHARDS:
-        least = 8 * size // (1 if options.engine == "inline" else max(_SHARDS, 2 * options.jobs))
-        options = replace(options, shard_bytes=max(options.shard_bytes, least), shard_rows=1 << 40)
+        many = 1 if options.engine == "inline" else max(_SHARDS, 2 * options.jobs)
+        options = replace(options, shard_bytes=8 * size // many + 64, shard_rows=1 << 40)
     return Left(replace(plan, sources=tuple(sources), options=options), rows)
 
 

@@ -64,7 +64,7 @@ class Earlier:
 
     Args:
         options: Of the run.
-        apart: Read it in a process of its own, not in a thread of this one.
+        apart: Read it in a process of its own, not in a thread of this one; there may be more of them.
 
     Raises:
         PlanError: There is no such report.
@@ -72,6 +72,7 @@ class Earlier:
 
     def __init__(self, options: AuditOptions, *, apart: bool = False) -> None:
         self.report = OldReport(options.since, options.cluster)
+        self.is_apart = apart
         self._groups: Groups | None = None
         self._reading = contextlib.ExitStack()
         read = partial(_read, self.report)
@@ -272,6 +273,7 @@ class Assembly:
             self._write(block, name)
 
     def _write_index(self, block: list[SourceShard]) -> None:
+        pa.default_memory_pool().release_unused()  # pieces between what stays for the next block add up
         shards = self.audited.between(block[0].source, block[0].shard.start, block[-1].shard.stop)
         found = {} if self.kept is None else self.kept.partitions
         written: list[str] = []

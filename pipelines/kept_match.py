@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,8 +18,10 @@ import pyarrow.compute as pc
 import auditor
 from auditor import tables
 from pipelines.columns import key_texts
+from pipelines.engines import begun
 from pipelines.kept_groups import DIGEST, numbers
 from pipelines.plan import cut_value, has_objects, open_live, open_values
+from pipelines.workers import PRELOAD
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,6 +40,8 @@ Numbers = np.ndarray[Any, Any]
 _JUDGED: Final = ("valid", "invalid", "unreadable", "needs-conversion")
 _BATCH: Final = 1 << 13
 """Values whose hashes are Python objects at the same time."""
+_WORTH_ANOTHER: Final = 1 << 15
+"""Values from which on it is worth a process to hash half of them."""
 
 
 @dataclass(slots=True)
@@ -222,11 +227,27 @@ def _match_export(digests: Numbers, groups: Groups) -> tuple[Numbers, Numbers, C
     return found, found[found >= 0], Counter({"new or changed": int((found < 0).sum())})
 
 
-def export_digests(plan: Plan) -> list[Numbers | None]:
-    """Return the hashes of all values of each source that is an export; None for others, of which keys tell first."""
-    return [
-        _digests(source, open_live(source), slice(None))[0] if source.is_export else None for source in plan.sources
-    ]
+def export_digests(plan: Plan, *, apart: bool = False) -> list[Numbers | None]:
+    """Return the hashes of all values of each source that is an export; None for others, of which keys tell first.
+
+    Args:
+        plan: Of this run.
+        apart: Another process may make half of them.
+    """
+    return [_all_digests(source, apart=apart) if source.is_export else None for source in plan.sources]
+
+
+def _all_digests(source: SourcePlan, *, apart: bool) -> Numbers:
+    if not apart or source.rows < _WORTH_ANOTHER:
+        return _digests_between(source, 0, source.rows)
+    half = source.rows // 2
+    with begun(partial(_digests_between, source, half, source.rows), PRELOAD) as others:
+        own = _digests_between(source, 0, half)
+        return np.concatenate([own, others()])
+
+
+def _digests_between(source: SourcePlan, start: int, stop: int) -> Numbers:
+    return _digests(source, open_live(source), slice(start, stop))[0]
 
 
 def _heads(digests: Numbers) -> Numbers:
