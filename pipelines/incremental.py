@@ -153,6 +153,8 @@ def audit_since(
         # Which needs nothing of the report, that is being read still.
         hashes = export_digests(plan, apart=earlier.is_apart)
         found = match(plan, old, state, earlier.groups(), hashes)
+        del hashes
+        earlier.groups().forget_values()
     sample = _draw_sample(found, options.verify_sample)
     known = np.array([found.kept[source][position] for source, position in sample], dtype=np.int64)
     for source, position in sample:

@@ -264,36 +264,47 @@ class Assembly:
         return {item.shard.number for item in self.audited.between(block[0].source, start, stop)}
 
     def _begin(self) -> None:
-        for block in [block for block, needed in self._waiting if not needed]:
+        blocks = [block for block, needed in self._waiting if not needed]
+        for block in blocks:
             self._writing += [self._pool.submit(write, block) for write in (self._write_tables, self._write_index)]
         self._waiting = [one for one in self._waiting if one[1]]
+        if blocks and self._waiting:  # pieces that are free between what stays add up
+            self._pool.submit(pa.default_memory_pool().release_unused)
 
     def _write_tables(self, block: list[SourceShard]) -> None:
         for name in SCHEMAS:
             self._write(block, name)
 
     def _write_index(self, block: list[SourceShard]) -> None:
-        pa.default_memory_pool().release_unused()  # pieces between what stays for the next block add up
         shards = self.audited.between(block[0].source, block[0].shard.start, block[-1].shard.stop)
-        found = {} if self.kept is None else self.kept.partitions
+        parts = self._kept_parts(block)
+        found = {}
+        if self.kept is not None:
+            path = self.kept.report.path
+            of_kept = self.kept.partitions.items()
+            found = {name: one for name, one in of_kept if any(path(name, number).exists() for number in parts)}
+        found |= self.audited.partitions(shards)  # whose columns count, where a definition has others now
         written: list[str] = []
-        for name, schema in {**found, **self.audited.partitions(shards)}.items():
-            like = next((other for other in written if self._are_alike(name, other, block, shards)), None)
+        for name, schema in sorted(found.items()):
+            like = next((other for other in written if self._are_alike(name, other, parts, shards)), None)
             if like is not None:
                 self._copy(like, name, block)
             elif self._write(block, name, _as_written(schema)):
                 written.append(name)
 
-    def _are_alike(self, name: str, other: str, block: list[SourceShard], shards: list[SourceShard]) -> bool:
+    def _kept_parts(self, block: list[SourceShard]) -> list[int]:
+        """Return the numbers of the parts that have rows which are kept in a block."""
+        groups = self.groups[block[0].source][block[0].shard.start : block[-1].shard.stop]
+        return [] if self.kept is None else self.kept.parts_of(groups[groups >= 0])
+
+    def _are_alike(self, name: str, other: str, parts: list[int], shards: list[SourceShard]) -> bool:
         """Tell whether the rows of two partitions come from the same files: those of two versions often are equal."""
         (group, *_, kind), (other_group, *_, other_kind) = name.split("/"), other.split("/")
         if (group, kind) != (other_group, other_kind):
             return False
         pairs = [tuple(self.audited.path(one, item) for one in (name, other)) for item in shards]
         if self.kept is not None:
-            groups = self.groups[block[0].source][block[0].shard.start : block[-1].shard.stop]
-            numbers = self.kept.parts_of(groups[groups >= 0])
-            pairs += [tuple(self.kept.report.path(one, number) for one in (name, other)) for number in numbers]
+            pairs += [tuple(self.kept.report.path(one, number) for one in (name, other)) for number in parts]
         return all(
             filecmp.cmp(one, two, shallow=False) if one.exists() and two.exists() else one.exists() == two.exists()
             for one, two in pairs

@@ -141,6 +141,12 @@ class Groups:
         """Refuse rows that tell of a run, and objects whose findings cannot be told from those of another."""
         self.refuse(_joined(self._uncertain), "not certain")
 
+    def forget_values(self) -> None:
+        """Drop what objects were matched by; their rows are found without."""
+        self.key = None
+        self.revision = np.empty(0, dtype=np.int64)
+        self.digest = np.empty((0, DIGEST), dtype=np.uint8)
+
     def part_of(self, groups: Numbers) -> Numbers:
         """Return the position in `parts` of that which each group is of."""
         found: Numbers = np.searchsorted(self.starts, groups, side="right") - 1
