@@ -22,8 +22,6 @@ from auditor.keypath import plain_path
 from auditor.model import AuditedObject, Origin, Unreadable
 from auditor.program.audit_program import AuditProgram
 from auditor.program.impact import impacts_of, worst
-from auditor.program.read import ReadError, decode_value
-from auditor.program.rewritten import rewritten_metadata
 from auditor.selectors.grammar import parse_field_selector, parse_label_selector
 from auditor.sources.encryption import make_unsealer, resource_of
 from auditor.sources.registry_key import classify, printable_key, split_key
@@ -32,7 +30,7 @@ from pipelines.columns import ObjectRows, part_name, write_parquet
 from pipelines.found_rows import FoundRows
 from pipelines.gated import GatedFields
 from pipelines.index import IndexBuilder
-from pipelines.lanes import Lanes, own_version
+from pipelines.lanes import Lanes, effect_of, names_of, own_version
 from pipelines.old_objects import Before, Changes
 from pipelines.plan import DefinitionEntry, Plan, SourceShard, cut_values, has_objects, open_live, open_values
 from pipelines.shard_result import ShardResult
@@ -45,6 +43,7 @@ if TYPE_CHECKING:
 
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.model import Finding, JsonObject
+    from pipelines.shard_result import Kind
 
 __all__ = ["ShardAuditor", "lost_shard", "setup"]
 
@@ -172,7 +171,7 @@ class ShardAuditor:
         """Note what became of the metadata of an object that a program has just audited."""
         if audited.object is not None and program.effect != "":
             effect = program.effect
-            self.rewritten[id(audited)] = _rewritten(data, audited.object) if effect is None else effect
+            self.rewritten[id(audited)] = effect_of(data, audited.object) if effect is None else effect
 
     def saw(
         self, row: _RowHead, definition: CustomResourceDefinition, audited: AuditedObject, outcome: Outcome
@@ -274,24 +273,6 @@ def _listed(column: pa.ChunkedArray) -> Iterable[Any]:
     return repeat(None, len(column)) if column.null_count == len(column) else column.to_pylist()
 
 
-def _rewritten(data: bytes, obj: JsonObject) -> str:
-    try:
-        stored = decode_value(data).get("metadata")
-    except ReadError:
-        return ""
-    return rewritten_metadata(stored, obj.get("metadata") or {})
-
-
-def _names_of(audited: AuditedObject, data: bytes) -> tuple[str | None, str | None]:
-    """Return namespace and name of an exported object, where the read dropped them as they stand in its bytes."""
-    metadata: Any = None if audited.object is None else audited.object["metadata"]
-    # The read keeps every text but an empty one.
-    if metadata is None or (("namespace" not in metadata or "name" not in metadata) and b'""' in data):
-        metadata = orjson.loads(data).get("metadata")
-    names = (metadata.get("namespace"), metadata.get("name")) if type(metadata) is dict else (None, None)
-    return names[0] if type(names[0]) is str else None, names[1] if type(names[1]) is str else None
-
-
 def _own_version(definition: CustomResourceDefinition, data: bytes, decoded: Any = None) -> str | None:
     try:
         document = jsontext.decode(data) if decoded is None else decoded
@@ -378,22 +359,21 @@ class _ShardWriter:
             self.add_slowly(at, key, revision, data, obj)
             return
         audited = lane.add(at, data, obj, place)
-        if audited is not None:
+        if audited is not None and not lane.add_told(at, key, revision, data, audited, place):
             row = _RowHead(at, key, revision, data)
             row.group, row.plural, row.kind = lane.entry.group, lane.entry.plural, lane.entry.kind
-            row.namespace, row.name = place or _names_of(audited, data)
-            self.judged(row, lane.definition, audited)
+            row.namespace, row.name = place or names_of({}, data)
+            self.unread(row, lane.definition, audited)
 
-    def judged(self, row: _RowHead, definition: CustomResourceDefinition, audited: AuditedObject) -> None:
-        """Write the rows of an object that its lane has audited, and can say no more of."""
+    def unread(self, row: _RowHead, definition: CustomResourceDefinition, audited: AuditedObject) -> None:
+        """Write the rows of an object that its lane could not read."""
         owner = self.owner
         owner.decoded = None
         owner.rewritten.clear()
-        if audited.unreadable is not None and self.at == "storage":
+        if self.at == "storage":
             self.custom(row, definition)  # perhaps it can be read at its own version
-            return
-        owner.note_effect(owner.program(definition, audited.audited_version or ""), audited, row.data)
-        self.rows_of(row, definition, [(audited, _needs_webhook(audited))])
+        else:
+            self.rows_of(row, definition, [(audited, _needs_webhook(audited))])
 
     def add_slowly(self, at: int, key: bytes | None, revision: int | None, data: bytes, decoded: Any = None) -> None:
         """Classify one live key and write its rows."""
@@ -550,19 +530,44 @@ class _ShardWriter:
         )
         found = self._standings.get(facts) if audited.unreadable is None else None
         if found is None:
-            impacts = impacts_of(audited, namespaced=definition.namespaced, needs_webhook=webhook, metadata=effect)
-            impacts = outcome.merge(impacts)
-            status = "invalid" if is_invalid else "valid"
-            if audited.unreadable is not None:
-                status = "needs-conversion" if webhook else "unreadable"
-            deleting = is_deleting if audited.unreadable is None else None
-            impact = worst(impacts, invalid=is_invalid and not outcome.is_known)
             names = (row.group, row.plural, row.kind)
-            number = self.class_of(names, audited, (status, impact, impacts), definition, deleting=deleting)
-            found = Standing(number, impacts)
+            found = self.new_standing(names, definition, audited, effect, outcome, webhook=webhook)
             if audited.unreadable is None:
                 self._standings[facts] = found
         return found
+
+    def new_standing(
+        self,
+        names: tuple[str | None, str | None, str | None],
+        definition: CustomResourceDefinition,
+        audited: AuditedObject,
+        effect: str,
+        outcome: Outcome,
+        *,
+        webhook: bool = False,
+    ) -> Standing:
+        """Return where a judged object stands, worked out from the object.
+
+        Args:
+            names: Group, plural and kind.
+            definition: What owns it.
+            audited: The object.
+            effect: What became of its metadata.
+            outcome: What updates come to.
+            webhook: Whether only a webhook could have read it.
+        """
+        impacts = impacts_of(audited, namespaced=definition.namespaced, needs_webhook=webhook, metadata=effect)
+        impacts = outcome.merge(impacts)
+        is_invalid = bool(audited.findings)
+        status = "invalid" if is_invalid else "valid"
+        deleting = None
+        if audited.unreadable is not None:
+            status = "needs-conversion" if webhook else "unreadable"
+        elif audited.object is not None:
+            deleting = "deletionTimestamp" in (audited.object.get("metadata") or ())
+        impact = worst(impacts, invalid=is_invalid and not outcome.is_known)
+        number = self.class_of(names, audited, (status, impact, impacts), definition, deleting=deleting)
+        return Standing(number, impacts)
 
     def simple_standing(
         self, row: _RowHead, audited: AuditedObject, status: str, impacts: tuple[str, ...], impact: str | None
@@ -588,15 +593,10 @@ class _ShardWriter:
             reason: Why it could not be read or judged.
             outcome: What updates come to.
         """
-        result = self.result
-        result.rows += 1
-        impacts = standing.impacts
-        if impacts and (impacts[0] in _BREAKING or "blocks-delete" in impacts):
-            kind = (row.group or "", row.kind or row.plural or "")
-            if impacts[0] in _BREAKING and kind not in result.breaking:
-                result.breaking[kind] = (row.text_key or f"{row.namespace or ''}/{row.name}", reason or "", impacts[0])
-            if "blocks-delete" in impacts:
-                result.stuck.setdefault(kind, (row.text_key or f"{row.namespace or ''}/{row.name}", outcome.why_stuck))
+        self.result.rows += 1
+        if standing.impacts:
+            kind, place = (row.group or "", row.kind or row.plural or ""), (row.namespace, row.name)
+            self.alarm(kind, row.key, place, standing.impacts, reason or "", outcome.why_stuck)
         self.objects.append(
             (
                 row.at,
@@ -613,6 +613,33 @@ class _ShardWriter:
                 sha256(row.stored).hexdigest(),
             )
         )
+
+    def alarm(
+        self,
+        kind: Kind,
+        key: bytes | None,
+        place: tuple[str | None, str | None],
+        impacts: tuple[str, ...],
+        reason: str = "",
+        why_stuck: str = "",
+    ) -> None:
+        """Keep the first object of a kind that breaks its lists, and the first that cannot be deleted.
+
+        Args:
+            kind: The kind.
+            key: Of the object.
+            place: Its namespace and name, by which it is called where it has no key.
+            impacts: Its impacts.
+            reason: Why it could not be read.
+            why_stuck: What the server says to the end of its deletion.
+        """
+        is_breaking, is_stuck = impacts[0] in _BREAKING, "blocks-delete" in impacts
+        if is_breaking or is_stuck:
+            called = (None if key is None else printable_key(key)) or f"{place[0] or ''}/{place[1]}"
+            if is_breaking:
+                self.result.breaking.setdefault(kind, (called, reason, impacts[0]))
+            if is_stuck:
+                self.result.stuck.setdefault(kind, (called, why_stuck))
 
     def class_of(
         self,
@@ -655,7 +682,9 @@ class _ShardWriter:
         for (name, version), lane in self.lanes.lanes.items():
             count = sum(lane.stored.values())
             self.result.rows += count
-            self.result.valid[(name, version)] += count
+            self.result.valid[(name, version)] += count - lane.interpreted - lane.invalid
+            if lane.interpreted:
+                self.result.interpreted[(name, version)] += lane.interpreted
             if lane.unevaluated:
                 self.result.unevaluated[(name, version)] += lane.unevaluated
             if not self.is_export:

@@ -13,12 +13,15 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
+import orjson
 from msgspec import UNSET
 
 from auditor.model import AuditedObject
 from auditor.program.impact import impacts_of, worst
+from auditor.program.read import ReadError, decode_value
+from auditor.program.rewritten import rewritten_metadata
 from auditor.program.update_program import Place
-from pipelines.verdicts import NOT_ASKED
+from pipelines.verdicts import NOT_ASKED, NOTHING_TOLD
 
 if TYPE_CHECKING:
     from auditor.crds.definition import CustomResourceDefinition
@@ -26,10 +29,10 @@ if TYPE_CHECKING:
     from auditor.program.audit_program import AuditProgram
     from auditor.program.noop_update import NoopUpdates
     from auditor.program.typed import TypedProgram
-    from pipelines.audit import _ShardWriter
+    from pipelines.audit import Standing, _ShardWriter
     from pipelines.plan import DefinitionEntry
 
-__all__ = ["Lane", "Lanes", "own_version"]
+__all__ = ["Lane", "Lanes", "effect_of", "names_of", "own_version"]
 
 _UNKNOWN: Final = object()
 _TRIES: Final = 200
@@ -46,6 +49,34 @@ def own_version(definition: CustomResourceDefinition, api_version: str) -> str |
     return version if group == definition.group and version in definition.versions else None
 
 
+def effect_of(data: bytes, obj: JsonObject) -> str:
+    """Tell what became of the metadata of an object (`rewritten_metadata`) from its bytes and what was read."""
+    try:
+        stored = decode_value(data).get("metadata")
+    except ReadError:
+        return ""
+    return rewritten_metadata(stored, obj.get("metadata") or {})
+
+
+def names_of(metadata: JsonObject, data: bytes) -> tuple[str | None, str | None]:
+    """Return namespace and name of an exported object; an empty text, which the read drops, as it stands in its bytes.
+
+    Args:
+        metadata: Of the object as read; of one that could not be read, empty.
+        data: Its bytes.
+    """
+    stored: Any = None
+    if ("namespace" not in metadata or "name" not in metadata) and (b'""' in data or not metadata):
+        stored = orjson.loads(data).get("metadata")
+    if type(stored) is not dict:
+        return metadata.get("namespace"), metadata.get("name")
+    namespace, name = stored.get("namespace"), stored.get("name")
+    return (
+        metadata.get("namespace", namespace if type(namespace) is str else None),
+        metadata.get("name", name if type(name) is str else None),
+    )
+
+
 class Lane:
     """The short way of the objects of one kind that are judged at one version, inside one shard.
 
@@ -60,6 +91,8 @@ class Lane:
         prefix: What the keys of its objects begin with.
         stored: How many took it, by the version they are stored at.
         unevaluated: How many of them have rules that were not evaluated.
+        interpreted: How many of them the reference judged, before there was a program for them.
+        invalid: How many of the others are invalid.
     """
 
     def __init__(
@@ -75,7 +108,7 @@ class Lane:
         self.entry = entry
         self.version = version
         self.program: AuditProgram = owner.program(definition, version)
-        self.unevaluated = 0
+        self.unevaluated = self.interpreted = self.invalid = 0
         self.stored: dict[str | None, int] = {}
         self._writer: _ShardWriter = writer
         self._is_export: bool = writer.is_export
@@ -84,6 +117,7 @@ class Lane:
         self._noop: NoopUpdates | None = None
         self._codes = NOT_ASKED.codes
         self._classes: dict[tuple[Any, ...], int] = {}
+        self._standings: dict[tuple[Any, ...], Standing] = {}
         self._append_row = writer.objects.append
         self._typed: TypedProgram | None = None
         self._tries = _TRIES
@@ -144,6 +178,84 @@ class Lane:
         else:
             self._index(at, read, audited.selectable)
         return None
+
+    def add_told(
+        self,
+        at: int,
+        key: bytes | None,
+        revision: int | None,
+        data: bytes,
+        audited: AuditedObject,
+        place: tuple[str | None, str] | None,
+    ) -> bool:
+        """Write the rows of an object of which there is more to tell than `add` can; if it has none, nothing is done.
+
+        Args:
+            at: Its position in the shard.
+            key: Its key; None: it has none.
+            revision: Its modification revision; None: not known.
+            data: Its stored bytes.
+            audited: As `add` returned it.
+            place: Namespace and name of its key; None: it has no key.
+        Returns:
+            Whether it has rows: what could not be read takes the long way.
+        """
+        program, writer = self.program, self._writer
+        read, effect = audited.object, program.effect
+        metadata = None if read is None else read["metadata"]
+        if read is None or type(metadata) is not dict:
+            return False
+        if effect is None:
+            effect = effect_of(data, read)
+        find = metadata.get
+        names: tuple[Any, Any] = (find("namespace"), find("name"))
+        where = names if place is None else place
+        outcome = NOT_ASKED
+        if self._is_asked:
+            judge = writer.owner.verdicts.judge
+            outcome = judge(program, audited, data, where, revision, is_export=place is None)
+        if where is names:
+            where = names_of(metadata, data)
+        findings, pruned, defaulted = audited.findings, audited.pruned, audited.defaulted
+        stored, uid, verdict = audited.stored_version, find("uid"), outcome.verdict
+        facts = (
+            *(stored, effect, "deletionTimestamp" in metadata, not findings, not pruned, not defaulted),
+            *(not names[0], not names[1], outcome.is_known, None if verdict is None else verdict.impacts),
+        )
+        standing = self._standings.get(facts)
+        if standing is None:
+            of_kind = (self.entry.group, self.entry.plural, self.entry.kind)
+            standing = writer.new_standing(of_kind, self.definition, audited, effect, outcome)
+            self._standings[facts] = standing
+        number, impacts = standing
+        if impacts:
+            writer.alarm((self.entry.group, self.entry.kind), key, where, impacts, why_stuck=outcome.why_stuck)
+        row = len(writer.objects)
+        put, label, status = outcome.codes
+        uid = uid if type(uid) is str else None
+        digest = sha256(data).hexdigest()
+        self._append_row(
+            (at, number, *where, uid, None, len(findings), pruned, defaulted, put, label, status, len(data), digest)
+        )
+        self.stored[stored] = self.stored.get(stored, 0) + 1
+        found = writer.found.add
+        if verdict is None and not find("managedFields"):
+            for finding in findings:
+                found(row, finding, NOTHING_TOLD)
+        else:
+            for finding, told in outcome.rows(audited):
+                found(row, finding, told)
+        if program.total <= program.warm_up:
+            self.interpreted += 1
+        elif findings:
+            self.invalid += 1
+        if audited.unevaluated_rules:
+            self.unevaluated += 1
+        if self._index is None:
+            writer.index.add(self.definition, at, data, [(audited, False)])
+        else:
+            self._index(at, read, audited.selectable)
+        return True
 
     def has_typed(self) -> bool:
         """Whether the next object may be proven from its bytes (`add_typed`)."""

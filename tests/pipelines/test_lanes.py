@@ -9,7 +9,7 @@ import pytest
 
 from auditor.program.audit_program import AuditProgram
 from pipelines import lanes
-from pipelines.audit import ShardAuditor
+from pipelines.audit import ShardAuditor, _ShardWriter
 from pipelines.config import AuditOptions
 from pipelines.run import run_audit
 from tests.documents import definition_of
@@ -109,3 +109,27 @@ def test_that_invalid_objects_at_the_start_of_a_kind_do_not_end_the_proving_from
     )
     dump.write_text("".join(json.dumps(one) + "\n" for one in objects))
     assert both(tmp_path, monkeypatch, dump, crds=(str(crds),), typed_after=0)[1] > 350
+
+
+@pytest.mark.parametrize("options", [{}, {"skip": ("updates",)}], ids=str)
+def test_that_invalid_objects_take_the_short_way_and_those_that_cannot_be_read_the_long_one(
+    tmp_path, monkeypatch, options
+):
+    crds, dump = tmp_path / "crd.json", tmp_path / "mixed.ndjson"
+    crd = definition_of({"type": "object", "properties": {"spec": {"type": "object", "required": ["size"]}}})
+    crds.write_text(json.dumps(crd))
+    head = {"apiVersion": f"{crd['spec']['group']}/v1", "kind": crd["spec"]["names"]["kind"]}
+    written = {"manager": "helm", "time": "2024-01-02T03:04:05Z", "fieldsV1": {"f:spec": {"f:size": {}}}}
+    metadata = [{}, {"managedFields": [written]}, {"namespace": ""}, {"labels": "none"}, {"deletionTimestamp": "soon"}]
+    objects = (
+        {**head, "metadata": {"name": f"n{number:04}", "namespace": "apps", **metadata[number % 5]}, "spec": {}}
+        for number in range(100)
+    )
+    dump.write_text("".join(json.dumps(one) + "\n" for one in objects))
+    both(tmp_path, monkeypatch, dump, crds=(str(crds),), **options)
+    long = []
+    rows_of = _ShardWriter.rows_of
+    monkeypatch.setattr(_ShardWriter, "rows_of", lambda *words: long.append(words[3]) or rows_of(*words))
+    audited(tmp_path / "again", dump, crds=(str(crds),), **options)
+    assert all(judged[0][0].unreadable is not None for judged in long)
+    assert len(long) < 50
