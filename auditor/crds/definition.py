@@ -324,11 +324,12 @@ def _versions(spec: JsonObject) -> list[JsonObject]:
 
 def _crd_versions(listed: list[JsonObject], *, preserve: bool, reason: str) -> dict[str, CrdVersion]:
     trees: dict[int, tuple[StructuralSchema | None, StructuralSchema | None]] = {}
+    known: dict[Any, StructuralSchema] = {}
     for version in listed:
         props = version.get("schema", {}).get("openAPIV3Schema")
         if id(props) in trees:  # one schema for all versions: one tree
             continue
-        tree = structural = None if props is None else build_schema(props)
+        tree = structural = None if props is None else build_schema(props, known=known)
         if props is not None and tree is not None:
             try:
                 check_convertible(props)

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
 
 from auditor.errors import NotStructural, SchemaError
 from auditor.golang.jsontext import decode, encode
@@ -157,15 +158,35 @@ def _decode(props: JsonObject) -> JsonObject:
     return decoded
 
 
-def build_schema(decoded: JsonObject, *, as_sent: bool = False) -> StructuralSchema:
+_BY_TEXT: Final = ("default", "enum", "maximum", "minimum", "multiple_of")
+"""What holds any JSON or both kinds of numbers: 1 and 1.0 are equal, but their texts are not."""
+_TEXTS: Final = attrgetter(*_BY_TEXT)
+_REST: Final = attrgetter(*(name for name in StructuralSchema.__slots__ if name not in {"properties", *_BY_TEXT}))
+
+
+def build_schema(
+    decoded: JsonObject, *, as_sent: bool = False, known: dict[Any, StructuralSchema] | None = None
+) -> StructuralSchema:
     """Return the tree of props that were decoded with `schema_type`.
 
     Args:
         decoded: The props.
         as_sent: A default of 1.0 is a float, as in the request that creates a definition. Once the server has written
             the definition, and whenever it reads objects, it is the integer 1.
+        known: The nodes so far, by what they say: of equal ones there is one, at all positions, so that whatever is
+            made for a node is made once. A fifth of a large definition says what another part of it says. None: each
+            position has a node of its own.
     """
-    take, build, kept = decoded.get, partial(build_schema, as_sent=as_sent), _as_sent if as_sent else _as_kept
+    node = _node(decoded, as_sent=as_sent, known=known)
+    if known is None:
+        return node
+    # What a node holds is shared already, and compared by identity.
+    return known.setdefault((_REST(node), tuple(node.properties.items()), repr(_TEXTS(node))), node)
+
+
+def _node(decoded: JsonObject, *, as_sent: bool, known: dict[Any, StructuralSchema] | None) -> StructuralSchema:
+    take, kept = decoded.get, _as_sent if as_sent else _as_kept
+    build = partial(build_schema, as_sent=as_sent, known=known)
     items: _OrList | None = take("items")
     additional: _OrBool | None = take("additionalProperties")
     list_type = take("x-kubernetes-list-type")

@@ -226,3 +226,38 @@ def test_every_definition_of_the_vectors_can_be_decoded():
             assert definition.versions
             seen += 1
     assert seen > 400
+
+
+PORT = {"type": "object", "properties": {"number": {"type": "integer"}}}
+
+
+def test_positions_that_say_the_same_have_one_node():
+    described = {**PORT, "description": "text is no part of it"}
+    root = {"type": "object", "properties": {"from": PORT, "to": described, "all": {"type": "array", "items": PORT}}}
+    other = {"type": "object", "properties": {"one": PORT}}
+    found = parse_definition(document(versions=[v1("v1", root), v1("v2", other)])).versions
+    tree = found["v1"].schema.properties
+    assert tree["from"] is tree["to"] is tree["all"].items is found["v2"].schema.properties["one"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {**PORT, "nullable": True},
+        {**PORT, "properties": {"number": {"type": "integer", "minimum": 0}}},
+        {**PORT, "properties": {"count": {"type": "integer"}}},
+        {**PORT, "default": {"number": 1}},
+        {**PORT, "x-kubernetes-validations": [{"rule": "self.number > 0"}]},
+    ],
+)
+def test_positions_that_say_something_else_have_nodes_of_their_own(other):
+    root = {"type": "object", "properties": {"a": PORT, "b": other}}
+    tree = parse_definition(document(versions=[v1("v1", root)])).versions["v1"].schema.properties
+    assert tree["a"] is not tree["b"]
+
+
+def test_values_that_python_takes_for_equal_are_told_apart():
+    root = {"properties": {str(n): {"enum": [value]} for n, value in enumerate([1, True, 1.5, "1", [1], [True]])}}
+    tree = parse_definition(document(versions=[v1("v1", root)])).versions["v1"].schema.properties
+    assert len({id(node) for node in tree.values()}) == 6
+    assert [node.enum for node in tree.values()] == [(1,), (True,), (1.5,), ("1",), ([1],), ([True],)]
