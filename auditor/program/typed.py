@@ -70,6 +70,7 @@ class _Shape:
         kind: ``record``, ``map``, ``list``, ``scalar``; ``plain``: for orjson and the functions of `emit`.
         annotation: What msgspec decodes to, null apart.
         fields: Of a record: property to attribute and shape.
+        drops: Of a record: properties that the read drops where they are null, or fills with their default.
         below: Of the items of a list, or the values of a map.
         has_checks: There is something that decoding does not prove.
         has_sites: Something may be defaulted or pruned, here or below.
@@ -79,6 +80,7 @@ class _Shape:
     kind: str
     annotation: Any
     fields: dict[str, tuple[str, _Shape]] = field(default_factory=dict)
+    drops: set[str] = field(default_factory=set)
     below: _Shape | None = None
     has_checks: bool = False
     has_sites: bool = False
@@ -209,12 +211,12 @@ class _Writer:
         ruled = {name for name, child in rest.items() if self.has_rules and has_rules(child)}
         return self._record(schema, rest, head, ruled)
 
-    def _shape(self, schema: StructuralSchema) -> _Shape:
+    def _shape(self, schema: StructuralSchema, keys: Container[str] = ()) -> _Shape:
         said = given(schema)
         if schema.type == "object" and not said & {"int_or_string", "embedded_resource", "preserve_unknown_fields"}:
             rest = schema.additional_properties
             if rest is None and said <= _RECORD | _COUNTS and set(schema.required) <= schema.properties.keys():
-                return self._record(schema, schema.properties)
+                return self._record(schema, schema.properties, keys=keys)
             if isinstance(rest, StructuralSchema) and said <= _ABOUT | _COUNTS | {"additional_properties"}:
                 return self._several(schema, rest, "map")
         elif (
@@ -238,6 +240,7 @@ class _Writer:
         properties: dict[str, StructuralSchema],
         head: Iterable[tuple[str, Any]] = (),
         plain: Container[str] = (),
+        keys: Container[str] = (),
     ) -> _Shape:
         """Make a record.
 
@@ -246,6 +249,7 @@ class _Writer:
             properties: Those that are told by the schema.
             head: Fields before them.
             plain: Properties that are left as they are.
+            keys: Properties that are compared with those of other records: none of them may be null.
         """
         self.records += 1
         if self.records > MOST_RECORDS:
@@ -264,6 +268,9 @@ class _Writer:
             if name in schema.required and not is_defaulted:
                 needed.append((attribute, annotation, msgspec.field(name=name)))
             else:
+                if not child.nullable and name not in keys:
+                    made.drops.add(name)
+                    annotation = annotation if annotation is Raw else annotation | None
                 annotation = annotation if annotation is Raw else annotation | UnsetType
                 others.append((attribute, annotation, msgspec.field(name=name, default=UNSET)))
         made.has_checks |= bool(_counts(made, "x"))
@@ -271,7 +278,7 @@ class _Writer:
         return made
 
     def _several(self, schema: StructuralSchema, child: StructuralSchema, kind: str) -> _Shape:
-        below = self._shape(child)
+        below = self._shape(child, schema.list_map_keys)
         annotation: Any = dict[str, _or_null(below)] if kind == "map" else list[_or_null(below)]  # type: ignore[misc]
         made = _Shape(schema, kind, annotation, below=below, has_sites=below.has_sites)
         made.has_checks = below.has_checks
@@ -349,8 +356,13 @@ class _Writer:
             y = below.local("v")
             place = f"{x}.{attribute}"
             w.line(f"{y} = {place}")
+            absent = f"{y} is _U"
+            if name in shape.drops and child.kind == "plain":
+                w.lines((f"if {y} is not _U and bytes({y}) == b'null':", f" {place} = {y} = _U"))
+            elif name in shape.drops:
+                absent += f" or {y} is None"
             if is_defaulted:
-                with w.block(f"if {y} is _U:"):
+                with w.block(f"if {absent}:"):
                     w.lines(self._insertion(child, place, below))
                 if child.has_checks:
                     with w.block("else:"):
@@ -358,7 +370,7 @@ class _Writer:
             elif name in required:
                 self._value(w, child, y, below, place)
             else:
-                with w.block(f"if {y} is not _U:"):
+                with w.block(f"if not ({absent}):"):
                     self._value(w, child, y, below, place)
 
     def _insertion(self, shape: _Shape, place: str, scope: Scope) -> list[str]:
@@ -506,7 +518,7 @@ def _counts(shape: _Shape, x: str) -> list[Condition]:
     """Return conditions on the number of properties of a record whose defaults are in place."""
     schema = shape.schema
     unsure = [
-        f"({x}.{attribute} is not _U)"
+        f"({x}.{attribute} is not _U{f' and {x}.{attribute} is not None' if name in shape.drops else ''})"
         for name, (attribute, child) in shape.fields.items()
         if name not in schema.required and not has_default(child.schema)
     ]

@@ -112,6 +112,10 @@ PROVEN = [
     text(managedFields=owned(b'{ "f:spec" : { } }')),
     text(ownerReferences=[{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u", "controller": True}]),
     text(deletionTimestamp="2024-01-01T00:00:00Z", deletionGracePeriodSeconds=0),
+    text('{"n":1,"s":null,"e":null,"p":null,"f":null,"few":null,"map":null,"set":null,"ports":null}'),
+    text('{"n":1,"free":null,"any":null,"deep":null,"few":{"a":null,"b":"x"}}'),
+    text('{"n":1,"any":{"a":1},"deep":{"d":null,"l":[[{"port":1}],[{"port":1}]]}}'),
+    text("null"),
 ]
 
 DOUBTFUL = [
@@ -121,7 +125,9 @@ DOUBTFUL = [
     *(text(f'{{"n":1,"free":{{"a":{n}}}}}') for n in ("-9223372036854775809", "18446744073709551616", "1.0", "NaN")),
     *(text(f'{{"n":1,{more}}}') for more in (
         '"n":"x"', '"n":2', '"zz":1', '"s":null', '"s":""', '"s":"four"', '"e":"c"', '"p":"y"', '"t":"yesterday"',
-        '"z":5', '"few":{}', '"map":{"a":"","b":"","c":""}', '"map":{"a":null}', '"set":["a","a"]', '"set":[null]',
+        '"z":5', '"few":{}', '"few":{"a":null}', '"any":{"a":null}', '"ports":[{"port":1,"protocol":null}]', '"deep":[null]',
+        '"ports":[{"port":1,"protocol":null},{"port":1}]', '"ports":[null]', '"deep":{"l":[null]}', '"n":null',
+        '"map":{"a":"","b":"","c":""}', '"map":{"a":null}', '"set":["a","a"]', '"set":[null]',
         '"ports":[{"port":1},{"port":1,"protocol":"TCP"}]', '"ports":[{"port":0}]', '"deep":null', '"any":{}',
         '"any":{"a":1,"b":2}', '"free":null', '"s":"\\ud800"', '"s":"\x01"', '"s":"\\u0000"',
     )),
@@ -217,3 +223,12 @@ def test_what_one_object_lacked_the_next_one_lacks_again():
     sparse, full = text('{"n":1}'), text('{"n":1,"deep":{"d":"y"}}')
     for data in (sparse, full, sparse, full, full):
         assert typed_difference(program, reference.audit(data), data) == ""
+
+
+@pytest.mark.parametrize("items", ['[{"a":null,"b":1},{"b":2}]', '[{"a":null},{"a":"x"}]', '[{"a":null},{"a":null}]'])
+def test_a_null_key_of_a_list_of_maps_counts_as_absent(items):
+    entry = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}
+    keyed = {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["a"], "items": entry}
+    program, reference = programs(spec={"type": "object", "properties": {"keyed": keyed}})
+    data = text(f'{{"keyed":{items}}}')
+    assert not typed_difference(program, reference.audit(data), data)
