@@ -11,7 +11,6 @@ import random
 from collections import Counter
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -19,19 +18,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from auditor.errors import EngineError
-from pipelines.audit import ShardAuditor, _ShardWriter, lost_shard, setup
 from pipelines.kept_assembly import Assembly, Audited, Earlier, Left
-from pipelines.kept_match import Match, export_digests, match, whole_reason
+from pipelines.kept_match import Match, match, whole_reason
 from pipelines.kept_rows import joined, plain
+from pipelines.left_audit import lost_left, setup_left
 from pipelines.plan import cut_shards, open_live
 from pipelines.report import merge
 from pipelines.report_state import report_state
+from pipelines.value_digests import export_digests
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from pipelines.kept_rows import Kept, Pick
-    from pipelines.plan import Plan, SourceShard
+    from pipelines.plan import Plan
     from pipelines.shard_result import ShardResult
 
 __all__ = ["DifferentVerdicts", "Earlier", "audit_since"]
@@ -51,72 +52,6 @@ _NAMED: Final = 5
 
 class DifferentVerdicts(EngineError):
     """Objects that did not change, audited again, do not agree with the rows that are kept for them."""
-
-
-# ---- workers: an audit that notes for which live row each of its rows is
-
-
-class _Writer(_ShardWriter):
-    """Notes the live row of every row that is written; what a definition has objects by is the whole live table."""
-
-    owner: _Auditor
-
-    def __init__(self, owner: _Auditor, source: str, number: int, live: Any, *, is_export: bool) -> None:
-        super().__init__(owner, source, number, live, is_export=is_export)
-
-    def has_objects(self, row: Any) -> bool:
-        self.table = self.owner.all_keys()
-        return super().has_objects(row)
-
-    def finish(self) -> ShardResult:
-        result = super().finish()
-        _write_positions(self.owner.parts, result.number, self.objects.positions(), self.found.positions())
-        return result
-
-
-def _write_positions(parts: Path, number: int, objects: Any, findings: Any) -> None:
-    folder = parts / "positions"
-    folder.mkdir(exist_ok=True)
-    with (folder / f"part-{number:05d}.npz").open("wb") as stream:
-        np.savez(stream, objects=np.array(objects, dtype=np.int64), findings=np.array(findings, dtype=np.int64))
-
-
-class _Auditor(ShardAuditor):
-    """Audits what is left of a plan.
-
-    Args:
-        plan: Of what is left.
-        parts: Folder of the part files.
-        whole: The plan that it is left of.
-    """
-
-    def __init__(self, plan: Plan, parts: str, whole: Plan) -> None:
-        super().__init__(plan, parts)
-        self.whole = whole
-        self._source = 0
-
-    def __call__(self, item: SourceShard) -> ShardResult:
-        self._source = item.source
-        return super().__call__(item)
-
-    def writer(self, source: str, number: int, live: Any, *, is_export: bool) -> _Writer:
-        return _Writer(self, source, number, live, is_export=is_export)
-
-    def all_keys(self) -> Any:
-        """Return the whole live table of the source that is being audited."""
-        return open_live(self.whole.sources[self._source])
-
-
-def _setup(plan: Plan, parts: str, whole: Plan) -> Callable[[SourceShard], ShardResult]:
-    setup(plan, parts)
-    return _Auditor(plan, parts, whole)
-
-
-def _lost(item: SourceShard, error: Exception, *, plan: Plan, parts: str) -> ShardResult:
-    """Write the rows of a lost shard, which are one for each of its keys."""
-    result = lost_shard(item, error, plan=plan, parts=parts)
-    _write_positions(Path(parts), item.shard.number, range(item.shard.stop - item.shard.start), [])
-    return result
 
 
 # ---- the run
@@ -168,10 +103,10 @@ def audit_since(
     pa.default_memory_pool().release_unused()  # what comparing took
     with Assembly(plan, kept, audited, found.kept, parts) as assembly:
         results = run(
-            partial(_setup, left.plan, str(changed), plan),
+            partial(setup_left, left.plan, str(changed), plan),
             audited.shards,
             left.plan.options,
-            partial(_lost, plan=left.plan, parts=str(changed)),
+            partial(lost_left, plan=left.plan, parts=str(changed)),
             assembly.audited_one,
         )
         assembly.finish()

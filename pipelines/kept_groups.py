@@ -15,10 +15,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipelines.value_digests import DIGEST
+
 if TYPE_CHECKING:
     from pipelines.old_report import OldReport
 
-__all__ = ["DIGEST", "Groups", "ObjectClass", "Part", "codes", "is_one_of", "numbered", "numbers"]
+__all__ = ["Groups", "ObjectClass", "Part", "codes", "is_one_of", "numbered", "numbers"]
 
 Numbers = np.ndarray[Any, Any]
 
@@ -32,7 +34,6 @@ _MATCHED: Final = (
     *("source", "key", "mod_revision", "namespace", "name", "reason", "findings", "offset", "value_hash"),
     *_CLASS,
 )
-DIGEST: Final = 32
 
 
 class ObjectClass(NamedTuple):

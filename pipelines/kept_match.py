@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from functools import partial
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -18,10 +16,9 @@ import pyarrow.compute as pc
 import auditor
 from auditor import tables
 from pipelines.columns import key_texts
-from pipelines.engines import begun
-from pipelines.kept_groups import DIGEST, numbers
-from pipelines.plan import cut_value, has_objects, open_live, open_values
-from pipelines.workers import PRELOAD
+from pipelines.kept_groups import numbers
+from pipelines.plan import has_objects, open_live
+from pipelines.value_digests import digests_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,15 +30,11 @@ if TYPE_CHECKING:
     from pipelines.old_report import OldReport
     from pipelines.plan import Plan
 
-__all__ = ["Match", "export_digests", "match", "whole_reason"]
+__all__ = ["Match", "match", "whole_reason"]
 
 Numbers = np.ndarray[Any, Any]
 
 _JUDGED: Final = ("valid", "invalid", "unreadable", "needs-conversion")
-_BATCH: Final = 1 << 13
-"""Values whose hashes are Python objects at the same time."""
-_WORTH_ANOTHER: Final = 1 << 15
-"""Values from which on it is worth a process to hash half of them."""
 
 
 @dataclass(slots=True)
@@ -86,7 +79,7 @@ def match(plan: Plan, old: OldReport, state: dict[str, Any], groups: Groups, has
         old: The report.
         state: The state of this run; `whole_reason` found nothing.
         groups: The report's objects; those that cannot be kept are refused in it.
-        hashes: As `export_digests` returns.
+        hashes: As `pipelines.value_digests.export_digests` returns.
     """
     _refuse_changed(groups, plan, old, state)
     groups.refuse_uncertain()
@@ -202,7 +195,7 @@ def _match_keys(source: SourcePlan, table: pa.Table, groups: Groups) -> tuple[Nu
         other = ~is_new & (groups.revision[found] != numbers(table["mod_revision"]))
     found[other] = -1
     rows = np.flatnonzero(found >= 0)
-    digests, sealed = _digests(source, table, rows)
+    digests, sealed = digests_of(source, table, rows)
     differs = (digests != groups.digest[found[rows]]).any(axis=1)
     why["changed"] = int(other.sum()) + int((differs & ~sealed).sum())
     why["encrypted"] = int(sealed.sum())
@@ -227,66 +220,10 @@ def _match_export(digests: Numbers, groups: Groups) -> tuple[Numbers, Numbers, C
     return found, found[found >= 0], Counter({"new or changed": int((found < 0).sum())})
 
 
-def export_digests(plan: Plan, *, apart: bool = False) -> list[Numbers | None]:
-    """Return the hashes of all values of each source that is an export; None for others, of which keys tell first.
-
-    Args:
-        plan: Of this run.
-        apart: Another process may make half of them.
-    """
-    return [_all_digests(source, apart=apart) if source.is_export else None for source in plan.sources]
-
-
-def _all_digests(source: SourcePlan, *, apart: bool) -> Numbers:
-    if not apart or source.rows < _WORTH_ANOTHER:
-        return _digests_between(source, 0, source.rows)
-    half = source.rows // 2
-    with begun(partial(_digests_between, source, half, source.rows), PRELOAD) as others:
-        own = _digests_between(source, 0, half)
-        return np.concatenate([own, others()])
-
-
-def _digests_between(source: SourcePlan, start: int, stop: int) -> Numbers:
-    return _digests(source, open_live(source), slice(start, stop))[0]
-
-
 def _heads(digests: Numbers) -> Numbers:
     """Return the first 8 bytes of each hash as a number; where two share them and differ, the second is not found."""
     heads: Numbers = np.ascontiguousarray(digests[:, :8]).view(np.uint64).ravel()
     return heads
-
-
-def _digests(source: SourcePlan, table: pa.Table, rows: Numbers | slice) -> tuple[Numbers, Numbers]:
-    """Return the SHA-256 of some values, and which are encrypted."""
-    values = open_values(source)
-    starts, lengths, encodings = (numbers(table[name])[rows] for name in ("offset", "length", "encoding"))
-    found, sealed = bytearray(DIGEST * len(starts)), np.zeros(len(starts), dtype=bool)
-    if encodings.any():
-        spans = zip(starts.tolist(), lengths.tolist(), encodings.tolist(), strict=True)
-        for place, span in enumerate(spans):
-            value = cut_value(values, *span)
-            found[DIGEST * place : DIGEST * (place + 1)] = sha256(value).digest()
-            sealed[place] = value[:4] == b"k8s:"
-    else:
-        with memoryview(values) as view:
-            for first in range(0, len(starts), _BATCH):
-                some = starts[first : first + _BATCH]
-                ends = (some + lengths[first : first + _BATCH]).tolist()
-                between = zip(some.tolist(), ends, strict=True)
-                some_found = b"".join([sha256(view[start:end]).digest() for start, end in between])
-                found[DIGEST * first : DIGEST * first + len(some_found)] = some_found
-        if not source.is_export:
-            sealed = _begin_with(values, starts, lengths, b"k8s:")
-    return np.frombuffer(found, dtype=np.uint8).reshape(-1, DIGEST), sealed
-
-
-def _begin_with(values: Any, starts: Numbers, lengths: Numbers, prefix: bytes) -> Numbers:
-    text = np.frombuffer(values, dtype=np.uint8)
-    found = lengths >= len(prefix)
-    for place, byte in enumerate(prefix):
-        rows = np.flatnonzero(found)
-        found[rows] = text[starts[rows] + place] == byte
-    return found
 
 
 def _audit_first_of_kind(groups: Groups, kept: Sequence[Numbers]) -> int:
