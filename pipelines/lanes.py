@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from auditor.program.typed import TypedProgram
     from pipelines.audit import Standing, _ShardWriter
     from pipelines.plan import DefinitionEntry
+    from pipelines.verdicts import Codes
 
 __all__ = ["Lane", "Lanes", "effect_of", "names_of", "own_version"]
 
@@ -208,35 +209,35 @@ class Lane:
         if effect is None:
             effect = effect_of(data, read)
         find = metadata.get
-        names: tuple[Any, Any] = (find("namespace"), find("name"))
-        where = names if place is None else place
+        namespace, name, uid = find("namespace"), find("name"), find("uid")
+        is_nameless, is_in_none = not name, not namespace
         outcome = NOT_ASKED
         if self._is_asked:
+            where = (namespace, name) if place is None else place
             judge = writer.owner.verdicts.judge
             outcome = judge(program, audited, data, where, revision, is_export=place is None)
-        if where is names:
-            where = names_of(metadata, data)
+        if place is not None:
+            namespace, name = place
+        elif namespace is None or name is None:
+            namespace, name = names_of(metadata, data)
         findings, pruned, defaulted = audited.findings, audited.pruned, audited.defaulted
-        stored, uid, verdict = audited.stored_version, find("uid"), outcome.verdict
-        facts = (
-            *(stored, effect, "deletionTimestamp" in metadata, not findings, not pruned, not defaulted),
-            *(not names[0], not names[1], outcome.is_known, None if verdict is None else verdict.impacts),
-        )
+        stored, verdict = audited.stored_version, outcome.verdict
+        impacts = None if verdict is None else verdict.impacts
+        is_deleting, is_known = "deletionTimestamp" in metadata, outcome.is_known
+        is_fine, is_whole, has_all = not findings, not pruned, not defaulted
+        facts = (stored, effect, impacts, is_deleting, is_known, is_fine, is_whole, has_all, is_nameless, is_in_none)
         standing = self._standings.get(facts)
         if standing is None:
             of_kind = (self.entry.group, self.entry.plural, self.entry.kind)
             standing = writer.new_standing(of_kind, self.definition, audited, effect, outcome)
             self._standings[facts] = standing
-        number, impacts = standing
-        if impacts:
-            writer.alarm((self.entry.group, self.entry.kind), key, where, impacts, why_stuck=outcome.why_stuck)
+        if standing.impacts:
+            kind, why = (self.entry.group, self.entry.kind), outcome.why_stuck
+            writer.alarm(kind, key, (namespace, name), standing.impacts, why_stuck=why)
         row = len(writer.objects)
-        put, label, status = outcome.codes
+        number, many, codes = standing.number, len(findings), outcome.codes
         uid = uid if type(uid) is str else None
-        digest = sha256(data).hexdigest()
-        self._append_row(
-            (at, number, *where, uid, None, len(findings), pruned, defaulted, put, label, status, len(data), digest)
-        )
+        self._write(at, number, namespace, name, uid, pruned, defaulted, data, many, codes)
         self.stored[stored] = self.stored.get(stored, 0) + 1
         found = writer.found.add
         if verdict is None and not find("managedFields"):
@@ -343,17 +344,19 @@ class Lane:
         at: int,
         number: int,
         namespace: str | None,
-        name: str,
+        name: str | None,
         uid: str | None,
         pruned: tuple[str, ...],
         defaulted: tuple[str, ...],
         data: bytes,
+        findings: int = 0,
+        codes: Codes | None = None,
     ) -> None:
-        """Write the row of an object of a class."""
-        put, label, status = self._codes
+        """Write the row of an object of a class; codes of updates where they are not those of valid objects."""
+        put, label, status = self._codes if codes is None else codes
         digest = sha256(data).hexdigest()
         self._append_row(  # written out: a tuple made with * is made of a list
-            (at, number, namespace, name, uid, None, 0, pruned, defaulted, put, label, status, len(data), digest)
+            (at, number, namespace, name, uid, None, findings, pruned, defaulted, put, label, status, len(data), digest)
         )
 
     def _class(self, audited: AuditedObject, effect: str, *, deleting: bool) -> int:

@@ -52,6 +52,8 @@ def _step(value: Any, rest: str) -> tuple[str | int, str] | None:
     if end < 0:
         return (text, "") if text in value else None
     found = text[:end] if text[:end] in value else None
+    if text[: end + 1] not in "\n".join(value):
+        return None if found is None else (found, text[end:])
     for key in value:  # a longer one may hold the character
         if len(key) > end and text.startswith(key) and text[len(key) : len(key) + 1] in _ENDS:
             found, end = key, len(key)

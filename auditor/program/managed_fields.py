@@ -24,8 +24,14 @@ def owned_roots(obj: JsonObject) -> set[str]:
     """Return the names of the root's fields of which some manager is known to own a part."""
     metadata = obj.get("metadata")
     entries = metadata.get("managedFields") if type(metadata) is dict else None
-    owned = [entry.get("fieldsV1") for entry in entries if type(entry) is dict] if type(entries) is list else []
-    return {name[2:] for fields in owned if type(fields) is dict for name in fields if name.startswith("f:")}
+    owned: set[str] = set()
+    for entry in entries if type(entries) is list else ():
+        fields = entry.get("fieldsV1") if type(entry) is dict else None
+        if type(fields) is dict:
+            for name in fields:
+                if name.startswith("f:"):
+                    owned.add(name[2:])
+    return owned
 
 
 def last_writer(obj: JsonObject, steps: Sequence[str | int]) -> tuple[str, str | None] | None:
