@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from enum import Enum
+from functools import lru_cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.schema.structural import ABSENT, StructuralSchema
@@ -111,13 +113,15 @@ class Scope:
     def property(self, name: str, *, frozen: bool = False) -> Scope:
         """Return the scope of a property's value."""
         step = "." + name.replace("%", "%%")
-        return replace(
-            self,
-            template=self.template + step,
-            keep=False,
+        return Scope(
+            self.mode,
             frozen=frozen or self.frozen,
+            template=self.template + step,
+            kinds=self.kinds,
+            holes=self.holes,
+            root=self.root,
+            loops=self.loops,
             level=self.level + 1,
-            noting="",
         )
 
     def key(self) -> Scope:
@@ -149,18 +153,23 @@ class Scope:
         )
 
 
-_ABSENT: Final[dict[str, Any]] = {
-    field.name: getattr(StructuralSchema(), field.name) for field in fields(StructuralSchema)
-}
+_NAMES: Final = tuple(field.name for field in fields(StructuralSchema))
+_VALUES: Final = attrgetter(*_NAMES)
+_ABSENT: Final[tuple[Any, ...]] = _VALUES(StructuralSchema())
 
 
 def given(schema: StructuralSchema) -> set[str]:
     """Return the names of the attributes in which a node differs from an empty one."""
-    return {
+    return set(_given(schema))
+
+
+@lru_cache(maxsize=4096)
+def _given(schema: StructuralSchema) -> frozenset[str]:
+    return frozenset(
         name
-        for name, absent in _ABSENT.items()
-        if (value := getattr(schema, name)) is not absent and (name == "default" or value != absent)
-    }
+        for name, value, absent in zip(_NAMES, _VALUES(schema), _ABSENT, strict=True)
+        if value is not absent and (name == "default" or value != absent)
+    )
 
 
 def schema_types(schema: StructuralSchema) -> tuple[str, ...]:
