@@ -258,6 +258,9 @@ class Assembly:
         self._begin()
         for one in self._writing:
             one.result()
+        if self.kept is not None:
+            self.kept.forget()
+        pa.default_memory_pool().release_unused()
 
     def _needed(self, block: list[SourceShard]) -> set[int]:
         start, stop = block[0].shard.start, block[-1].shard.stop

@@ -121,7 +121,7 @@ class Kept:
         self._found: list[int] = []
 
     def rows(self, name: str, positions: Numbers, groups: Numbers) -> list[Pick]:
-        """Return the rows of a table for some live keys, part by part; the parts stay loaded for the next of it.
+        """Return the rows of a table for some live keys, part by part; the last stays loaded for what comes next.
 
         Args:
             name: Of the table, or of a partition of the index.
@@ -141,8 +141,12 @@ class Kept:
             found = loaded.order[expand(loaded.first[local], count)]
             if len(found):
                 picks.append(Pick(loaded.table, found, np.repeat(positions[mine], count)))
-        self._loaded[name] = now
+        self._loaded[name] = {number: now[number] for number in sorted(now)[-1:]}
         return picks
+
+    def forget(self) -> None:
+        """Drop what stays loaded."""
+        self._loaded.clear()
 
     def parts_of(self, groups: Numbers) -> list[int]:
         """Return the numbers of the parts that some groups are of."""
