@@ -246,7 +246,7 @@ def deadly_setup(plan, folder):
 
 @pytest.mark.parametrize("name", ["processes", "ray"])
 def test_every_key_of_a_lost_shard_is_unreadable_with_the_reason(dump, tmp_path, monkeypatch, name):
-    monkeypatch.setattr("pipelines.audit.setup", deadly_setup)
+    monkeypatch.setattr("pipelines.run.ready_later", deadly_setup)
     code, manifest = run_audit(options(dump, tmp_path / "r", engine=name, jobs=2))
     assert code == 3
     [line] = manifest["lost"]
