@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from auditor.model import JsonObject
     from auditor.schema.structural import StructuralSchema
 
-__all__ = ["IndexValue", "field_text", "field_types", "plain_keys", "selectable", "selectable_values"]
+__all__ = ["IndexValue", "field_text", "field_types", "node_at", "plain_keys", "selectable", "selectable_values"]
 
 IndexValue = bool | int | str | None
 """A value as the index keeps it beside its text; None where it is absent or of a type that cannot be selected by."""
@@ -81,16 +81,22 @@ def field_types(version: CrdVersion) -> list[tuple[str, str]]:
     out = []
     for path in version.selectable_fields:
         label = path.removeprefix(".")
-        node: StructuralSchema | None = version.schema
-        for step in label.split("."):
-            if node is None:
-                break
-            below = node.properties.get(step)
-            if below is None and not isinstance(node.additional_properties, bool):
-                below = node.additional_properties
-            node = below
+        node = node_at(version.schema, label)
         out.append((label, node.type if node is not None else "string"))
     return out
+
+
+def node_at(schema: StructuralSchema | None, label: str) -> StructuralSchema | None:
+    """Return the node of a schema at a path without the leading dot; None: the schema says nothing there."""
+    node = schema
+    for step in label.split("."):
+        if node is None:
+            break
+        below = node.properties.get(step)
+        if below is None and not isinstance(node.additional_properties, bool):
+            below = node.additional_properties
+        node = below
+    return node
 
 
 def field_text(label: str, obj: JsonObject) -> str:

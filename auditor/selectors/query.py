@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from auditor.crds.definition import parse_definition
 from auditor.errors import AuditorError, PlanError, SelectorError
 from auditor.golang import jsontext
+from auditor.selectors.fields import node_at
 from auditor.selectors.filters import And, Filter, LabelTerm, Term, mask_of
 from auditor.selectors.grammar import parse_field_selector, parse_label_selector
 
@@ -480,14 +481,7 @@ def nullable_of(version: CrdVersion) -> set[str]:
     out = set()
     for path in version.selectable_fields:
         label = path.removeprefix(".")
-        node = version.structural
-        for step in label.split("."):
-            if node is None:
-                break
-            below = node.properties.get(step)
-            if below is None and not isinstance(node.additional_properties, bool):
-                below = node.additional_properties
-            node = below
+        node = node_at(version.structural, label)
         if node is None or node.nullable:
             out.add(label)
     return out

@@ -163,7 +163,11 @@ def drawn(gen: Path, seed: int, per_kind: int, invalid: float) -> Iterator[bytes
     environment = {**os.environ, "GOMAXPROCS": "1"}
     with subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, env=environment) as process:
         assert process.stdout is not None
-        yield from process.stdout
+        try:
+            yield from process.stdout
+        except GeneratorExit:
+            process.kill()  # workers hold its pipe open, too: what nobody reads any more it would wait for ever to write
+            raise
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
 

@@ -2,7 +2,9 @@
 
 import dataclasses
 import json
+import multiprocessing
 import shutil
+from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
@@ -102,3 +104,15 @@ def test_where_the_reference_data_are_missing_it_says_so(monkeypatch, capsys, tm
     monkeypatch.setattr(fast_vs_exact, "SHARED", tmp_path / "shared")
     assert fast_vs_exact.main([]) == 0
     assert capsys.readouterr().out.startswith("skipped: ../shared")
+
+
+def test_a_generator_of_which_not_all_is_read_does_not_wait_for_ever(tmp_path):
+    """Workers hold its pipe open: here a process that lives as long as the test."""
+    endless = tmp_path / "gen"
+    endless.write_text("#!/bin/sh\nwhile :; do echo '{}'; done\n")
+    endless.chmod(0o755)
+    lines = fast_vs_exact.drawn(endless, 1, 1, 0.5)
+    assert next(lines) == b"{}\n"
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork")) as pool:
+        assert pool.submit(int, "5").result() == 5
+        lines.close()
