@@ -177,6 +177,71 @@ def test_workers_are_forked_from_a_process_that_has_loaded_what_they_need(tmp_pa
     subprocess.run([sys.executable, script], check=True, env=env)
 
 
+MARKED = """\
+import sys, threading
+from pipelines.engines import expect_processes, run_processes
+
+def setup():
+    return lambda name: hasattr(sys, name)
+
+if __name__ == "__main__":
+    sys.marked_before = True
+    {before}
+    expect_processes(())
+    print(*run_processes(setup, ["marked_before"], jobs=1, on_lost=print))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a fork of a light process is not known to be one")
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ("pass", "True"),
+        ("threading.Thread(target=sys.stdin.read, daemon=True).start()", "False"),
+        ("import numpy", "False"),
+    ],
+)
+def test_what_workers_are_forked_from_is_forked_of_a_light_process_and_else_started_anew(tmp_path, before, expected):
+    script = tmp_path / "marked.py"
+    script.write_text(MARKED.format(before=before))
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, script]
+    with subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.read() == f"{expected}\n"
+        process.stdin.close()
+        assert process.wait(30) == 0
+
+
+ALONE = """\
+import os
+from pathlib import Path
+from pipelines.engines import expect_processes, run_processes
+
+def children(process):
+    return len(Path(f"/proc/{process}/task/{process}/children").read_text().split())
+
+def setup():
+    return lambda _: children(os.getppid())
+
+if __name__ == "__main__":
+    expect_processes(())
+    for workers in run_processes(setup, [0], jobs=1, on_lost=print):
+        print(workers, children(os.getpid()))
+"""
+
+
+CHILDREN = Path(f"/proc/self/task/{os.getpid()}/children")
+
+
+@pytest.mark.skipif(not CHILDREN.exists(), reason="the system does not tell what processes belong to one")
+def test_a_run_has_no_process_but_workers_and_what_they_are_forked_from(tmp_path):
+    script = tmp_path / "alone.py"
+    script.write_text(ALONE)
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, script], check=True, env=env, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("1 1\n", "")
+
+
 def test_a_process_that_is_expected_and_not_needed_ends_with_this_one():
     code = (
         "from pipelines.engines import expect_processes\n"
