@@ -239,9 +239,14 @@ class AuditProgram:
                 self.read += 1
         else:
             self.read += 1
+            try:
+                doubts = log.doubtful()
+            except Refused:
+                log.clear()
+                return self._by_reference(data)
             suspects, fields = log.places(), tuple(log.metadata)
             log.clear()
-            findings = self.validator.run(obj, self._rules_on(data), suspects, fields)
+            findings = self.validator.run(obj, self._rules_on(data), suspects, fields, doubts)
         return self._audited(obj, pruned, defaulted, findings, stored_version, program.select)
 
     def _convert(self, obj: JsonObject, stored: str, log: Log, size: int) -> tuple[str, bool]:
@@ -264,6 +269,7 @@ class AuditProgram:
         first.run(obj, log, size)
         log.suspects.clear()
         log.below.clear()
+        log.doubts.clear()
         obj["apiVersion"] = self._api_version
         before = len(log.pruned)
         is_proven = second.run(obj, log, size)

@@ -98,6 +98,7 @@ class Emitter:
             _drop_these_nulls=support.drop_these_nulls,
             _distinct=support.distinct,
             _distinct_by=support.distinct_by,
+            _still_distinct=support.still_distinct,
             _copy=support.copy_json,
             _embedded=embedded,
         )
@@ -268,6 +269,15 @@ class Emitter:
         """Return the slot of a hashable constant; equal ones share it."""
         return self.module.slot(self._interned.setdefault((type(value), value), value))
 
+    def doubt(self, schema: StructuralSchema, x: str, scope: Scope, *, whole: bool = False) -> str:
+        """Return the statement that notes a value which its schema may refuse, where it is read.
+
+        Args:
+            schema, x, scope: As everywhere.
+            whole: It is a map, and only what is said of it as a whole is in doubt.
+        """
+        return f"log.doubt{'_whole' * whole}({self.shared(schema)}, {self.site(scope)}, {x})"
+
     def _other(self, schema: StructuralSchema, x: str, scope: Scope) -> str:
         """Return the statement for a value whose type is not one of the schema's."""
         if scope.fused:
@@ -283,10 +293,28 @@ class Emitter:
 
     def _otherwise(self, schema: StructuralSchema, x: str, scope: Scope, null: Lines | None) -> Lines:
         """Return the lines for a value that is null or not of the schema's type."""
-        other = self._other(schema, x, scope)
+        other = self._noted(self._other(schema, x, scope), schema, x, scope)
         if null is None:
-            return (other,)
-        return (f"if {x} is None:", *indented(null), "else:", f" {other}")
+            return other
+        return (f"if {x} is None:", *indented(null), "else:", *indented(other))
+
+    def _noted(
+        self, then: str | Lines, schema: StructuralSchema, x: str, scope: Scope, *, whole: bool = False
+    ) -> Lines:
+        """Return a statement with the note of what is in doubt in place of `ok`."""
+        if type(then) is not str:
+            return tuple(then)
+        if not scope.fused or not then.startswith("ok = "):
+            return (then,)
+        call = then.removeprefix("ok = ")
+        note = self.doubt(schema, x, scope, whole=whole)
+        return (note,) if call == "False" else (call, note)
+
+    def noted(
+        self, conditions: list[Condition], schema: StructuralSchema, x: str, scope: Scope, *, whole: bool = False
+    ) -> list[Condition]:
+        """Return conditions whose statements note what is in doubt, where a value is read; arguments as of `doubt`."""
+        return [(test, self._noted(then, schema, x, scope, whole=whole)) for test, then in conditions]
 
     def conditions(self, schema: StructuralSchema, x: str, kind: str, mode: Mode) -> list[Condition]:
         """Return everything that may be wrong with a value of a kind, apart from children and sizes."""
@@ -320,9 +348,10 @@ class Emitter:
         if memo is not None:
             accepted, check = memo
             test = f"{x} not in {accepted}" + (f" and not {check}({x})" if check else "")
-            w.lines(chain([(f"type({x}) is not str", otherwise), (test, scope.mode.bad)]))
+            failed = self.noted([(test, scope.mode.bad)], schema, x, scope)
+            w.lines(chain([(f"type({x}) is not str", otherwise), *failed]))
             return
-        by_kind = {kind: self.conditions(schema, x, kind, scope.mode) for kind in kinds}
+        by_kind = {kind: self.noted(self.conditions(schema, x, kind, scope.mode), schema, x, scope) for kind in kinds}
         if len(kinds) == 1:
             w.lines(chain([(f"type({x}) is not {kinds[0]}", otherwise), *by_kind[kinds[0]]]))
             return
@@ -351,14 +380,15 @@ class Emitter:
         if scope.fused:
             with w.block(f"if type({x}) is {kind}:"):
                 write(self, w, schema, x, scope)
-                w.lines(chain(self.conditions(schema, x, kind, scope.mode)))
+                found = self.conditions(schema, x, kind, scope.mode)
+                w.lines(chain(self.noted(found, schema, x, scope, whole=kind == "dict")))
                 if scope.noting:
                     w.lines(("if log.below:", " ok = False"))
             if null is not None:
                 with w.block(f"elif {x} is None:"):
                     w.lines(null)
             with w.block("else:"):
-                w.line(self._other(schema, x, scope))
+                w.lines(self._otherwise(schema, x, scope, None))
         else:
             w.lines(chain([(f"type({x}) is not {kind}", self._other(schema, x, scope))]))
             write(self, w, schema, x, scope)
@@ -382,6 +412,7 @@ class Emitter:
             found = conditions[kind]
             if kind in sizes and not structure:
                 found = [*sizes[kind](schema, x, scope.mode), *found]
+            found = self.noted(found, schema, x, scope, whole=kind == "dict")
             if not (structure or found):
                 continue
             with w.block(f"{word} type({x}) is {kind}:"):

@@ -57,7 +57,7 @@ def write_object(emitter: Emitter, w: Writer, schema: StructuralSchema, x: str, 
         _read_wide(emitter, w, schema, x, scope)
     else:
         _read_object(emitter, w, schema, x, scope)
-    w.lines(chain(object_sizes(schema, x, scope.mode)))
+    w.lines(chain(emitter.noted(object_sizes(schema, x, scope.mode), schema, x, scope, whole=True)))
 
 
 # -- proving ----------------------------------------------------------------------------------------------------------
@@ -113,15 +113,17 @@ def _read_object(emitter: Emitter, w: Writer, schema: StructuralSchema, x: str, 
     known = frozenset((*schema.properties, *META_KEYS)) if embedded else frozenset(schema.properties)
     counter = KeyCounter(w, scope.local("n") if schema.additional_properties is None else "")
     counter.start(*(f"({name!r} in {x})" for name in META_KEYS if name in known and name not in schema.properties))
+    missing = emitter.doubt(schema, x, scope, whole=True)
     for name, child in schema.properties.items():
         below = scope.property(name, frozen=embedded and name in META_KEYS)
-        read_property(emitter, w, name, child, x, below, counter, required=name in schema.required)
+        needed = missing if name in schema.required else ""
+        read_property(emitter, w, name, child, x, below, counter, missing=needed)
         w.lines(note(scope, repr(name)))
     read_rest(emitter, w, schema, x, scope, known, counter)
     w.lines(note(scope, "None"))
     for name in dict.fromkeys(schema.required):
         if name not in schema.properties:
-            w.lines((f"if {name!r} not in {x}:", " ok = False"))
+            w.lines((f"if {name!r} not in {x}:", f" {missing}"))
 
 
 def note(scope: Scope, key: str) -> Lines:
@@ -145,15 +147,22 @@ def read_property(
     scope: Scope,
     counter: KeyCounter,
     *,
-    required: bool,
+    missing: str,
 ) -> None:
-    """Write the code for a property of an object that is being read."""
+    """Write the code for a property of an object that is being read.
+
+    Args:
+        emitter, w, name, schema, scope: Of the property.
+        x: The variable that holds the object.
+        counter: Of its known keys.
+        missing: What to do where the property is required and not there; empty: it is not required.
+    """
     y = scope.local("v")
     is_defaulted = emitter.defaults and has_default(schema)
-    always = is_defaulted or required
+    always = is_defaulted or bool(missing)
     counter.expect(always=always)
-    if required and _is_droppable(emitter, schema):
-        absent = ("ok = False", f"{x}.pop({name!r}, None)", *counter.missed())
+    if missing and _is_droppable(emitter, schema):
+        absent = (missing, f"{x}.pop({name!r}, None)", *counter.missed())
         w.line(f"{y} = {x}.get({name!r})")
         emitter.value(w, schema, y, scope, null=absent)
         return
@@ -166,9 +175,9 @@ def read_property(
     if is_defaulted:
         with w.block("else:"):
             w.lines(_insertion(emitter, name, schema, x, scope))
-    elif required:
+    elif missing:
         with w.block("else:"):
-            w.line("ok = False")
+            w.line(missing)
             w.lines(counter.missed())
 
 
@@ -280,7 +289,7 @@ def _read_wide(emitter: Emitter, w: Writer, schema: StructuralSchema, x: str, sc
         w.lines(note(scope, k))
     w.lines((f"if {unknown}:", f" {_unknown(emitter, schema, x, scope, known)}"))
     for name in dict.fromkeys(schema.required):
-        w.lines((f"if {name!r} not in {x}:", " ok = False"))
+        w.lines((f"if {name!r} not in {x}:", f" {emitter.doubt(schema, x, scope, whole=True)}"))
 
 
 def _halve(w: Writer, number: str, codes: list[tuple[int, Lines]]) -> None:

@@ -107,10 +107,10 @@ class _Root:
                     self._meta_property(w, key, child, scope)
                     w.lines(_suspect(key))
                 else:
-                    below, required = scope.property(key), key in schema.required
+                    below, missing = scope.property(key), "ok = False" if key in schema.required else ""
                     if child.type == "object" and not child.embedded_resource and child.properties:
                         below = replace(below, noting=key)
-                    read_property(emitter, w, key, child, "o", below, counter, required=required)
+                    read_property(emitter, w, key, child, "o", below, counter, missing=missing)
                     w.lines(_suspect(key))
             read_rest(emitter, w, schema, "o", scope, known, counter)
             if schema.additional_properties is not None:
@@ -122,7 +122,7 @@ class _Root:
             w.lines(chain(emitter.conditions(schema, "o", "dict", Mode.FUSED)))
             if self.scale is not None:
                 _scale(w, self.scale)
-            w.line("return ok and not log.suspects")
+            w.line("return ok and not log.suspects and not log.doubts")
         return w.source
 
     def _meta_property(self, w: Writer, key: str, schema: StructuralSchema, scope: Scope) -> None:

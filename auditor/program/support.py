@@ -32,6 +32,7 @@ __all__ = [
     "remembering",
     "render_site",
     "scalar",
+    "still_distinct",
     "unless",
 ]
 
@@ -59,22 +60,25 @@ _MISSING: Final = object()
 class Log:
     """Where a run notes what it pruned and defaulted, as sites; they become paths only if somebody asks.
 
-    And the keys of the object below which it could not prove everything (`suspects`); below a map among them the keys
-    in that, as pairs of both, with None for any key (`below`); the fields of metadata that are not
-    proven (`metadata`, empty where only a schema of metadata may find something); and what the read did to the
-    metadata beside pruning (`effect`, see `rewritten.rewritten_metadata`).
+    And what it could not prove: values that their schema may refuse, as (schema, site, value, whether only what the
+    schema says of the map as a whole is in doubt) (`doubts`). Where it is not one value that is in doubt, the keys of
+    the object below which it is (`suspects`); below a map among them the keys in that, as pairs of both, with None for
+    any key (`below`). The fields of metadata that are not proven (`metadata`, empty where only a schema of metadata may
+    find something). And what the read did to the metadata beside pruning (`effect`, see
+    `rewritten.rewritten_metadata`).
 
     A site is ``(above, template, *holes)``: the site that the enclosing function was called for (or None), a format
     string (or that and the kinds of its holes, see `render_site`), and what fills the holes.
     """
 
-    __slots__ = ("below", "defaulted", "effect", "metadata", "pruned", "suspects")
+    __slots__ = ("below", "defaulted", "doubts", "effect", "metadata", "pruned", "suspects")
 
     def __init__(self) -> None:
         self.effect = ""
         self.suspects: list[str] = []
         self.metadata: list[str] = []
         self.below: list[tuple[str, str | None]] = []
+        self.doubts: list[tuple[Any, tuple[Any, ...] | None, Any, bool]] = []
         self.pruned: list[tuple[Any, str]] = []
         self.defaulted: list[tuple[Any, ...]] = []
 
@@ -83,6 +87,7 @@ class Log:
         self.effect = ""
         self.suspects.clear()
         self.below.clear()
+        self.doubts.clear()
         self.metadata.clear()
         self.pruned.clear()
         self.defaulted.clear()
@@ -97,6 +102,33 @@ class Log:
                     names = found[key] = set()
                 names.add(name)
         found.update((key, None) for key, name in self.below if name is None)
+        return found
+
+    def doubt(self, schema: Any, site: tuple[Any, ...] | None, value: Any) -> None:
+        """Note a value that its schema may refuse."""
+        self.doubts.append((schema, site, value, False))
+
+    def doubt_whole(self, schema: Any, site: tuple[Any, ...] | None, value: Any) -> None:
+        """Note a map that its schema may refuse for what it is as a whole, whatever its keys hold."""
+        self.doubts.append((schema, site, value, True))
+
+    def doubtful(self) -> list[tuple[Any, str, Any, bool]]:
+        """Return the doubts, each with the dotted path of its value; one that repeats in a list at each of its places.
+
+        Raises:
+            Refused: A path begins with a property without a name, which the server leaves out.
+        """
+        found: list[tuple[Any, str, Any, bool]] = []
+        places: Places = {}
+        for schema, site, value, is_whole in self.doubts:
+            if site is not None and site[0] is None and type(site[1]) is str:  # nearly all
+                paths: tuple[str, ...] = (site[1] % site[2:],)
+            else:
+                paths = _paths(site, value, places)
+            for path in paths:
+                if path[:2] in (".", ".."):
+                    raise Refused
+                found.append((schema, path[1:], value, is_whole))
         return found
 
     def pruned_paths(self) -> tuple[str, ...]:
@@ -144,6 +176,17 @@ def render_site(site: tuple[Any, ...] | None, places: Places) -> str:
         filled.append(hole)
     text: str = template[0] % tuple(filled)
     return render_site(site[0], places) + text
+
+
+def _paths(site: tuple[Any, ...] | None, value: Any, places: Places) -> tuple[str, ...]:
+    """Return the paths of a value; a text or number that repeats in a list is the same object at several places."""
+    if site is not None and type(site[1]) is tuple and site[1][0].endswith("[%d]") and site[1][1].endswith("i"):
+        (template, kinds), *holes, items, _ = site[1:]
+        if type(value) is not dict and type(value) is not list:
+            above = (site[0], (template[: -len("[%d]")], kinds[:-1]), *holes)
+            start = render_site(above, places)
+            return tuple([f"{start}[{index}]" for index, other in enumerate(items) if other is value])
+    return (render_site(site, places),)
 
 
 def _place(items: list[Any], item: Any, places: Places) -> int:
@@ -286,6 +329,21 @@ def distinct(items: list[dict[str, Any]], key: str) -> bool:
 def distinct_by(items: list[dict[str, Any]], keys: tuple[str, ...]) -> bool:
     """Say whether no two items have the same values at all keys."""
     return len({tuple([item.get(key, _MISSING) for key in keys]) for item in items}) == len(items)
+
+
+def still_distinct(items: list[Any], keys: tuple[str, ...]) -> bool:
+    """Say whether it is plain that items of which some are in doubt are unlike each other.
+
+    Args:
+        items: Of a list of which the items must be.
+        keys: By which maps are told apart; none: the items are compared as they are.
+    """
+    try:
+        if not keys:
+            return len(set(items)) == len(items)
+        return all(type(item) is dict for item in items) and distinct_by(items, keys)
+    except TypeError:  # a list or map among what is compared
+        return False
 
 
 def copy_json(value: Any) -> Any:

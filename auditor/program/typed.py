@@ -400,10 +400,10 @@ class _Writer:
             return
         if shape.kind == "plain":
             name = self.emitter.reader(shape.schema)
-            test = f"not {name}({x}, log, {self.emitter.site(scope)})"
+            test = f"not {name}({x}, log, {self.emitter.site(scope)}) or log.doubts"
             w.line(f"{place} = {x} = _loads(bytes({x}))")
             if shape.schema.nullable and not shape.schema.enum:
-                w.lines((f"if {x} is not None and {test}:", " return False"))
+                w.lines((f"if {x} is not None and ({test}):", " return False"))
             else:
                 w.lines((f"if {x} is None or {test}:", " return False"))
             return

@@ -21,11 +21,11 @@ from auditor.validation.scale import check_scale_spec, check_scale_status
 from auditor.validation.typemeta import check_type_meta
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterable
 
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition
     from auditor.model import Finding, JsonObject
-    from auditor.validation.node import Suspects
+    from auditor.validation.node import Doubt, Place, Suspects
 
 __all__ = ["CreateValidator", "has_rules", "validate_create"]
 
@@ -57,6 +57,7 @@ class CreateValidator:
         rules: Callable[[JsonObject], list[Finding]] | None = None,
         suspects: Suspects | None = None,
         fields: Collection[str] = (),
+        doubts: Iterable[Doubt] = (),
     ) -> list[Finding]:
         """Judge an object.
 
@@ -66,6 +67,7 @@ class CreateValidator:
             suspects: The keys of the object below which anything but a rule may fail, where that is known, each with
                 keys below it that this is about (None: all). The rest is not looked at again; the object is of the
                 kind and version. What is said of the object, or of such a value, as a whole is always checked.
+            doubts: Where suspects are given: values beside them that the schema may refuse, whatever stands elsewhere.
             fields: Where suspects are given: the fields of metadata that may be invalid, whatever the schema says.
         Returns:
             The findings in the order of the checks; the caller sorts.
@@ -76,7 +78,14 @@ class CreateValidator:
                 found = self.check_metadata(obj)
             elif fields:
                 found = self._check_fields(obj["metadata"], fields)
-            found += validate_value(self.root, obj, suspects=suspects)
+            places: list[Place] = []
+            for schema, path, value, is_whole in doubts:
+                node = self.nodes.get(schema)
+                if node is None:  # of a tree without the defaults that the server drops
+                    suspects, places = dict.fromkeys(obj), []
+                    break
+                places.append((node, (None, path), value, is_whole))
+            found += validate_value(self.root, obj, suspects=suspects, places=places)
             scale = self.version.scale
             if scale is not None:
                 found += check_scale_spec(obj, scale)

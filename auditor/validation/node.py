@@ -27,12 +27,17 @@ if TYPE_CHECKING:
     from auditor.ratcheting import CorrelatedObject
     from auditor.validation.keywords.failure import Check, Sink
 
-__all__ = ["Node", "Suspects", "compile_schema", "tolerated_values", "validate_value"]
+__all__ = ["Doubt", "Node", "Place", "Suspects", "compile_schema", "tolerated_values", "validate_value"]
 
 _NONE: Final = type(None)
 _NO_SCHEMA: Final = StructuralSchema()
 Suspects: TypeAlias = "Mapping[str, Collection[str] | None]"
 """Keys of a map below which something may be wrong, each with those below it that this is about; None: all."""
+Doubt: TypeAlias = "tuple[StructuralSchema, str, Any, bool]"
+"""A value that a schema may refuse: the schema, the dotted path of the value, the value; and whether it is a map of
+which only what is said of it as a whole is in doubt, not its keys."""
+Place: TypeAlias = "tuple[Node, Trail, Any, bool]"
+"""The same with the node of the schema, and the trail."""
 _FormatOf: TypeAlias = "Callable[[StructuralSchema], str]"
 
 
@@ -278,6 +283,7 @@ def validate_value(
     twin: CorrelatedObject | None = None,
     prefix: str = "",
     suspects: Suspects | None = None,
+    places: Iterable[Place] = (),
 ) -> list[Finding]:
     """Run a compiled schema over a value: one run of the server's OpenAPI validation.
 
@@ -288,6 +294,7 @@ def validate_value(
         prefix: Where the value stands in the object, e.g. ``status``. Only the fields of findings begin with it, their
             texts do not.
         suspects: Of a map: what of it may be wrong; None: all.
+        places: Of a create: values below it that may be wrong beside the suspects.
     Returns:
         Findings in the order of the walk, each text of the validator once.
     Source: apiextensions-apiserver pkg/apiserver/validation/validation.go (kubeOpenAPIResultToFieldErrors).
@@ -297,6 +304,11 @@ def validate_value(
         node.run(value, None, sink, twin)
     else:
         node.run_root(value, suspects, sink, None, twin)
+    for below, trail, inner, is_whole in places:
+        if is_whole:
+            below.run_root(inner, {}, sink, trail)
+        else:
+            below.run(inner, trail, sink, None)
     return _findings(sink, prefix) if sink else []
 
 
