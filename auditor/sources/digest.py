@@ -5,8 +5,11 @@ Light on purpose: a database is hashed while the libraries that read it are stil
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import mmap
+import os
+import sys
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +25,8 @@ DIGEST_SIZE = 32
 SECTOR = 512
 _HASH_AT_ONCE = 32 << 20
 """Between two pieces the thread waits for the interpreter: up to 5 ms, in which 8 MB could be hashed."""
+_BEHIND = 10
+"""By how much less is made of a thread that others should not wait for, where threads are told apart in that."""
 
 
 def map_file(path: str | Path) -> mmap.mmap | bytes:
@@ -52,14 +57,20 @@ def in_use(path: Path) -> bool:
 class Digest(threading.Thread):
     """Hashes a file beside other work; hashing holds no interpreter lock.
 
+    Args:
+        path: The file.
+        progress: Called now and then with bytes done and bytes in all.
+        behind: What is done beside it takes longer; it comes first where processors are few.
+
     Attributes:
         data: The file, mapped; whoever reads it through this finds its pages there already.
         sha256: Hex digest of the whole file, after `join`.
         status: ``ok``, ``mismatch``, or ``absent`` where the file carries none, after `join`.
     """
 
-    def __init__(self, path: Path, progress: Progress | None = None) -> None:
+    def __init__(self, path: Path, progress: Progress | None = None, *, behind: bool = False) -> None:
         super().__init__(daemon=True)
+        self._behind = behind
         self.data = map_file(path)
         self._progress = progress
         self.sha256 = ""
@@ -67,6 +78,9 @@ class Digest(threading.Thread):
 
     def run(self) -> None:
         """Hash everything, looking at the digest on the way."""
+        if self._behind and sys.platform == "linux":
+            with contextlib.suppress(OSError):  # it is all the same where that is refused
+                os.nice(_BEHIND)  # of this thread alone
         data, total = memoryview(self.data), len(self.data)
         carries = total % SECTOR == DIGEST_SIZE
         body = total - DIGEST_SIZE if carries else total

@@ -143,7 +143,7 @@ def open_manifests(path: str, data_file: Path, *, number: int, workdir: Path, sh
     digest = None
     given = Path(path) if path != "-" and Path(path).is_file() else data_file
     if not sha256:
-        digest = Digest(given)
+        digest = Digest(given, behind=True)
         digest.start()
     notes = []
     converted = _as_utf8(data_file, workdir / f"utf8-{number}.txt")
@@ -161,6 +161,7 @@ def open_manifests(path: str, data_file: Path, *, number: int, workdir: Path, sh
     live = workdir / f"live-{number}.arrow"
     if not walk.objects:
         notes.append("no object in this file")
+    count = rows.write(live)  # while the rest is hashed
     return SourcePlan(
         name=path,
         format=walk.format,
@@ -170,7 +171,7 @@ def open_manifests(path: str, data_file: Path, *, number: int, workdir: Path, sh
         compacted_revision=None,
         is_export=True,
         live=str(live),
-        rows=rows.write(live),
+        rows=count,
         damage=walk.damage.records(),
         notes=(*notes, *walk.notes),
         may_define=rows.may_define,
