@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from auditor.golang.times import GoTime
+    from auditor.program.records import Decoded
     from auditor.validation.rules.types import DeclaredType
 
 __all__ = ["Shapes", "fits", "longest_default"]
@@ -44,6 +45,15 @@ class Shapes:
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[DeclaredType, Shape]] = {}
+
+    def of_record(self, declared: DeclaredType, decoded: Decoded) -> Shape:
+        """Return the shape of a value of a declared type that stands in a record, or is one."""
+        shape = self.of(declared)
+        if decoded.kind == "record":
+            return replace(shape, fields=_Attributes(self, shape.fields, decoded), record=True)
+        if decoded.below is not None and declared.element is not None:
+            return replace(shape, item=self.of_record(declared.element, decoded.below))
+        return shape
 
     def of(self, declared: DeclaredType) -> Shape:
         """Return the shape of a value of a declared type."""
@@ -112,15 +122,49 @@ class _Fields(Mapping[str, Field]):
     def __len__(self) -> int:
         return len(self.keys_by_identifier)
 
-    def _make(self, identifier: str) -> Field:
+    def declared_as(self, identifier: str) -> DeclaredType:
+        """Return the type of a field."""
         declared = self._declared
         assert declared.fields is not None
+        return declared.fields[identifier if identifier in declared.fields else f"__{identifier}__"]
+
+    def _make(self, identifier: str) -> Field:
+        declared = self._declared
         key = self.keys_by_identifier[identifier]
-        written = identifier if identifier in declared.fields else f"__{identifier}__"
-        shape = self._shapes.of(declared.fields[written])
+        shape = self._shapes.of(self.declared_as(identifier))
         if key == "metadata":
             shape = _unbounded(shape)
         return Field(key, shape, key in declared.schema.required and not shape.nullable)
+
+
+class _Attributes(Mapping[str, Field]):
+    """The fields of a record, each made when it is first asked for."""
+
+    __slots__ = ("_decoded", "_fields", "_known", "_shapes")
+
+    def __init__(self, shapes: Shapes, fields: Mapping[str, Field], decoded: Decoded) -> None:
+        assert isinstance(fields, _Fields)
+        self._shapes = shapes
+        self._fields = fields
+        self._decoded = decoded
+        self._known: dict[str, Field] = {}
+
+    def __getitem__(self, identifier: str) -> Field:
+        found = self._known.get(identifier)
+        if found is None:
+            fields = self._fields
+            key = fields.keys_by_identifier[identifier]
+            attribute, below = self._decoded.fields[key]
+            shape = self._shapes.of_record(fields.declared_as(identifier), below)
+            missing = self._decoded.missing(key)
+            found = self._known[identifier] = Field(key, shape, not missing, attribute, missing)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
 
 
 def _unbounded(metadata: Shape) -> Shape:

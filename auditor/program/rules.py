@@ -92,6 +92,7 @@ class RuleProver:
         module: The generated functions.
         emitted: How many rules have code.
         reasons: Why the others have none, by rule.
+        more: By how many bytes an object that was read may be larger than its text.
     """
 
     def __init__(self, rules: RuleProgram, definition: CustomResourceDefinition, version: CrdVersion) -> None:
@@ -106,7 +107,7 @@ class RuleProver:
         self._costs: dict[int, tuple[int, ...]] = {}
         # An object that is stored at another version has had the defaults of that one.
         schemas = [each.structural for each in definition.versions.values() if each.structural is not None]
-        self._more = max(map(longest_default, schemas), default=0) + 2
+        self.more = max(map(longest_default, schemas), default=0) + 2
         self.module.namespace.update(_place=_place, OverBudget=_OverBudget)
         self.root = self._plan(rules.root)
         self._run: Callable[..., int] = _refuse
@@ -152,7 +153,7 @@ class RuleProver:
 
     def _cost(self, obj: JsonObject, data: bytes, left: list[tuple[int, Any, Trail]]) -> int:
         """Run the generated code; return what the rules that it proved cost, and note the others."""
-        size = len(data) + self._more
+        size = len(data) + self.more
         if data[:1] != b"{":
             size *= _OTHER_FORM
         return self._run(obj, size, self.costs(size), left, None, 0)

@@ -5,9 +5,10 @@ unknown field, a null, a missing field that is required, a text that is none of 
 cannot know (patterns, formats, sizes of lists, keys that repeat, defaults) a generated function checks on the records,
 on few of them as a rule. Both together take less time than decoding to dicts and proving those.
 
-A node that records cannot express (unknown fields are preserved, keys beside properties, anyOf and the like, rules) is
-decoded to plain values, and read and proven by the generated functions of `emit`. Where a version has too much of that
-there is no program. An object that is not proven here is not judged at all: the caller goes the next way from its
+Rules are proven on the records, too (`record_rules`). A node that records cannot express (unknown fields are preserved,
+keys beside properties, anyOf and the like; everything with rules, if one of them has no code for records) is decoded to
+plain values, and read and proven by the generated functions of `emit`. Where a version has too much of that there is no
+program. An object that is not proven here is not judged at all: the caller goes the next way from its
 bytes.
 
 Source: as of `auditor.program.emit`.
@@ -15,7 +16,7 @@ Source: as of `auditor.program.emit`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import msgspec
@@ -30,6 +31,8 @@ from auditor.program.expand import display, expand, repeats
 from auditor.program.lists import list_sizes
 from auditor.program.metadata import prove_embedded
 from auditor.program.objects import object_sizes
+from auditor.program.record_rules import RecordRules
+from auditor.program.records import Decoded
 from auditor.program.root import PLAIN_PATH, scale_tests
 from auditor.program.scalars import int_bounds
 from auditor.program.scope import META_KEYS, Condition, Mode, NotEmittable, Scope, chain, given, has_default
@@ -45,7 +48,7 @@ if TYPE_CHECKING:
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition
     from auditor.program.rules import RuleProver
 
-__all__ = ["TypedProgram"]
+__all__ = ["GLOBALS", "TypedProgram", "TypedWriter"]
 
 MOST_RECORDS: Final = 400
 """Kinds of records a version may have; making one takes 50 us."""
@@ -58,32 +61,14 @@ _RECORD: Final = _ABOUT | {"properties", "required"}
 _COUNTS: Final = {"min_properties", "max_properties"}
 _LENGTHS: Final = {"min_length", "max_length"}
 _BOUNDS: Final = {"format", "minimum", "maximum", "exclusive_minimum", "exclusive_maximum"}
+GLOBALS: Final[dict[str, Any]] = {
+    "_display": shown,
+    "_metadata": prove_record,
+    "_U": UNSET,
+    "_loads": orjson.loads,
+}
+"""What the generated functions call."""
 _INTEGER: Final = Annotated[int, Meta(ge=-INT64_MAX - 1, le=INT64_MAX)]
-
-
-@dataclass(slots=True)
-class _Shape:
-    """What a node of a schema is decoded to.
-
-    Attributes:
-        schema: The node.
-        kind: ``record``, ``map``, ``list``, ``scalar``; ``plain``: for orjson and the functions of `emit`.
-        annotation: What msgspec decodes to, null apart.
-        fields: Of a record: property to attribute and shape.
-        drops: Of a record: properties that the read drops where they are null, or fills with their default.
-        below: Of the items of a list, or the values of a map.
-        has_checks: There is something that decoding does not prove.
-        has_sites: Something may be defaulted or pruned, here or below.
-    """
-
-    schema: StructuralSchema
-    kind: str
-    annotation: Any
-    fields: dict[str, tuple[str, _Shape]] = field(default_factory=dict)
-    drops: set[str] = field(default_factory=set)
-    below: _Shape | None = None
-    has_checks: bool = False
-    has_sites: bool = False
 
 
 class TypedProgram:
@@ -108,19 +93,30 @@ class TypedProgram:
     ) -> None:
         self.module = Module(
             f"{definition.kind}.{version.name}.{definition.group} typed",
-            {"_display": shown, "_metadata": prove_record, "_U": UNSET, "_loads": orjson.loads},
+            GLOBALS,
         )
         self.defaulted: tuple[str, ...] = ()
         self.pruned: tuple[str, ...] = ()
         self._rules = rules
         self._log = Log()
         self._known_paths: dict[tuple[Any, ...], tuple[str, ...]] = {}
-        writer = _Writer(self.module, definition, version, has_rules=rules is not None)
+        self._record_rules: RecordRules | None = None
+        writer = self._writer(definition, version)
         self._decode = msgspec.json.Decoder(writer.root.annotation).decode
         self._check: Callable[..., bool] = self.module.compile(writer.check)
         self._plain: Callable[[Any], dict[str, Any]] = self.module.compile(writer.plain)
         self.select: Callable[[Any], tuple[Any, ...]] = self.module.compile(writer.select)
         """Returns text and value of each selectable field of a proven object, in the order of the version."""
+
+    def _writer(self, definition: CustomResourceDefinition, version: CrdVersion) -> TypedWriter:
+        """Make the records: also of what has rules, if all of these can be proven on records."""
+        rules = self._rules
+        if rules is not None:
+            with suppress(NotEmittable):
+                writer = TypedWriter(self.module, definition, version, on_records=True)
+                self._record_rules = RecordRules(rules.rules, writer.root, self.module.title, rules.more)
+                return writer
+        return TypedWriter(self.module, definition, version, has_rules=rules is not None)
 
     def prove(self, data: bytes) -> Any:
         """Return the record of an object that is proven valid, all its rules included; None: nothing is known.
@@ -136,7 +132,11 @@ class TypedProgram:
             if not self._check(made, log, len(data)):
                 log.clear()
                 return None
-            if self._rules is not None and not self._rules.hold(self._plain(made), data):
+            if self._rules is not None and not (
+                self._rules.hold(self._plain(made), data)
+                if self._record_rules is None
+                else self._record_rules.hold(made, len(data))
+            ):
                 log.clear()
                 return None
         except Exception:  # noqa: BLE001 - whatever is wrong, the next way can tell
@@ -164,11 +164,24 @@ class TypedProgram:
         return paths
 
 
-class _Writer:
-    """Makes the records of a version and writes the functions that go with them."""
+class TypedWriter:
+    """Makes the records of a version and writes the functions that go with them.
+
+    Args:
+        module: Takes the functions.
+        definition, version: As of `TypedProgram`.
+        has_rules: What has rules is left to others, as plain values.
+        on_records: There are rules which are for the records that are made.
+    """
 
     def __init__(
-        self, module: Module, definition: CustomResourceDefinition, version: CrdVersion, *, has_rules: bool
+        self,
+        module: Module,
+        definition: CustomResourceDefinition,
+        version: CrdVersion,
+        *,
+        has_rules: bool = False,
+        on_records: bool = False,
     ) -> None:
         schema = version.structural
         if (
@@ -186,6 +199,7 @@ class _Writer:
             raise NotEmittable("the root is no record")
         self.module = module
         self.has_rules = has_rules
+        self.on_records = on_records
         self.namespaced = definition.namespaced
         self.version = version
         self.records = 0
@@ -197,7 +211,7 @@ class _Writer:
 
     # -- shapes -------------------------------------------------------------------------------------------------------
 
-    def _root(self, definition: CustomResourceDefinition, version: CrdVersion, schema: StructuralSchema) -> _Shape:
+    def _root(self, definition: CustomResourceDefinition, version: CrdVersion, schema: StructuralSchema) -> Decoded:
         api_version = f"{definition.group}/{version.name}"
         for key, value in (("apiVersion", api_version), ("kind", definition.kind)):
             own = schema.properties.get(key)
@@ -211,7 +225,7 @@ class _Writer:
         ruled = {name for name, child in rest.items() if self.has_rules and has_rules(child)}
         return self._record(schema, rest, head, ruled)
 
-    def _shape(self, schema: StructuralSchema, keys: Container[str] = ()) -> _Shape:
+    def _shape(self, schema: StructuralSchema, keys: Container[str] = ()) -> Decoded:
         said = given(schema)
         if schema.type == "object" and not said & {"int_or_string", "embedded_resource", "preserve_unknown_fields"}:
             rest = schema.additional_properties
@@ -231,8 +245,8 @@ class _Writer:
         return self._as_plain(schema)
 
     @staticmethod
-    def _as_plain(schema: StructuralSchema) -> _Shape:
-        return _Shape(schema, "plain", Raw, has_checks=True, has_sites=True)
+    def _as_plain(schema: StructuralSchema) -> Decoded:
+        return Decoded(schema, "plain", Raw, has_checks=True, has_sites=True)
 
     def _record(
         self,
@@ -241,7 +255,7 @@ class _Writer:
         head: Iterable[tuple[str, Any]] = (),
         plain: Container[str] = (),
         keys: Container[str] = (),
-    ) -> _Shape:
+    ) -> Decoded:
         """Make a record.
 
         Args:
@@ -254,7 +268,7 @@ class _Writer:
         self.records += 1
         if self.records > MOST_RECORDS:
             raise NotEmittable("too many records")
-        made = _Shape(schema, "record", None)
+        made = Decoded(schema, "record", None)
         needed: list[Any] = list(head)
         others: list[Any] = []
         for name, child in properties.items():
@@ -268,19 +282,24 @@ class _Writer:
             if name in schema.required and not is_defaulted:
                 needed.append((attribute, annotation, msgspec.field(name=name)))
             else:
+                default: Any = UNSET
                 if not child.nullable and name not in keys:
                     made.drops.add(name)
-                    annotation = annotation if annotation is Raw else annotation | None
-                annotation = annotation if annotation is Raw else annotation | UnsetType
-                others.append((attribute, annotation, msgspec.field(name=name, default=UNSET)))
+                    if annotation is not Raw:  # that it is not there and that it is null come to the same
+                        annotation, default = annotation | None, None
+                elif annotation is not Raw:
+                    annotation |= UnsetType
+                others.append((attribute, annotation, msgspec.field(name=name, default=default)))
         made.has_checks |= bool(_counts(made, "x"))
         made.annotation = msgspec.defstruct(f"R{self.records}", needed + others, forbid_unknown_fields=True, gc=False)
         return made
 
-    def _several(self, schema: StructuralSchema, child: StructuralSchema, kind: str) -> _Shape:
+    def _several(self, schema: StructuralSchema, child: StructuralSchema, kind: str) -> Decoded:
         below = self._shape(child, schema.list_map_keys)
         annotation: Any = dict[str, _or_null(below)] if kind == "map" else list[_or_null(below)]  # type: ignore[misc]
-        made = _Shape(schema, kind, annotation, below=below, has_sites=below.has_sites)
+        if kind == "list" and below.kind == "plain" and self.on_records:
+            return self._as_plain(schema)  # its items are decoded apart, and rules may look at them
+        made = Decoded(schema, kind, annotation, below=below, has_sites=below.has_sites)
         made.has_checks = below.has_checks
         if kind == "map":
             made.has_checks |= bool(object_sizes(schema, "x", Mode.PROVE))
@@ -297,10 +316,10 @@ class _Writer:
         )
         return made
 
-    def _scalar(self, schema: StructuralSchema, said: set[str]) -> _Shape:
+    def _scalar(self, schema: StructuralSchema, said: set[str]) -> Decoded:
         if schema.nullable and schema.enum:
             return self._as_plain(schema)
-        made = _Shape(schema, "scalar", None)
+        made = Decoded(schema, "scalar", None)
         if schema.int_or_string:
             made.annotation = _INTEGER | str
             made.has_checks = bool(said)
@@ -346,7 +365,7 @@ class _Writer:
             w.line("return True")
         return w.source
 
-    def _fields(self, w: Writer, shape: _Shape, x: str, scope: Scope) -> None:
+    def _fields(self, w: Writer, shape: Decoded, x: str, scope: Scope) -> None:
         required = shape.schema.required
         for name, (attribute, child) in shape.fields.items():
             is_defaulted = has_default(child.schema)
@@ -360,7 +379,7 @@ class _Writer:
             if name in shape.drops and child.kind == "plain":
                 w.lines((f"if {y} is not _U and bytes({y}) == b'null':", f" {place} = {y} = _U"))
             elif name in shape.drops:
-                absent += f" or {y} is None"
+                absent = f"{y} is None"
             if is_defaulted:
                 with w.block(f"if {absent}:"):
                     w.lines(self._insertion(child, place, below))
@@ -370,10 +389,10 @@ class _Writer:
             elif name in required:
                 self._value(w, child, y, below, place)
             else:
-                with w.block(f"if not ({absent}):"):
+                with w.block(f"if {absent.replace(' is ', ' is not ')}:"):
                     self._value(w, child, y, below, place)
 
-    def _insertion(self, shape: _Shape, place: str, scope: Scope) -> list[str]:
+    def _insertion(self, shape: Decoded, place: str, scope: Scope) -> list[str]:
         """Return the lines that put in a default; records of a default are shared, for nothing changes them later."""
         schema = shape.schema
         expansion = expand(schema)
@@ -389,7 +408,7 @@ class _Writer:
                 return ["return False"]
         return [f"{place} = {value}", f"log.defaulted.append({self.emitter.site(scope)})"]
 
-    def _value(self, w: Writer, shape: _Shape, x: str, scope: Scope, place: str) -> None:
+    def _value(self, w: Writer, shape: Decoded, x: str, scope: Scope, place: str) -> None:
         """Write the checks of a value that is there; it may be null where its schema allows that.
 
         Args:
@@ -413,7 +432,7 @@ class _Writer:
         else:
             self._present(w, shape, x, scope)
 
-    def _present(self, w: Writer, shape: _Shape, x: str, scope: Scope) -> None:
+    def _present(self, w: Writer, shape: Decoded, x: str, scope: Scope) -> None:
         schema = shape.schema
         memo = self.emitter.remembered_text(schema) if shape.kind == "scalar" and schema.pattern else None
         if memo is not None and schema.type == "string":
@@ -430,7 +449,7 @@ class _Writer:
             sizes = object_sizes if shape.kind == "map" else list_sizes
             w.lines(chain([*sizes(schema, x, Mode.PROVE), *self._repeated(shape, x, scope)]))
 
-    def _each(self, w: Writer, shape: _Shape, below: _Shape, x: str, scope: Scope) -> None:
+    def _each(self, w: Writer, shape: Decoded, below: Decoded, x: str, scope: Scope) -> None:
         if scope.loops >= MAX_LOOPS:
             raise NotEmittable("too many loops")
         place = "_"  # nobody looks into lists
@@ -448,7 +467,7 @@ class _Writer:
             self._value(w, below, inside.local("v"), inside, place)
 
     @staticmethod
-    def _repeated(shape: _Shape, x: str, scope: Scope) -> list[Condition]:
+    def _repeated(shape: Decoded, x: str, scope: Scope) -> list[Condition]:
         if shape.schema.list_type is ListType.SET:
             return [(f"len({x}) > 1 and len(set({x})) != len({x})", "return False")]
         if shape.schema.list_type is not ListType.MAP:
@@ -500,12 +519,14 @@ class _Writer:
         names = path[1:].split(".")
         if not PLAIN_PATH(path) or names[0] in META_KEYS:
             raise NotEmittable("a path that is not plain")
-        shape: _Shape | None = self.root
+        shape: Decoded | None = self.root
         w.line("v = o")
         for name in names:
             if shape is not None and shape.kind == "record":
                 known = shape.fields.get(name)
                 w.line("v = _U" if known is None else f"v = _U if v is None or v is _U else v.{known[0]}")
+                if strictly and known is not None and name in shape.drops:
+                    w.lines(("if v is None:", " v = _U"))
                 shape = None if known is None else known[1]
             else:
                 if strictly:
@@ -514,11 +535,11 @@ class _Writer:
                 shape = shape.below if shape is not None and shape.kind == "map" else None
 
 
-def _counts(shape: _Shape, x: str) -> list[Condition]:
+def _counts(shape: Decoded, x: str) -> list[Condition]:
     """Return conditions on the number of properties of a record whose defaults are in place."""
     schema = shape.schema
     unsure = [
-        f"({x}.{attribute} is not _U{f' and {x}.{attribute} is not None' if name in shape.drops else ''})"
+        f"({x}.{attribute} is not {'None' if name in shape.drops and child.kind != 'plain' else '_U'})"
         for name, (attribute, child) in shape.fields.items()
         if name not in schema.required and not has_default(child.schema)
     ]
@@ -535,5 +556,5 @@ def _counts(shape: _Shape, x: str) -> list[Condition]:
     return found
 
 
-def _or_null(shape: _Shape) -> Any:
+def _or_null(shape: Decoded) -> Any:
     return shape.annotation | None if shape.schema.nullable and shape.annotation is not Raw else shape.annotation

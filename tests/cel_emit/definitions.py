@@ -66,9 +66,9 @@ def _rule(drawer: Drawer, text: str) -> dict[str, Any]:
     return rule
 
 
-def _add(drawer: Drawer, schema: dict[str, Any], texts: list[str], share: float = 0.6) -> None:
+def _add(drawer: Drawer, schema: dict[str, Any], texts: list[str], share: float) -> None:
     rules = [_rule(drawer, drawer.one(texts)) for _ in range(drawer.one([1, 1, 2, 3])) if drawer.chance(share)]
-    if drawer.chance(0.03):
+    if drawer.chance(0.05 * share):
         rules.append(_rule(drawer, drawer.one(ODD)))
     if rules and drawer.chance(0.1):
         schema["allOf"] = [{"x-kubernetes-validations": rules}]
@@ -76,29 +76,33 @@ def _add(drawer: Drawer, schema: dict[str, Any], texts: list[str], share: float 
         schema["x-kubernetes-validations"] = rules
 
 
-def draw_definition(random: Random) -> CustomResourceDefinition:
-    """Draw rules on most positions of the object type."""
+def draw_definition(random: Random, most: float = 1.0) -> CustomResourceDefinition:
+    """Draw rules on most positions of the object type, or on a share of those."""
     drawer = Drawer(random)
     spec = copy.deepcopy(SCHEMA)
-    _add(drawer, spec, [drawer.rule() for _ in range(4)], 0.9)
+
+    def add(schema: dict[str, Any], texts: list[str], share: float = 0.6) -> None:
+        _add(drawer, schema, texts, share * most)
+
+    add(spec, [drawer.rule() for _ in range(4)], 0.9)
     for schema in spec["properties"].values():
         kind = schema.get("type")
         if kind == "string" and "format" not in schema:
-            _add(drawer, schema, ON_TEXT, 0.3)
+            add(schema, ON_TEXT, 0.3)
         elif kind == "integer":
-            _add(drawer, schema, ON_NUMBER, 0.3)
+            add(schema, ON_NUMBER, 0.3)
         elif kind == "array":
-            _add(drawer, schema, ON_LIST, 0.3)
+            add(schema, ON_LIST, 0.3)
             items = schema["items"]
             if items.get("type") == "string" and "format" not in items:
-                _add(drawer, items, ON_TEXT, 0.4)
+                add(items, ON_TEXT, 0.4)
             elif items.get("type") == "object":
-                _add(drawer, items, ON_ITEM)
-                _add(drawer, items["properties"]["tags"]["items"], ON_TEXT)
+                add(items, ON_ITEM)
+                add(items["properties"]["tags"]["items"], ON_TEXT)
         elif kind == "object" and "additionalProperties" in schema:
-            _add(drawer, schema, ON_MAP, 0.4)
+            add(schema, ON_MAP, 0.4)
             if schema["additionalProperties"].get("type") == "string":
-                _add(drawer, schema["additionalProperties"], ON_TEXT)
+                add(schema["additionalProperties"], ON_TEXT)
     return definition_of(spec)
 
 
@@ -113,7 +117,7 @@ def draw_text(random: Random, *, wild: float = 0.0) -> str:
             return {key: spoiled(item) for key, item in value.items()}
         return [spoiled(item) for item in value] if type(value) is list else value
 
-    metadata = {"name": "x", "namespace": "y", "uid": "u", "creationTimestamp": "2024-01-01T00:00:00Z"}
+    metadata = {"name": "x", "namespace": "y", "uid": "u", "generation": 1, "creationTimestamp": "2024-01-01T00:00:00Z"}
     spec = spoiled(drawer.object())
     return text_of({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": metadata, "spec": spec})
 

@@ -28,6 +28,7 @@ def check(random: Random, rules: int, objects: int, seen: Counter[str] | None = 
                 seen["has code"] += found.compiled.program is not None and not found.reason
                 seen["true"] += found.value is True and not found.reason
                 seen["proven"] += found.is_proven
+                seen["proven on records"] += found.record_bound is not None
                 seen[found.reason] += 1
 
 
@@ -44,3 +45,4 @@ def test_drawn_rules_are_worth_drawing() -> None:
     assert seen["has code"] >= 0.8 * seen["compiles"], seen
     assert seen["proven"] >= 0.85 * seen["true"], seen
     assert seen["proven"] >= 200, seen
+    assert seen["proven on records"] >= 0.6 * seen["proven"], seen

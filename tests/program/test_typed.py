@@ -202,6 +202,54 @@ def test_rules_hold_or_nothing_is_proven(rule, is_proven):
     assert typed_difference(program, reference.audit(data), data) == ("" if is_proven else None)
 
 
+LOOSE = {"type": "object", "x-kubernetes-preserve-unknown-fields": True, "properties": {"a": {"type": "string"}}}
+
+
+@pytest.mark.parametrize(
+    ("rule", "spec", "is_proven"),
+    [
+        ("!has(self.s)", '{"n":1}', True),
+        ("!has(self.s)", '{"n":1,"s":null}', True),
+        ("!has(self.s)", '{"n":1,"s":"xyz"}', False),
+        ("!(self.s == 'a')", '{"n":1}', False),  # no such key
+        ("!(has(self.s) && self.s == 'a')", '{"n":1}', True),
+        ("!has(self.s) || self.s == 'xyz'", '{"n":1,"s":"xyz"}', True),
+        ("!has(self.s) ? self.s != 'a' : true", '{"n":1}', False),
+        ("has(self.s) ? self.s != 'a' : true", '{"n":1}', True),
+        ("!has(self.z) || self.z == 'a'", '{"n":1,"z":null}', True),
+        ("has(self.z)", '{"n":1,"z":null}', False),
+        ("!(self.z == 'a')", '{"n":1,"z":null}', False),
+        ("self.deep.d == 'x' && has(self.deep.d)", '{"n":1}', True),
+        ("self.deep.d == 'x'", '{"n":1,"deep":{"d":null}}', True),
+        ("self.?s.orValue('b') == 'b' && self.?n.orValue(0) == 1", '{"n":1}', True),
+        ("self.?deep.?d == optional.of('x')", '{"n":1}', True),
+        ("self.?z.hasValue() || self.?deep.d.hasValue()", '{"n":1,"z":null}', True),
+        ("self.ports.all(p, p.port > 0 && p.protocol == 'TCP')", '{"n":1,"ports":[{"port":1}]}', True),
+        ("self.ports.exists_one(p, self.ports.all(q, q.port <= p.port))", '{"n":1,"ports":[{"port":1},{"port":2}]}', True),
+        ("self.ports.all(p, p.port > 1)", '{"n":1,"ports":[{"port":1}]}', False),
+        ("!self.ports.all(p, p.port > 1)", '{"n":1}', False),
+        ("self.few == self.few", '{"n":1,"few":{"a":"b"}}', True),  # not of records: left to plain values
+        ("self.map.all(k, self.map[k] != k)", '{"n":1,"map":{"a":"b"}}', True),
+        ("self.loose.all(l, l.a != 'b')", '{"n":1,"loose":[{"a":"c","x":1},{"a":"d"}]}', True),
+        ("!self.loose.exists(l, l.a == 'b')", '{"n":1,"loose":[{"a":"b"}]}', False),
+        ("self.looses.all(k, !has(self.looses[k].a) || self.looses[k].a != 'b')", '{"n":1,"looses":{"k":{"a":"c"}}}', True),
+        ("!self.looses.exists(k, self.looses[k].a == 'b')", '{"n":1,"looses":{"k":{"a":"b"}}}', False),
+    ],
+)  # fmt: skip
+def test_rules_on_records_say_what_rules_on_dicts_say(rule, spec, is_proven):
+    more = {"loose": {"type": "array", "items": LOOSE}, "looses": {"type": "object", "additionalProperties": LOOSE}}
+    ruled = {
+        **SPEC,
+        "properties": {**SPEC["properties"], **more},
+        "x-kubernetes-validations": [{"rule": rule}],
+    }
+    program, reference = programs(spec=ruled)
+    data = text(spec)
+    exact = reference.audit(data)
+    assert typed_difference(program, exact, data) == ("" if is_proven else None)
+    assert bool(is_proven) == (not exact.findings)
+
+
 def test_rules_at_the_root_leave_nothing_to_prove():
     words = document()
     words["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["x-kubernetes-validations"] = [{"rule": "true"}]

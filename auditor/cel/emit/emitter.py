@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from auditor.cel.checker import CheckedExpression
     from auditor.cel.emit.bounds import Length
+    from auditor.cel.emit.shapes import Field
     from auditor.cel.environment import Environment
 
 __all__ = ["Emitter"]
@@ -79,6 +80,8 @@ class Emitter:
         self.counts: dict[int, Bound] = {}
         self.most: dict[Length, Bound] = {}
         self._scopes: list[dict[str, Value]] = [{}]
+        self._tested: dict[int, str] = {}
+        self._known: frozenset[str] = frozenset()
         self._names = 0
         self._depth = 0
 
@@ -182,7 +185,11 @@ class Emitter:
         if operand.shape.form is Form.OPTIONAL:
             found = self.optional_field(operand, expr.field)
             return Value(f"({found.code} is not _NO)", BOOL, total=found.total) if expr.test_only else found
-        return self._presence(operand, expr.field) if expr.test_only else self._field(operand, expr.field)
+        if not expr.test_only:
+            return self._field(operand, expr.field)
+        if operand.shape.form is Form.OBJECT:
+            self._tested[expr.id] = _place(operand, operand.shape.fields[expr.field])
+        return self._presence(operand, expr.field)
 
     def _presence(self, operand: Value, name: str) -> Value:
         shape = operand.shape
@@ -192,6 +199,12 @@ class Emitter:
         if shape.form is not Form.OBJECT:
             raise NotEmittable("has() of dyn")
         field = shape.fields[name]
+        if field.attribute:
+            place = f"{operand.code}.{field.attribute}"
+            # What is always there has still to be reached.
+            tests = [f"{place} is not {each}" for each in field.missing] or [f"{operand.code} is not None"]
+            known = f"({' and '.join(tests)})"
+            return self._readable(known, self._field(operand, name), field.shape, total=operand.total)
         if field.shape.convert is not None and field.shape.form is not Form.DOUBLE:
             code = f"({operand.code}.get({field.key!r}) is not None)"
             return self._readable(code, self._field(operand, name), field.shape, total=operand.total)
@@ -215,9 +228,13 @@ class Emitter:
         if shape.form is not Form.OBJECT:
             raise NotEmittable("field of dyn")
         field = shape.fields[name]
-        path = None if operand.path is None else (*operand.path, field.key)
-        total = operand.total and field.always
-        return self.read(f"{operand.code}[{field.key!r}]", field.shape, extent_of(field.shape), path, total=total)
+        path = None if operand.path is None else (*operand.path, field.attribute or field.key)
+        place = code = _place(operand, field)
+        is_there = field.always or place in self._known
+        if field.attribute and not is_there:
+            code = f"_there({place})"
+        kind = field.shape.present if field.attribute or is_there else field.shape
+        return self.read(code, kind, extent_of(kind), path, total=operand.total and is_there)
 
     def optional_field(self, operand: Value, name: str) -> Value:
         """Return the code of ``operand.?name``, of an object, a map, or an optional of these."""
@@ -226,13 +243,15 @@ class Emitter:
         if inner.form is Form.OBJECT:
             field = inner.fields[name]
             key, shape, read = field.key, field.shape, "_get"
+            if field.attribute:
+                key, read = field.attribute, "_get_attribute"
             extent = extent_of(shape)
         elif inner.form is Form.MAP and inner.item is not None:
             key, shape, read = name, inner.item, "_get_entry"
             extent = operand.extent.item or extent_of(shape)
         else:
             raise NotEmittable("field of dyn")
-        return self._optional(operand, read, repr(key), shape, extent, total=operand.total and read == "_get")
+        return self._optional(operand, read, repr(key), shape, extent, total=operand.total and read != "_get_entry")
 
     def _optional(
         self, operand: Value, read: str, key: str, shape: Shape, extent: Extent, *, total: bool = False
@@ -315,7 +334,7 @@ class Emitter:
         parts = expr.args if reference.is_global else expr.operands
         if name in ("_&&_", "_||_"):
             word = " and " if name == "_&&_" else " or "
-            tests = [self.test(each) for each in parts]
+            tests = self._in_turn(parts, goes_on=name == "_&&_")
             return Value(f"({word.join(each.code for each in tests)})", BOOL, total=all(each.total for each in tests))
         if name == "!_":
             operand = self.test(parts[0])
@@ -359,9 +378,40 @@ class Emitter:
             raise NotEmittable("logic on dyn")
         return value
 
+    def _in_turn(self, parts: tuple[Expr, ...], *, goes_on: bool) -> list[Value]:
+        """Return the code of operands of logic, of which each is met only where those before it are `goes_on`."""
+        before = self._known
+        tests = []
+        for each in parts:
+            tests.append(self.test(each))
+            self._known |= self._told(each, goes_on)
+        self._known = before
+        return tests
+
+    def _told(self, expr: Expr, outcome: bool) -> frozenset[str]:
+        """Return the fields that are there if a test that has its code has an outcome."""
+        if isinstance(expr, Select):
+            return frozenset((self._tested[expr.id],)) if outcome and expr.id in self._tested else frozenset()
+        if not isinstance(expr, Call):
+            return frozenset()
+        reference = self.references.get(expr.id)
+        if reference is None:
+            return frozenset()
+        parts = expr.args if reference.is_global else expr.operands
+        if reference.name == "!_":
+            return self._told(parts[0], not outcome)
+        if reference.name == ("_&&_" if outcome else "_||_"):
+            return frozenset().union(*(self._told(each, outcome) for each in parts))
+        return frozenset()
+
     def _conditional(self, parts: tuple[Expr, ...]) -> Value:
         condition = self.test(parts[0])
-        branches = [self.emit(each) for each in parts[1:]]
+        before = self._known
+        branches = []
+        for each, outcome in ((parts[1], True), (parts[2], False)):
+            self._known = before | self._told(parts[0], outcome)
+            branches.append(self.emit(each))
+        self._known = before
         yes, no = branches
         optional = {Form.OPTIONAL: optional_shape}
         if yes.shape.form in optional and no.shape.form in optional:
@@ -470,6 +520,11 @@ class Emitter:
         made = Shape(Form.MAP, item=item.shape)
         extent = Extent(range_.extent.own, item.extent)
         return Value(f"{{{key.code}: {item.code} {head}{tail}}}", made, extent)
+
+
+def _place(operand: Value, field: Field) -> str:
+    """Return the code that reads a field of an object, whether it is there or not."""
+    return f"{operand.code}.{field.attribute}" if field.attribute else f"{operand.code}[{field.key!r}]"
 
 
 def _either(one: Extent, other: Extent) -> Extent:

@@ -95,7 +95,9 @@ def emit_rule(
     by_size = cost.without_lengths(emitter.most.__getitem__)
     measured = ""
     if by_size.at(_USUAL_SIZE) > _USUAL_COST and cost.lengths:
-        lengths = {path: f"_length({', '.join([name, *map(repr, path)])})" for path in cost.lengths}
+        lengths = {
+            path: f"_length({', '.join([name, *map(repr, path)])})" if path else f"len({name})" for path in cost.lengths
+        }
         measured = cost.code(size, lengths)
     return RuleCode(found.code, by_size, measured)
 

@@ -51,7 +51,7 @@ class Form(Enum):
     INT_OR_STRING = "int or str"
     LIST = "list"
     MAP = "dict, keys are data"
-    OBJECT = "dict, keys are fields"
+    OBJECT = "dict, keys are fields; or a record"
     OPTIONAL = "the value, or ABSENT"
     LIBRARY = "value of a library's own class"
 
@@ -64,11 +64,15 @@ class Field:
         key: The key that it has in the data.
         shape: What it holds.
         always: It is there, in every object that rules are run on.
+        attribute: Where the object is a record: that which holds it; empty: the object is a dict.
+        missing: Of a record: the constants that it may hold instead, if it is not there.
     """
 
     key: str
     shape: Shape
     always: bool = False
+    attribute: str = ""
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,6 +91,7 @@ class Shape:
         list_type: ``set`` or ``map``, where equality of lists is not that of sequences.
         least: Bytes of the JSON text that the smallest such value is.
         open: It is an object that may have keys which are no fields.
+        record: It is an object that stands as a record, with attributes.
         name: Of a library's class: the type's name.
     """
 
@@ -101,6 +106,7 @@ class Shape:
     list_type: str = ""
     least: int = 1
     open: bool = False
+    record: bool = False
     name: str = ""
 
     @property
@@ -168,9 +174,9 @@ def is_exact(shape: Shape) -> bool:
     """Return whether Python's ``==`` of two such values is CEL's, and CEL's functions may be handed the value as is.
 
     Not so for numbers that may be ints or floats, for what is still to be converted, for nulls, for sets and map lists,
-    and for objects with keys that CEL would compare as they are.
+    for records, and for objects with keys that CEL would compare as they are.
     """
-    if shape.convert is not None or shape.nullable:
+    if shape.convert is not None or shape.nullable or shape.record:
         return False
     if shape.form in _EXACT:
         return True

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import UNSET
+
 from auditor.cel.errors import CelError
 from auditor.cel.values import Duration, Optional_, Timestamp
 
@@ -62,6 +64,19 @@ def _not_null(value: Any) -> Any:
     if value is None:
         raise GiveUp
     return value
+
+
+def _there(value: Any) -> Any:
+    """Return what an attribute of a record holds, which must be there."""
+    if value is None or value is UNSET:
+        raise GiveUp
+    return value
+
+
+def _get_attribute(record: Any, name: str) -> Any:
+    """Return an optional of an attribute."""
+    value = getattr(record, name)
+    return ABSENT if value is None or value is UNSET else value
 
 
 def _get(fields: dict[str, Any], key: str) -> Any:
@@ -139,10 +154,8 @@ def _from_optional(value: Any) -> Any:
 def _length(value: Any, *keys: str) -> int:
     """Return the number of items at the end of a path; 0 where there are none."""
     for key in keys:
-        if type(value) is not dict:
-            return 0
-        value = value.get(key)
-    return 0 if value is None else len(value)
+        value = value.get(key) if type(value) is dict else getattr(value, key, None)
+    return 0 if value is None or value is UNSET else len(value)
 
 
 def _same_items(left: list[Any], right: list[Any]) -> bool:
@@ -152,7 +165,10 @@ def _same_items(left: list[Any], right: list[Any]) -> bool:
 
 NAMES: Final[dict[str, Any]] = {
     "_NO": ABSENT,
+    "_U": UNSET,
     "_not_null": _not_null,
+    "_there": _there,
+    "_get_attribute": _get_attribute,
     "_get": _get,
     "_get_entry": _get_entry,
     "_get_item": _get_item,

@@ -1,0 +1,170 @@
+"""Rules on records: the generated function that proves all rules of an object of the typed tier, or says nothing.
+
+It is what `rules` writes for dicts, with less to do: whatever is not proven is left to the next way, which starts from
+the bytes, so nothing need be noted. What is said there of costs holds here.
+
+Source: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.cel.emit import NotEmittable as NoCode
+from auditor.cel.emit import RuleModule, emit_rule
+from auditor.cel.environment import PER_CALL_LIMIT
+from auditor.codegen import Module, Writer
+from auditor.program.rule_shapes import Shapes
+from auditor.program.scope import NotEmittable
+from auditor.validation.rules.evaluate import OBJECT_BUDGET
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from auditor.cel.emit.bounds import Bound
+    from auditor.program.records import Decoded
+    from auditor.validation.rules import RuleNode, RuleProgram
+
+__all__ = ["RecordRules"]
+
+_MOST_LOOPS: Final = 6
+"""Loops inside each other."""
+_DEEPEST: Final = 40
+"""Steps from the root."""
+_NEVER: Final = OBJECT_BUDGET + 1
+
+
+class RecordRules:
+    """Proves the rules of records.
+
+    Args:
+        rules: The rules of a version.
+        root: What its objects are decoded to.
+        title: What the function is for.
+        more: By how many bytes what was decoded may be larger than its text (`rule_shapes.longest_default`).
+
+    Attributes:
+        module: The generated function.
+
+    Raises:
+        NotEmittable: Some rule cannot be proven so.
+    """
+
+    def __init__(self, rules: RuleProgram, root: Decoded, title: str, more: int) -> None:
+        self.module = Module(f"{title} rules")
+        self._more = more
+        self._constants = RuleModule(self.module)
+        self._shapes = Shapes()
+        self._bounds: list[list[Bound]] = []
+        self._costs: dict[int, tuple[int, ...]] = {}
+        try:
+            self._run: Callable[..., int] = self.module.compile(
+                self.module.function(lambda n: self._write(n, rules, root))
+            )
+        except (NoCode, SyntaxError, RecursionError, MemoryError) as error:
+            raise NotEmittable("rules on records") from error
+
+    def hold(self, record: Any, size: int) -> bool:
+        """Say whether all rules of a record are proven.
+
+        Args:
+            record: Proven valid but for its rules.
+            size: Bytes of its JSON text.
+
+        Raises:
+            Exception: They are not; any kind.
+        """
+        size += self._more
+        costs = self._costs.get(size.bit_length())
+        if costs is None:
+            costs = self._costs[size.bit_length()] = self._costs_at(1 << size.bit_length())
+        return self._run(record, size, costs) <= OBJECT_BUDGET
+
+    def _costs_at(self, size: int) -> tuple[int, ...]:
+        found = []
+        for bounds in self._bounds:
+            costs = [bound.at(size) for bound in bounds]
+            found.append(_NEVER if any(cost > PER_CALL_LIMIT for cost in costs) else sum(costs))
+        return tuple(found)
+
+    def _write(self, name: str, rules: RuleProgram, root: Decoded) -> str:
+        w = Writer()
+        with w.block(f"def {name}(v0, size, costs):"):
+            w.line("c = 0")
+            self._position(w, rules.root, root, 0, 0)
+            w.line("return c")
+        return w.source
+
+    def _position(self, w: Writer, node: RuleNode, decoded: Decoded | None, level: int, loops: int) -> None:
+        """Write the code for the rules of a value and of all below it.
+
+        Args:
+            w, node: As everywhere; the value is in the variable of the level.
+            decoded: What it is; None: plain values.
+            level: Steps from the root.
+            loops: How many of these go into a list or map.
+        """
+        if loops > _MOST_LOOPS or level > _DEEPEST:
+            raise NoCode("depth")
+        x, y = f"v{level}", f"v{level + 1}"
+        self._rules(w, node, decoded, x)
+        for each in node.all_of:
+            self._position(w, each, decoded, level, loops)
+        for key, child in node.properties.items():
+            below: Decoded | None = None
+            missing: tuple[str, ...] = ("None",)
+            if decoded is not None and decoded.kind == "record":
+                attribute, below = decoded.fields[key]
+                missing = decoded.missing(key)
+                w.line(f"{y} = {x}.{attribute}")
+            else:
+                w.line(f"{y} = {x}.get({key!r})")
+            self._present(w, [f"{y} is not {each}" for each in missing], child, below, level, loops)
+        inside = None if decoded is None else decoded.below
+        for rest, values in ((node.extra, f"{x}.values()"), (node.items, x)):
+            if rest is not None:
+                tests = [f"{y} is not None"] if inside is None or inside.schema.nullable else []
+                with w.block(f"for {y} in {values}:"):
+                    self._present(w, tests, rest, inside, level, loops + 1)
+
+    def _present(
+        self, w: Writer, tests: list[str], node: RuleNode, decoded: Decoded | None, level: int, loops: int
+    ) -> None:
+        """Write what is below a position where it is there."""
+        if decoded is not None and decoded.kind == "plain":
+            decoded = None
+        if tests:
+            with w.block(f"if {' and '.join(tests)}:"):
+                self._position(w, node, decoded, level + 1, loops)
+        else:
+            self._position(w, node, decoded, level + 1, loops)
+
+    def _rules(self, w: Writer, node: RuleNode, decoded: Decoded | None, x: str) -> None:
+        if node.error:
+            raise NoCode(node.error)
+        tests: list[str] = []
+        bounds: list[Bound] = []
+        measured: list[str] = []
+        for rule in node.rules:
+            if not rule.error and (rule.program is None or (rule.uses_old_self and not rule.rule.optional_old_self)):
+                continue  # empty, or about a change
+            checked, environment, declared = rule.checked, rule.environment, node.declared
+            if checked is None or environment is None or declared is None:
+                raise NoCode("not compiled")
+            shape = self._shapes.of(declared) if decoded is None else self._shapes.of_record(declared, decoded)
+            code = emit_rule(environment, checked, shape, self._constants, x, "size")
+            if code.measured:
+                name = f"m{len(measured)}"
+                measured.append(name)
+                tests.append(f"({name} := {code.measured}) <= {PER_CALL_LIMIT}")
+            else:
+                bounds.append(code.cost)
+            tests.append(code.test)
+        if tests:
+            w.lines((f"if not ({' and '.join(tests)}):", f" return {_NEVER}"))
+        costs = list(measured)
+        if bounds:
+            costs.append(f"costs[{len(self._bounds)}]")
+            self._bounds.append(bounds)
+        if costs:
+            w.line(f"c += {' + '.join(costs)}")
