@@ -18,6 +18,7 @@ MODULES: Final = (
     "auditor.cel.parser",
     "auditor.cel.reference",
     "auditor.cel.validators",
+    "auditor.program.typed",
     "auditor.validation.rules.values",
     "pyarrow._compute",
     "pyarrow._parquet",

@@ -263,6 +263,7 @@ def test_records_are_made_when_they_pay():
     for count in range(RECORDS_AFTER):
         assert program.typed() is None, count
         program.audit(text())
+        program.audit(text('{"n":"invalid"}'))
     assert program.typed() is program.typed() is not None
 
 
