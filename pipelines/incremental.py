@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from auditor.errors import EngineError
-from pipelines.kept_assembly import Assembly, Audited, Earlier, Left
+from auditor.model import Shard
+from pipelines.kept_assembly import Assembly, Audited, Earlier, Left, blocks
 from pipelines.kept_match import Match, match, whole_reason
 from pipelines.kept_rows import joined, plain
 from pipelines.left_audit import lost_left, setup_left
-from pipelines.plan import cut_shards, open_live
+from pipelines.plan import SourceShard, cut_shards, open_live
 from pipelines.report import merge
 from pipelines.report_state import report_state
 from pipelines.value_digests import export_digests
@@ -44,7 +44,7 @@ _INLINE_BYTES: Final = 4 << 20
 _FEW_SHARDS: Final = 32 << 20
 """Bytes of values up to which what is audited is cut into few shards: each has files in every table."""
 _SHARDS: Final = 8
-"""How few: each that is done lets parts of the report be written beside the audit of the next ones."""
+"""How few, about: each that is done lets parts of the report be written beside the audit of the next ones."""
 _WORTH_ANOTHER: Final = 8 << 20
 """Bytes of values for each worker: all of them make the same programs, beside a process that writes parts."""
 _NAMED: Final = 5
@@ -142,26 +142,51 @@ def _draw_sample(found: Match, share: float) -> list[tuple[int, int]]:
 
 def _left(plan: Plan, kept: list[Numbers], spool: Path) -> Left:
     """Return the plan of the rows that are not kept."""
-    sources, rows = [], []
-    size = 0
+    sources, rows, sizes = [], [], []
     for number, (source, groups) in enumerate(zip(plan.sources, kept, strict=True)):
         positions = np.flatnonzero(groups < 0)
         table = open_live(source).take(pa.array(positions, pa.int64()))
         path = spool / f"left-{number}.arrow"
         with pa.OSFile(str(path), "wb") as stream, pa.ipc.new_file(stream, table.schema) as writer:
             writer.write_table(table.combine_chunks())
-        size += pc.sum(table["length"]).as_py() or 0
+        sizes.append(table["length"].to_numpy())
         sources.append(replace(source, live=str(path), rows=len(positions)))
         rows.append(positions)
+    size = sum(int(one.sum()) for one in sizes)
     options = plan.options
     if size <= _INLINE_BYTES:
         options = replace(options, jobs=1, engine="inline")
     if options.engine == "processes":
         options = replace(options, jobs=max(1, min(options.jobs, size // _WORTH_ANOTHER)))
+    least = options.shard_bytes // 2
     if size <= _FEW_SHARDS:
-        many = 1 if options.engine == "inline" else max(_SHARDS, 2 * options.jobs)
-        options = replace(options, shard_bytes=8 * size // many + 64, shard_rows=1 << 40)
-    return Left(replace(plan, sources=tuple(sources), options=options), rows)
+        least = size if options.engine == "inline" else 3 * size // (4 * max(_SHARDS, 2 * options.jobs))
+    left = replace(plan, sources=tuple(sources), options=options)
+    return Left(left, rows, _cut(plan, rows, sizes, least, few=size <= _FEW_SHARDS))
+
+
+def _cut(plan: Plan, rows: list[Numbers], sizes: list[Numbers], least: int, *, few: bool) -> list[SourceShard]:
+    """Cut what is left where blocks of the report end, so that each can be written as soon as its own are audited.
+
+    Args:
+        plan: Of the run.
+        rows: Of each source the live rows that are left.
+        sizes: The bytes of each.
+        least: Bytes that a shard should have at least.
+        few: Of few bytes; then a shard may be that of several blocks.
+    """
+    shards: list[SourceShard] = []
+    begins = [0] * len(rows)
+    for block in blocks(plan):
+        number = block[0].source
+        for item in block[-1:] if few else block:
+            first, end = begins[number], int(np.searchsorted(rows[number], item.shard.stop))
+            size = int(sizes[number][first:end].sum())
+            is_last = item.shard.stop == plan.sources[number].rows or (not few and item is block[-1])
+            if end > first and (is_last or size >= least):
+                shards.append(SourceShard(number, Shard(len(shards), first, end), size))
+                begins[number] = end
+    return shards
 
 
 # ---- the sample

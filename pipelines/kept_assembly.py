@@ -41,11 +41,11 @@ if TYPE_CHECKING:
     from pipelines.plan import Plan, SourceShard
     from pipelines.shard_result import ShardResult
 
-__all__ = ["PLACED", "Assembly", "Audited", "Earlier", "Left"]
+__all__ = ["PLACED", "Assembly", "Audited", "Earlier", "Left", "blocks"]
 
 Numbers = np.ndarray[Any, Any]
 
-_BLOCK_ROWS: Final = 1 << 11
+_BLOCK_ROWS: Final = 9 << 10
 _LIVE: Final = ("create_revision", "mod_revision", "key_version", "offset", "length")
 PLACED: Final = ("cluster", "source", *_LIVE)
 """Columns that the place of a key in a dump decides."""
@@ -53,10 +53,17 @@ PLACED: Final = ("cluster", "source", *_LIVE)
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What is left to audit: a plan of its own, and for each of its sources which live rows of the whole they are."""
+    """What is left to audit.
+
+    Attributes:
+        plan: Of its own.
+        rows: For each of its sources which live rows of the whole they are.
+        shards: Into which it is cut.
+    """
 
     plan: Plan
     rows: list[Numbers]
+    shards: list[SourceShard]
 
 
 class Earlier:
@@ -115,7 +122,7 @@ class Audited:
     def __init__(self, left: Left, folder: Path) -> None:
         self.left = left
         self.folder = folder
-        self.shards = cut_shards(left.plan)
+        self.shards = left.shards
         self._live = [open_live(source) for source in left.plan.sources]
         self._schemas: dict[str, pa.Schema] = {}
         self._read: dict[str, dict[int, Pick]] = {}
@@ -234,7 +241,7 @@ class Assembly:
         self._pool = ThreadPoolExecutor(1)  # two wait for each other, and hold the rows of twice as much
         self._writing: list[Future[None]] = []
         self._live = [open_live(source) for source in plan.sources]
-        self._waiting = [(block, self._needed(block)) for block in _blocks(cut_shards(plan))]
+        self._waiting = [(block, self._needed(block)) for block in blocks(plan)]
 
     def __enter__(self) -> Self:
         self._begin()
@@ -267,11 +274,11 @@ class Assembly:
         return {item.shard.number for item in self.audited.between(block[0].source, start, stop)}
 
     def _begin(self) -> None:
-        blocks = [block for block, needed in self._waiting if not needed]
-        for block in blocks:
+        ready = [block for block, needed in self._waiting if not needed]
+        for block in ready:
             self._writing += [self._pool.submit(write, block) for write in (self._write_tables, self._write_index)]
         self._waiting = [one for one in self._waiting if one[1]]
-        if blocks and self._waiting:  # pieces that are free between what stays add up
+        if ready and self._waiting:  # pieces that are free between what stays add up
             self._pool.submit(pa.default_memory_pool().release_unused)
 
     def _write_tables(self, block: list[SourceShard]) -> None:
@@ -370,10 +377,10 @@ def _as_written(schema: pa.Schema) -> pa.Schema:
     return tables.index_schema([(path, names.get(schema.field(f"value:{path}").type, "string")) for path in paths])
 
 
-def _blocks(shards: list[SourceShard]) -> Iterator[list[SourceShard]]:
-    """Yield shards of one source, so many that their rows are worth the work and fit into memory."""
+def blocks(plan: Plan) -> Iterator[list[SourceShard]]:
+    """Yield shards of a plan that are of one source, so many that their rows are worth the work and fit into memory."""
     block: list[SourceShard] = []
-    for item in shards:
+    for item in cut_shards(plan):
         if block and (item.source != block[0].source or item.shard.stop - block[0].shard.start > _BLOCK_ROWS):
             yield block
             block = []

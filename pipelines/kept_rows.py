@@ -155,10 +155,11 @@ class Kept:
     def note_findings(self, picks: list[Pick]) -> None:
         """Count findings of a create that are kept."""
         for pick in picks:
-            rows = pick.table.select([*_FOUND, "request"]).take(pa.array(pick.places))
-            of, fresh = numbered([codes(rows[name]) for name in _FOUND], self._found_numbers)
+            places = pick.places[is_one_of(pick.table["request"], "create")[pick.places]]
+            columns = [codes(pick.table[name]) for name in _FOUND]
+            of, fresh = numbered([(of_row[places], texts) for of_row, texts in columns], self._found_numbers)
             self._found += [0] * len(fresh)
-            created = np.bincount(of[is_one_of(rows["request"], "create")])
+            created = np.bincount(of)
             for one in np.flatnonzero(created).tolist():
                 self._found[one] += int(created[one])
 

@@ -6,16 +6,20 @@ import random
 import shutil
 import subprocess
 import sys
+from types import SimpleNamespace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import auditor
 from auditor.errors import PlanError, WorkerLost
+from auditor.model import Shard
 from pipelines.config import Scope
-from pipelines.incremental import DifferentVerdicts
+from pipelines.incremental import DifferentVerdicts, _cut
 from pipelines.kept_groups import owners_in_order
+from pipelines.plan import SourceShard
 from tests.incremental.support import Store, assert_same, definition, loaf
 from tests.shared import ROOT
 
@@ -374,6 +378,28 @@ def test_large_reports_are_read_part_by_part(nights, tmp_path, monkeypatch, form
     options = {"shard_bytes": 600, "shard_rows": 4, "at": "served", "at_of_exports": "served"}
     for chosen in (options, {**options, "at": "storage", "at_of_exports": "stored"}):
         assert nights.check(*two_days(tmp_path, form, store, after), **chosen)["since"]["kept"] > 30
+
+
+@pytest.mark.parametrize(
+    ("least", "few", "cut"),
+    [
+        (1, True, [(0, 0, 2), (0, 2, 3), (1, 0, 2)]),  # a shard a block that has rows
+        (3, True, [(0, 0, 3), (1, 0, 2)]),  # or of several: never of two sources
+        (1, False, [(0, 0, 1), (0, 1, 2), (0, 2, 3), (1, 0, 1), (1, 1, 2)]),  # of much, several a block
+        (3, False, [(0, 0, 2), (0, 2, 3), (1, 0, 2)]),  # never of two blocks
+    ],
+)
+def test_what_is_left_is_cut_where_blocks_end(monkeypatch, least, few, cut):
+    def block(source, *stops):
+        return [SourceShard(source, Shard(0, stop - 10, stop), 10) for stop in stops]
+
+    blocks = [block(0, 10, 20), block(0, 30, 40), block(0, 50), block(1, 10, 20)]
+    monkeypatch.setattr("pipelines.incremental.blocks", lambda _: blocks)
+    plan = SimpleNamespace(sources=[SimpleNamespace(rows=50), SimpleNamespace(rows=20)])
+    rows = [np.array([9, 10, 39]), np.array([0, 19])]
+    shards = _cut(plan, rows, [np.ones(len(one), dtype=np.int64) for one in rows], least, few=few)
+    assert [(item.source, item.shard.start, item.shard.stop) for item in shards] == cut
+    assert [item.shard.number for item in shards] == list(range(len(cut)))
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
