@@ -680,6 +680,7 @@ class _ShardWriter:
     def finish(self) -> ShardResult:
         """Write the part files; return the counts."""
         for (name, version), lane in self.lanes.lanes.items():
+            lane.settle()
             count = sum(lane.stored.values())
             self.result.rows += count
             self.result.valid[(name, version)] += count - lane.interpreted - lane.invalid
