@@ -105,6 +105,7 @@ def test_a_large_text_is_read_like_a_small_one(monkeypatch: pytest.MonkeyPatch) 
 
 
 UNUSUAL = [
+    "a: 1\n  \nb: 2\n",
     "a:\tb\n", "a: &x b\n", "a: *x\n", "a: !!str 1\n", "a: {b: c}\n", "a: [b]\n", "<<: {}\n", "? a\n", "a: b: c\n",
     "a: b\n c: d\n", "a:\n    b: 1\n  c: 2\n", "- a\n", "a\n", "", "# nothing\n", "a: b\n...\n", "a: b\n---\nc: d\n",
     "%YAML 1.1\n---\na: b\n", "a: >\n  b\n", "a: |2\n   b\n", "a: |\n", "a: |\n\n  b\n", "a: |\n    b\n  c\n",

@@ -28,12 +28,13 @@ _MORE_CONTROLS = re.compile(rb"\xc2[\x80-\x9f]")
 
 # One match is an entry with the lines that belong to it, an item of a sequence, or a line that says nothing; what is
 # none of these is caught last. What belongs to an entry stands deeper than its key, which a hyphen moves by two. Keys
-# with colons are those of managed fields.
+# with colons are those of managed fields. What can only be matched as far as it goes is not tried shorter.
 _DEEPER: Final = r"(?(2)\1   |\1 )"
 _ENTRY = re.compile(
     r"( *)(?:"
-    r"""(- )?((?:f:)?[A-Za-z0-9_$/.][A-Za-z0-9_$/.-]{0,99}|"[^"\\\n]{1,99}"|k:\{[^ #\n]{0,500}\}):"""
-    rf"(?: (?:\|(-?)\n((?:(?:{_DEEPER}.*)?\n)+)|([^ |\n].*)\n((?:{_DEEPER} *[^ \n].*\n)*))|\n)"
+    r"""(- )?([A-Za-z0-9_$/.][A-Za-z0-9_$/.-]{0,99}+|"[^"\\\n]{1,99}"|f:[A-Za-z0-9_$/.][A-Za-z0-9_$/.-]{0,99}"""
+    r"""|k:\{[^ #\n]{0,500}\}):"""
+    rf"(?: (?:\|(-?)\n((?:\n|{_DEEPER}.*+\n)++)|([^ |\n].*+)\n((?:{_DEEPER} *+[^ \n].*+\n)*+))|\n)"
     r"|- ([^ \n].*)\n"
     r"|#.*\n"
     r"|(?<! )\n"
