@@ -31,7 +31,6 @@ Result = TypeVar("Result")
 
 _STOP = None
 _FIRST = "pipelines.engines.no_interrupt"
-_GRACE_SECONDS = 5.0
 _TASKS = "/proc/self/task"
 """A name for each thread of this process, whatever started it; on Linux."""
 
@@ -280,8 +279,7 @@ def run_processes(
                 yield answer
                 if (item := shares.next(worker.place)) is None:
                     workers.remove(worker)
-                    worker.stop()
-                    worker.process.join(_GRACE_SECONDS)
+                    worker.stop()  # and goes by itself; what it did is all here
                 else:
                     worker.give(item)
         finished = True

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from functools import partial
 from pathlib import Path
@@ -46,6 +47,12 @@ def slow_setup():
         return (number, os.getpid())
 
     return work
+
+
+def lingering_setup():
+    """A worker takes long to end when all is done."""
+    threading.Thread(target=time.sleep, args=(60,)).start()
+    return lambda _: os.getpid()
 
 
 SQUARES = [number * number for number in range(10)]
@@ -97,6 +104,11 @@ def test_each_worker_gets_neighbours_and_then_helps_from_the_end():
     quick = [number for number, pid in answers if pid != slow]
     assert quick[:4] == [4, 5, 6, 7]
     assert quick[4:] == [3, 2, 1][: len(quick) - 4]
+
+
+def test_nobody_waits_for_the_end_of_a_worker_that_has_answered_all():
+    (worker,) = run_processes(lingering_setup, [0], jobs=1, on_lost=lambda item, error: -1)
+    os.kill(worker, signal.SIGKILL)  # it is still there
 
 
 def pid():
