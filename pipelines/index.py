@@ -276,9 +276,10 @@ def _quick(own: _Partition, others: list[_Partition]) -> Append:
 
 
 def _is_sorted(namespaces: tuple[Any, ...], names: tuple[Any, ...]) -> bool:
-    """Tell whether rows are in order of namespace and name; an export is mostly written so."""
+    """Tell whether rows are in order of namespace and name (`_by_name`); those of an export mostly are."""
     pairs = list(zip(namespaces, names, strict=True))
     try:
         return all(map(le, pairs, islice(pairs, 1, None)))
-    except TypeError:  # some have a namespace, some have not
-        return False
+    except TypeError:  # some have none: they come first
+        pairs = [(namespace or "", name or "") for namespace, name in pairs]
+        return all(map(le, pairs, islice(pairs, 1, None)))

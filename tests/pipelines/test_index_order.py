@@ -6,6 +6,7 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
+import pipelines.index
 from pipelines.config import AuditOptions
 from pipelines.run import run_audit
 from tests.documents import definition_of
@@ -49,3 +50,37 @@ def test_parts_are_sorted_by_namespace_and_name(tmp_path, form):
         assert [row["key"] for row in objects] == sorted(row["key"] for row in objects)
         where = {(row["namespace"], row["name"]): (row["offset"], row["length"]) for row in objects}
         assert {(row["namespace"], row["name"]): (row["offset"], row["length"]) for row in rows} == where
+
+
+@pytest.mark.parametrize(
+    ("places", "sorts"),
+    [
+        ([("a", None), ("a", "b"), (None, "c")], 1),
+        ([(None, "c"), ("a", None), ("a", "b"), ("b", "a")], 0),
+        ([(None, None), (None, "c"), ("a", "b")], 0),
+    ],
+)
+def test_rows_without_a_name_come_first_and_what_is_in_order_is_not_sorted_again(tmp_path, monkeypatch, places, sorts):
+    asked = []
+
+    def by_name(row, own=pipelines.index._by_name):
+        asked.append(row)
+        return own(row)
+
+    monkeypatch.setattr(pipelines.index, "_by_name", by_name)
+    (tmp_path / "crd.json").write_text(json.dumps(CRD))
+    objects = [{key: text for key, text in thing(*place)["metadata"].items() if text} for place in places]
+    documents = [{**thing("", ""), "metadata": metadata} for metadata in objects]
+    values = [
+        {"key": base64.b64encode(f"/registry/x.example.com/xs/n{at}/k".encode()).decode(), "mod_revision": 2,
+         "value": base64.b64encode(json.dumps(document).encode()).decode()}
+        for at, document in enumerate(documents)
+    ]  # fmt: skip
+    (tmp_path / "dump.json").write_text(json.dumps({"header": {"revision": 3}, "kvs": values}))
+    dump, crd = str(tmp_path / "dump.json"), str(tmp_path / "crd.json")
+    run_audit(AuditOptions(dumps=(dump,), crds=(crd,), report=str(tmp_path / "r"), fail_on="never"))
+    [part] = (tmp_path / "r" / "index").rglob("*.parquet")
+    rows = pq.ParquetFile(part).read().to_pylist()
+    found = [(row["namespace"], row["name"]) for row in rows]
+    assert found == sorted(places, key=lambda place: (place[0] or "", place[1] or ""))
+    assert len(asked) == sorts * len(places)
