@@ -248,11 +248,16 @@ class _Checker:
         for overload, is_member in function.overloads:
             if is_member is (target is None) or overload.id in self.environment.disabled_overloads:
                 continue
-            rename = self.renaming((*overload.args, overload.result))
-            if not self.bindings.assignable_all(args, [rename(each) for each in overload.args]):
+            if overload.is_generic:
+                rename = self.renaming((*overload.args, overload.result))
+                if not self.bindings.assignable_all(args, [rename(each) for each in overload.args]):
+                    continue
+                mine = self.bindings.substitute(rename(overload.result))
+            elif self.bindings.assignable_all(args, overload.args):
+                mine = overload.result
+            else:
                 continue
             fitting.append(overload.id)
-            mine = self.bindings.substitute(rename(overload.result))
             if result is None:
                 result = mine
             elif not is_dyn(result) and mine != result:

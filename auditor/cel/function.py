@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from auditor.cel.types import has_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,6 +33,7 @@ class Overload:
         in_order: Of one or two arguments all are evaluated even if the first fails (and the call is paid for); of three
             or more the first failure ends it, and the call is free. True: this one does the latter, whatever its number
             of arguments (cel-go: bound with FunctionBinding).
+        is_generic: There are type parameters in its types.
     """
 
     id: str
@@ -40,6 +43,11 @@ class Overload:
     cost: Callable[[Sequence[Any], Any], int] | None = None
     in_order: bool = False
     is_priced_first: bool = False
+    is_generic: bool = field(init=False, default=False)
+
+    def __post_init__(self) -> None:
+        """Look for type parameters."""
+        object.__setattr__(self, "is_generic", any(map(has_parameters, (*self.args, self.result))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ Source: cel-go parser/gen/CEL.g4.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = ["END", "Token", "tokenize"]
 
@@ -51,8 +51,7 @@ _KEYWORDS = frozenset({"in", "true", "false", "null"})
 _SHOWN = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """One token.
 
     Attributes:

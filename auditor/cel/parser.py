@@ -107,7 +107,10 @@ class _Parser:
         return _Stop()
 
     def _peek(self, ahead: int = 0) -> Token:
-        return self.tokens[min(self.position + ahead, len(self.tokens) - 1)]
+        try:
+            return self.tokens[self.position + ahead]
+        except IndexError:
+            return self.tokens[-1]
 
     def _next(self) -> Token:
         token = self._peek()

@@ -75,6 +75,8 @@ class Bindings:
 
     def assignable_all(self, targets: Sequence[Type], sources: Sequence[Type]) -> bool:
         """Return whether all types may stand for their counterparts, binding parameters if so."""
+        if len(targets) != len(sources):
+            return False
         before = self._bound
         self._bound = dict(before)
         if self._all(targets, sources):
@@ -135,10 +137,10 @@ class Bindings:
 
     def substitute(self, kind: Type, *, free_to_dyn: bool = False) -> Type:
         """Return a type with its parameters replaced by what they mean, free ones by dyn if asked."""
-        bound = self._bound.get(kind)
-        if bound is not None:
-            return self.substitute(bound, free_to_dyn=free_to_dyn)
         if kind.kind is Kind.PARAM:
+            bound = self._bound.get(kind)
+            if bound is not None:
+                return self.substitute(bound, free_to_dyn=free_to_dyn)
             return DYN if free_to_dyn else kind
         if not kind.parameters or kind.kind is Kind.WRAPPER:
             return kind

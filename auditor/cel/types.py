@@ -32,6 +32,7 @@ __all__ = [
     "Kind",
     "ObjectType",
     "Type",
+    "has_parameters",
     "list_of",
     "map_of",
     "object_type",
@@ -147,6 +148,11 @@ def object_type(name: str) -> Type:
 def type_param(name: str) -> Type:
     """Return a type parameter of an overload; parameters are bound anew for every call."""
     return Type(Kind.PARAM, name)
+
+
+def has_parameters(kind: Type) -> bool:
+    """Say whether a type is a type parameter or holds one."""
+    return kind.kind is Kind.PARAM or any(map(has_parameters, kind.parameters))
 
 
 def type_of(parameter: Type) -> Type:

@@ -49,7 +49,8 @@ __all__ = ["AuditProgram", "count_rules"]
 RECORDS_AFTER: Final = 60
 """Proven objects of a version from which on it pays to make records of its schema.
 
-These take 2 to 7 ms, and an object without them 20 us more. What is invalid is no sign that it pays: no record proves it.
+These take 2 to 7 ms, and an object without them 20 us more. What is invalid is no sign that it pays: no record proves
+it.
 """
 
 

@@ -8,6 +8,8 @@ Source: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go.
 
 from __future__ import annotations
 
+from collections import Counter
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.cel.emit import NotEmittable as NoCode
@@ -31,6 +33,8 @@ _MOST_LOOPS: Final = 6
 """Loops inside each other."""
 _DEEPEST: Final = 40
 """Steps from the root."""
+_FEW_NODES: Final = 3
+"""Positions from which on those that several others equal have a function of their own."""
 _NEVER: Final = OBJECT_BUDGET + 1
 
 
@@ -57,9 +61,11 @@ class RecordRules:
         self._shapes = Shapes()
         self._bounds: list[list[Bound]] = []
         self._costs: dict[int, tuple[int, ...]] = {}
+        self._functions: dict[tuple[int, int], str | None] = {}
+        self._times = Counter(map(id, rules.root.walk()))
         try:
             self._run: Callable[..., int] = self.module.compile(
-                self.module.function(lambda n: self._write(n, rules, root))
+                self.module.function(lambda name: self._write(name, rules.root, root))
             )
         except (NoCode, SyntaxError, RecursionError, MemoryError) as error:
             raise NotEmittable("rules on records") from error
@@ -87,13 +93,24 @@ class RecordRules:
             found.append(_NEVER if any(cost > PER_CALL_LIMIT for cost in costs) else sum(costs))
         return tuple(found)
 
-    def _write(self, name: str, rules: RuleProgram, root: Decoded) -> str:
+    def _write(self, name: str, node: RuleNode, decoded: Decoded) -> str:
         w = Writer()
         with w.block(f"def {name}(v0, size, costs):"):
             w.line("c = 0")
-            self._position(w, rules.root, root, 0, 0)
+            self._position(w, node, decoded, 0, 0)
             w.line("return c")
         return w.source
+
+    def _function(self, node: RuleNode, decoded: Decoded) -> str | None:
+        """Return the function for a position that says the same as others do; None: it is too small for one."""
+        key = (id(node), id(decoded))
+        if key not in self._functions:
+            name = None
+            if self._times[id(node)] > 1 and sum(1 for _ in node.walk()) > _FEW_NODES:
+                name = self.module.function(lambda name: self._write(name, node, decoded))
+                self.module.compile(name)  # there is none later if this fails
+            self._functions[key] = name
+        return self._functions[key]
 
     def _position(self, w: Writer, node: RuleNode, decoded: Decoded | None, level: int, loops: int) -> None:
         """Write the code for the rules of a value and of all below it.
@@ -133,11 +150,12 @@ class RecordRules:
         """Write what is below a position where it is there."""
         if decoded is not None and decoded.kind == "plain":
             decoded = None
-        if tests:
-            with w.block(f"if {' and '.join(tests)}:"):
+        name = None if decoded is None else self._function(node, decoded)
+        with w.block(f"if {' and '.join(tests)}:") if tests else nullcontext():
+            if name is None:
                 self._position(w, node, decoded, level + 1, loops)
-        else:
-            self._position(w, node, decoded, level + 1, loops)
+            else:
+                w.line(f"c += {name}(v{level + 1}, size, costs)")
 
     def _rules(self, w: Writer, node: RuleNode, decoded: Decoded | None, x: str) -> None:
         if node.error:

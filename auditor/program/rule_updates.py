@@ -41,6 +41,7 @@ class RuleUpdates(RuleProver):
 
     def __init__(self, prover: RuleProver, patience: int = _PATIENCE) -> None:
         self.__dict__.update(vars(prover))
+        self._functions = {}
         self._patience = patience
         self._is_plain = not any(plan.all_of for plan in _all_plans(self.root))
         self.module.namespace["_fits"] = fits

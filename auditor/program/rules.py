@@ -37,10 +37,14 @@ _MOST_LOOPS: Final = 6
 """Loops inside each other in one function."""
 _MOST_NODES: Final = 60
 """Positions that one function is for."""
+_FEW_NODES: Final = 3
+"""Positions below one that stands for several from which on they have a function of their own."""
 _DEEPEST: Final = 40
 """Steps from the value that a function is for."""
 _DEEPER: Final = "(" * 10 + "%s" + ")" * 10
-"""A test as deep in brackets as it will stand; Python has a limit."""
+"""A test as deep in brackets as it will stand; Python has a limit, of 200."""
+_SHALLOW: Final = 100
+"""So many brackets do not reach it."""
 _NEVER: Final = OBJECT_BUDGET + 1
 _OTHER_FORM: Final = 5
 """By how much a value that is not JSON (CBOR) can be shorter than the JSON text of the same."""
@@ -59,6 +63,7 @@ class _Plan:
         others: Numbers of evaluations for which there is no code.
         number: Its place in the table of costs; -1 without rules.
         positions: How many positions it leads to.
+        is_shared: It stands for several positions.
         all_of, properties, extra, items: As of the node.
     """
 
@@ -67,10 +72,16 @@ class _Plan:
     others: list[int] = field(default_factory=list)
     number: int = -1
     positions: int = 1
+    is_shared: bool = False
     all_of: list[_Plan] = field(default_factory=list)
     properties: dict[str, _Plan] = field(default_factory=dict)
     extra: _Plan | None = None
     items: _Plan | None = None
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether it is worth a function of its own."""
+        return self.positions > (_FEW_NODES if self.is_shared else _MOST_NODES)
 
 
 class _OverBudget(Exception):
@@ -90,7 +101,7 @@ class RuleProver:
 
     Attributes:
         module: The generated functions.
-        emitted: How many rules have code.
+        emitted: How many rules have code, those of several positions that say the same counted once.
         reasons: Why the others have none, by rule.
         more: By how many bytes an object that was read may be larger than its text.
     """
@@ -103,6 +114,8 @@ class RuleProver:
         self._constants = RuleModule(self.module)
         self._shapes = Shapes()
         self._plans: list[_Plan] = []
+        self._by_node: dict[int, _Plan] = {}
+        self._functions: dict[int, str] = {}
         self._evaluations: list[RuleNode] = []
         self._costs: dict[int, tuple[int, ...]] = {}
         # An object that is stored at another version has had the defaults of that one.
@@ -201,6 +214,15 @@ class RuleProver:
     # -- planning -----------------------------------------------------------------------------------------------------
 
     def _plan(self, node: RuleNode) -> _Plan:
+        """Return the plan of a node; positions that say the same have one node, and one plan."""
+        plan = self._by_node.get(id(node))
+        if plan is None:
+            plan = self._by_node[id(node)] = self._make_plan(node)
+        else:
+            plan.is_shared = True
+        return plan
+
+    def _make_plan(self, node: RuleNode) -> _Plan:
         plan = _Plan(node)
         if node.error:
             plan.others.append(self._evaluation(node, ()))
@@ -228,7 +250,8 @@ class RuleProver:
             return
         try:
             code = emit_rule(environment, checked, self._shapes.of(declared), self._constants, "v", "size")
-            compile(_DEEPER % code.test, "rule", "eval")
+            if sum(map(code.test.count, "([{")) > _SHALLOW:
+                compile(_DEEPER % code.test, "rule", "eval")
         except NotEmittable as error:
             self.reasons.append((rule, error.reason))
             plan.others.append(number)
@@ -247,7 +270,10 @@ class RuleProver:
     # -- writing ------------------------------------------------------------------------------------------------------
 
     def _function(self, plan: _Plan) -> str:
-        return self.module.function(lambda name: self._write(name, plan))
+        name = self._functions.get(id(plan))
+        if name is None:
+            name = self._functions[id(plan)] = self.module.function(lambda name: self._write(name, plan))
+        return name
 
     def _write(self, name: str, plan: _Plan) -> str:
         w = Writer()
@@ -292,7 +318,7 @@ class RuleProver:
 
     @staticmethod
     def _is_apart(plan: _Plan, place: _Place) -> bool:
-        return plan.positions > _MOST_NODES or place.loops >= _MOST_LOOPS or place.level >= _DEEPEST
+        return plan.is_apart or place.loops >= _MOST_LOOPS or place.level >= _DEEPEST
 
     def _below(self, w: Writer, plan: _Plan, place: _Place) -> None:
         if self._is_apart(plan, place):

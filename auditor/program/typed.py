@@ -203,6 +203,7 @@ class TypedWriter:
         self.namespaced = definition.namespaced
         self.version = version
         self.records = 0
+        self._shapes: dict[tuple[StructuralSchema, tuple[str, ...]], Decoded] = {}
         self.emitter = Emitter(module, prunes=True, defaults=True, embedded=prove_embedded)
         self.root = self._root(definition, version, schema)
         self.check = module.function(self._write_check)
@@ -225,7 +226,14 @@ class TypedWriter:
         ruled = {name for name, child in rest.items() if self.has_rules and has_rules(child)}
         return self._record(schema, rest, head, ruled)
 
-    def _shape(self, schema: StructuralSchema, keys: Container[str] = ()) -> Decoded:
+    def _shape(self, schema: StructuralSchema, keys: tuple[str, ...] = ()) -> Decoded:
+        """Return what a node is decoded to; positions that say the same have one schema, and one kind of record."""
+        found = self._shapes.get((schema, keys))
+        if found is None:
+            found = self._shapes[schema, keys] = self._make_shape(schema, keys)
+        return found
+
+    def _make_shape(self, schema: StructuralSchema, keys: tuple[str, ...]) -> Decoded:
         said = given(schema)
         if schema.type == "object" and not said & {"int_or_string", "embedded_resource", "preserve_unknown_fields"}:
             rest = schema.additional_properties

@@ -39,10 +39,11 @@ def test_nearly_all_rules_have_code() -> None:
                 continue
             emitted += prover.emitted
             reasons.update(reason for _, reason in prover.reasons)
-            compiled = [rule for node in prover.rules.root.walk() for rule in node.rules]
+            nodes = {id(node): node for node in prover.rules.root.walk()}  # one for all positions that say the same
+            compiled = [rule for node in nodes.values() for rule in node.rules]
             transitions += sum(rule.uses_old_self and not rule.rule.optional_old_self for rule in compiled)
     total = emitted + transitions + reasons.total()
-    assert total >= 360
+    assert total >= 260
     assert emitted >= 0.95 * total, (emitted, total, transitions, reasons)
 
 

@@ -159,6 +159,21 @@ def test_lists_of_lists_are_walked_to_the_bottom(depth: int) -> None:
     assert audit(spec, bad)[0][0].startswith("spec" + "[0]" * depth)
 
 
+def test_positions_that_say_the_same_are_judged_each_at_its_place() -> None:
+    port = {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer", **rule("self > 0")},
+            "s": {"type": "string", **rule("self != 'a'")}, "t": {"type": "string", **rule("self != 'b'")}}, **rule("!has(self.s) || self.n < 9")}  # fmt: skip
+    box = {"type": "object", "properties": {"one": port, "more": {"type": "array", "items": port}}}
+    spec = {"type": "object", "properties": {"a": box, "b": box, "c": {"type": "array", "items": box}}}
+    good = {"one": {"n": 1, "s": "b"}, "more": [{"n": 2}, {"n": 3, "t": "a"}]}
+    assert audit(spec, {"a": good, "b": good, "c": [good, good]}) == ([], 1)
+    for name, value in (("one", {"n": 9, "s": "b"}), ("one", {"n": 0}), ("more", [{"n": 1}, {"n": 1, "t": "b"}])):
+        bad = {**good, name: value}
+        for place, obj in (("a", {"a": bad}), ("b", {"a": good, "b": bad}), ("c[1]", {"b": good, "c": [good, bad]})):
+            (found,), proven = audit(spec, obj)
+            assert found.startswith(f"spec.{place}.{name}")
+            assert not proven
+
+
 def test_optional_old_self_is_empty_on_a_create() -> None:
     rules = [{"rule": "oldSelf.hasValue() || self > 0", "optionalOldSelf": True},
              {"rule": "oldSelf.orValue(5) == 5", "optionalOldSelf": True}]  # fmt: skip

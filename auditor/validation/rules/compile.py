@@ -9,7 +9,7 @@ Source: apiextensions-apiserver pkg/apiserver/schema/cel/compilation.go, validat
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from auditor.cel.errors import CompileError
 from auditor.cel.kubernetes import LATEST, kubernetes_environment
@@ -119,7 +119,7 @@ def compile_rules(schema: StructuralSchema | None, compatibility: Version = LATE
     """
     if schema is None or not has_rules(schema):
         return None
-    return _node(schema, schema, declare(schema, is_resource=True), compatibility, is_resource=True)
+    return _Compiler(compatibility).node(schema, schema, declare(schema, is_resource=True), is_resource=True)
 
 
 def compile_node(
@@ -185,43 +185,52 @@ def _message(text: str, environment: Environment) -> tuple[Program | None, str]:
         return None, f"messageExpression instantiation failed: {error.text}"
 
 
-def _node(
-    given: StructuralSchema,
-    schema: StructuralSchema,
-    declared: DeclaredType | None,
-    compatibility: Version,
-    *,
-    is_resource: bool,
-) -> RuleNode | None:
-    """Compile what is given at a position: the schema itself, or an allOf entry beside it."""
-    node = RuleNode(schema, declared, with_meta(schema) if is_resource else schema, given)
-    if given.rules and declared is None:
-        node.error = NO_TYPE
-    elif declared is not None:
-        node.rules = compile_node(schema, given.rules, declared, compatibility)
-    element = None if declared is None else declared.element
-    if given.items is not None and schema.items is not None:
-        node.items = _child(given.items, schema.items, element, compatibility)
-    for name, below in given.properties.items():
-        beside = schema.properties.get(name)
-        kind = None if beside is None else _field_type(name, beside, declared)
-        if beside is not None and kind is not None:
-            child = _child(below, beside, kind, compatibility)
-            if child is not None:
-                node.properties[name] = child
-    rest, values = given.additional_properties, schema.additional_properties
-    if isinstance(rest, StructuralSchema) and isinstance(values, StructuralSchema):
-        node.extra = _child(rest, values, element, compatibility)
-    made = [_node(each, schema, declared, compatibility, is_resource=is_resource) for each in given.all_of]
-    node.all_of = tuple(each for each in made if each is not None)
-    has_any = node.rules or node.error or node.all_of or node.properties or node.extra or node.items
-    return node if has_any else None
+class _Compiler:
+    """Makes the nodes of one schema: one for all positions that say the same, which have one schema, too."""
 
+    def __init__(self, compatibility: Version) -> None:
+        self._compatibility = compatibility
+        self._known: dict[tuple[Any, ...], RuleNode | None] = {}
 
-def _child(
-    given: StructuralSchema, schema: StructuralSchema, declared: DeclaredType | None, compatibility: Version
-) -> RuleNode | None:
-    return _node(given, schema, declared, compatibility, is_resource=schema.embedded_resource)
+    def node(
+        self, given: StructuralSchema, schema: StructuralSchema, declared: DeclaredType | None, *, is_resource: bool
+    ) -> RuleNode | None:
+        """Compile what is given at a position: the schema itself, or an allOf entry beside it."""
+        key = (given, schema, declared is None, is_resource)
+        if key not in self._known:
+            self._known[key] = self._node(given, schema, declared, is_resource=is_resource)
+        return self._known[key]
+
+    def _node(
+        self, given: StructuralSchema, schema: StructuralSchema, declared: DeclaredType | None, *, is_resource: bool
+    ) -> RuleNode | None:
+        node = RuleNode(schema, declared, with_meta(schema) if is_resource else schema, given)
+        if given.rules and declared is None:
+            node.error = NO_TYPE
+        elif declared is not None:
+            node.rules = compile_node(schema, given.rules, declared, self._compatibility)
+        element = None if declared is None else declared.element
+        if given.items is not None and schema.items is not None:
+            node.items = self._child(given.items, schema.items, element)
+        for name, below in given.properties.items():
+            beside = schema.properties.get(name)
+            kind = None if beside is None else _field_type(name, beside, declared)
+            if beside is not None and kind is not None:
+                child = self._child(below, beside, kind)
+                if child is not None:
+                    node.properties[name] = child
+        rest, values = given.additional_properties, schema.additional_properties
+        if isinstance(rest, StructuralSchema) and isinstance(values, StructuralSchema):
+            node.extra = self._child(rest, values, element)
+        made = [self.node(each, schema, declared, is_resource=is_resource) for each in given.all_of]
+        node.all_of = tuple(each for each in made if each is not None)
+        has_any = node.rules or node.error or node.all_of or node.properties or node.extra or node.items
+        return node if has_any else None
+
+    def _child(
+        self, given: StructuralSchema, schema: StructuralSchema, declared: DeclaredType | None
+    ) -> RuleNode | None:
+        return self.node(given, schema, declared, is_resource=schema.embedded_resource)
 
 
 def _field_type(name: str, schema: StructuralSchema, parent: DeclaredType | None) -> DeclaredType | None:
