@@ -11,6 +11,7 @@ from typing import Final
 MODULES: Final = (
     "pipelines.cli",  # the main module, which each worker looks up
     "pipelines.audit",
+    "pipelines.config",  # of which the plan that each of them gets is made
     "auditor.cel.checker",
     "auditor.cel.emit.emitter",
     "auditor.cel.emit.prices",
@@ -20,6 +21,7 @@ MODULES: Final = (
     "auditor.cel.validators",
     "auditor.program.typed",
     "auditor.validation.rules.values",
+    "multiprocess.popen_forkserver",  # by which they begin
     "pyarrow._compute",
     "pyarrow._parquet",
 )
