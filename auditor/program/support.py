@@ -71,7 +71,7 @@ class Log:
     string (or that and the kinds of its holes, see `render_site`), and what fills the holes.
     """
 
-    __slots__ = ("below", "defaulted", "doubts", "effect", "metadata", "pruned", "suspects")
+    __slots__ = ("_known", "below", "defaulted", "doubts", "effect", "metadata", "pruned", "suspects")
 
     def __init__(self) -> None:
         self.effect = ""
@@ -81,6 +81,7 @@ class Log:
         self.doubts: list[tuple[Any, tuple[Any, ...] | None, Any, bool]] = []
         self.pruned: list[tuple[Any, str]] = []
         self.defaulted: list[tuple[Any, ...]] = []
+        self._known: dict[tuple[Any, ...], tuple[str, ...]] = {}
 
     def clear(self) -> None:
         """Forget the last run."""
@@ -137,7 +138,19 @@ class Log:
         return tuple(sorted([f"{render_site(site, places)}.{key}".removeprefix(".") for site, key in self.pruned]))
 
     def defaulted_paths(self) -> tuple[str, ...]:
-        """Return the dotted paths of defaulted fields, sorted."""
+        """Return the dotted paths of defaulted fields, sorted; mostly they are what some other object lacked, too."""
+        known, sites = self._known, tuple(self.defaulted)
+        try:
+            paths = known.get(sites)
+        except TypeError:  # a place in a list that is told by the list itself
+            return self._rendered()
+        if paths is None:
+            if len(known) >= MEMO_LIMIT:
+                known.clear()
+            paths = known[sites] = self._rendered()
+        return paths
+
+    def _rendered(self) -> tuple[str, ...]:
         paths: list[str] = []
         last, prefix = None, ""
         places: Places = {}

@@ -36,7 +36,7 @@ from auditor.program.records import Decoded
 from auditor.program.root import PLAIN_PATH, scale_tests
 from auditor.program.scalars import int_bounds
 from auditor.program.scope import META_KEYS, Condition, Mode, NotEmittable, Scope, chain, given, has_default
-from auditor.program.support import INT64_MAX, MEMO_LIMIT, Log
+from auditor.program.support import INT64_MAX, Log
 from auditor.program.typed_metadata import Metadata, prove_record
 from auditor.schema.structural import ListType, StructuralSchema
 from auditor.selectors.fields import field_types
@@ -99,7 +99,6 @@ class TypedProgram:
         self.pruned: tuple[str, ...] = ()
         self._rules = rules
         self._log = Log()
-        self._known_paths: dict[tuple[Any, ...], tuple[str, ...]] = {}
         self._record_rules: RecordRules | None = None
         writer = self._writer(definition, version)
         self._decode = msgspec.json.Decoder(writer.root.annotation).decode
@@ -143,25 +142,11 @@ class TypedProgram:
             log.clear()
             return None
         if log.defaulted or log.pruned:
-            self.defaulted, self.pruned = self._defaulted_paths(), log.pruned_paths()
+            self.defaulted, self.pruned = log.defaulted_paths(), log.pruned_paths()
             log.clear()
         else:
             self.defaulted = self.pruned = ()
         return made
-
-    def _defaulted_paths(self) -> tuple[str, ...]:
-        """Return the paths of what was defaulted; mostly it is what some other object lacked, too."""
-        log, known = self._log, self._known_paths
-        sites = tuple(log.defaulted)
-        try:
-            paths = known.get(sites)
-        except TypeError:  # a place in a list that is told by the list itself
-            return log.defaulted_paths()
-        if paths is None:
-            if len(known) >= MEMO_LIMIT:
-                known.clear()
-            paths = known[sites] = log.defaulted_paths()
-        return paths
 
 
 class TypedWriter:
