@@ -16,6 +16,7 @@ from auditor.cel.emit import NotEmittable as NoCode
 from auditor.cel.emit import RuleModule, emit_rule
 from auditor.cel.environment import PER_CALL_LIMIT
 from auditor.codegen import Module, Writer
+from auditor.program.rule_costs import NEVER, RuleCosts
 from auditor.program.rule_shapes import Shapes
 from auditor.program.scope import NotEmittable
 from auditor.validation.rules.evaluate import OBJECT_BUDGET
@@ -35,7 +36,6 @@ _DEEPEST: Final = 40
 """Steps from the root."""
 _FEW_NODES: Final = 3
 """Positions from which on those that several others equal have a function of their own."""
-_NEVER: Final = OBJECT_BUDGET + 1
 
 
 class RecordRules:
@@ -59,8 +59,7 @@ class RecordRules:
         self._more = more
         self._constants = RuleModule(self.module)
         self._shapes = Shapes()
-        self._bounds: list[list[Bound]] = []
-        self._costs: dict[int, tuple[int, ...]] = {}
+        self._costs = RuleCosts()
         self._functions: dict[tuple[int, int], str | None] = {}
         self._times = Counter(map(id, rules.root.walk()))
         try:
@@ -81,17 +80,7 @@ class RecordRules:
             Exception: They are not; any kind.
         """
         size += self._more
-        costs = self._costs.get(size.bit_length())
-        if costs is None:
-            costs = self._costs[size.bit_length()] = self._costs_at(1 << size.bit_length())
-        return self._run(record, size, costs) <= OBJECT_BUDGET
-
-    def _costs_at(self, size: int) -> tuple[int, ...]:
-        found = []
-        for bounds in self._bounds:
-            costs = [bound.at(size) for bound in bounds]
-            found.append(_NEVER if any(cost > PER_CALL_LIMIT for cost in costs) else sum(costs))
-        return tuple(found)
+        return self._run(record, size, self._costs.at(size)) <= OBJECT_BUDGET
 
     def _write(self, name: str, node: RuleNode, decoded: Decoded) -> str:
         w = Writer()
@@ -164,8 +153,8 @@ class RecordRules:
         bounds: list[Bound] = []
         measured: list[str] = []
         for rule in node.rules:
-            if not rule.error and (rule.program is None or (rule.uses_old_self and not rule.rule.optional_old_self)):
-                continue  # empty, or about a change
+            if rule.is_left_out:
+                continue
             checked, environment, declared = rule.checked, rule.environment, node.declared
             if checked is None or environment is None or declared is None:
                 raise NoCode("not compiled")
@@ -179,10 +168,9 @@ class RecordRules:
                 bounds.append(code.cost)
             tests.append(code.test)
         if tests:
-            w.lines((f"if not ({' and '.join(tests)}):", f" return {_NEVER}"))
+            w.lines((f"if not ({' and '.join(tests)}):", f" return {NEVER}"))
         costs = list(measured)
         if bounds:
-            costs.append(f"costs[{len(self._bounds)}]")
-            self._bounds.append(bounds)
+            costs.append(f"costs[{self._costs.add(bounds)}]")
         if costs:
             w.line(f"c += {' + '.join(costs)}")

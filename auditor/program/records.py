@@ -37,10 +37,14 @@ class Decoded:
     has_checks: bool = False
     has_sites: bool = False
 
+    def absent(self, name: str) -> str:
+        """Return the constant that the attribute of an optional property holds where that is not there."""
+        return "None" if name in self.drops and self.fields[name][1].kind != "plain" else "_U"
+
     def missing(self, name: str) -> tuple[str, ...]:
         """Return what the attribute of a property holds where it is not there or null, once defaults are in place."""
         child = self.fields[name][1]
         found = ["None"] if child.schema.nullable else []
         if not has_default(child.schema) and name not in self.schema.required:
-            found.append("None" if name in self.drops and child.kind != "plain" else "_U")
+            found.append(self.absent(name))
         return tuple(found)

@@ -56,7 +56,7 @@ class RuleUpdates(RuleProver):
             if self._patience == -1:
                 self._run = self.module.compile(self._function(self.root))
             size = len(orjson.dumps(new)) + self.more
-            cost = self._run(new, size, self.costs(size), left, None, 0)
+            cost = self._run(new, size, self._costs.at(size), left, None, 0)
         except Exception:  # noqa: BLE001 - whatever is wrong, the interpreter can run the rules
             return self.rules.run_update(new, old, twin)
         if not left:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from auditor.cel.emit import NotEmittable, RuleModule, emit_rule
 from auditor.cel.environment import PER_CALL_LIMIT
 from auditor.codegen import Module, Writer
+from auditor.program.rule_costs import RuleCosts
 from auditor.program.rule_shapes import Shapes, fits, longest_default
 from auditor.validation.rules.evaluate import OBJECT_BUDGET
 
@@ -45,7 +46,6 @@ _DEEPER: Final = "(" * 10 + "%s" + ")" * 10
 """A test as deep in brackets as it will stand; Python has a limit, of 200."""
 _SHALLOW: Final = 100
 """So many brackets do not reach it."""
-_NEVER: Final = OBJECT_BUDGET + 1
 _OTHER_FORM: Final = 5
 """By how much a value that is not JSON (CBOR) can be shorter than the JSON text of the same."""
 
@@ -113,11 +113,10 @@ class RuleProver:
         self.reasons: list[tuple[CompiledRule, str]] = []
         self._constants = RuleModule(self.module)
         self._shapes = Shapes()
-        self._plans: list[_Plan] = []
         self._by_node: dict[int, _Plan] = {}
         self._functions: dict[int, str] = {}
         self._evaluations: list[RuleNode] = []
-        self._costs: dict[int, tuple[int, ...]] = {}
+        self._costs = RuleCosts()
         # An object that is stored at another version has had the defaults of that one.
         schemas = [each.structural for each in definition.versions.values() if each.structural is not None]
         self.more = max(map(longest_default, schemas), default=0) + 2
@@ -169,23 +168,7 @@ class RuleProver:
         size = len(data) + self.more
         if data[:1] != b"{":
             size *= _OTHER_FORM
-        return self._run(obj, size, self.costs(size), left, None, 0)
-
-    def costs(self, size: int) -> tuple[int, ...]:
-        """Return bounds of what the rules of each position cost, for objects of a size."""
-        step = size.bit_length()
-        costs = self._costs.get(step)
-        if costs is None:
-            costs = self._costs[step] = self._costs_at(1 << step)
-        return costs
-
-    def _costs_at(self, size: int) -> tuple[int, ...]:
-        """Return what all rules of each position cost, for objects below a size."""
-        found = []
-        for plan in self._plans:
-            costs = [code.cost.at(size) for _, code in plan.codes if not code.measured]
-            found.append(_NEVER if any(cost > PER_CALL_LIMIT for cost in costs) else sum(costs))
-        return tuple(found)
+        return self._run(obj, size, self._costs.at(size), left, None, 0)
 
     def is_typed(self, obj: JsonObject) -> bool:
         """Say whether everything that rules see is of its declared type.
@@ -229,8 +212,7 @@ class RuleProver:
         for rule in node.rules:
             self._add(plan, rule)
         if plan.codes or plan.others:
-            plan.number = len(self._plans)
-            self._plans.append(plan)
+            plan.number = self._costs.add([code.cost for _, code in plan.codes if not code.measured])
         plan.all_of = [self._plan(each) for each in node.all_of]
         plan.properties = {key: self._plan(child) for key, child in node.properties.items()}
         plan.extra = None if node.extra is None else self._plan(node.extra)
@@ -241,8 +223,8 @@ class RuleProver:
 
     def _add(self, plan: _Plan, rule: CompiledRule) -> None:
         node = plan.node
-        if not rule.error and (rule.program is None or (rule.uses_old_self and not rule.rule.optional_old_self)):
-            return  # empty, or about a change
+        if rule.is_left_out:
+            return
         number = self._evaluation(node, (rule,))
         checked, environment, declared = rule.checked, rule.environment, node.declared
         if checked is None or environment is None or declared is None:

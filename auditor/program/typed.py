@@ -368,13 +368,11 @@ class TypedWriter:
             y = below.local("v")
             place = f"{x}.{attribute}"
             w.line(f"{y} = {place}")
-            absent = f"{y} is _U"
+            absent = shape.absent(name)
             if name in shape.drops and child.kind == "plain":
                 w.lines((f"if {y} is not _U and bytes({y}) == b'null':", f" {place} = {y} = _U"))
-            elif name in shape.drops:
-                absent = f"{y} is None"
             if is_defaulted:
-                with w.block(f"if {absent}:"):
+                with w.block(f"if {y} is {absent}:"):
                     w.lines(self._insertion(child, place, below))
                 if child.has_checks:
                     with w.block("else:"):
@@ -382,7 +380,7 @@ class TypedWriter:
             elif name in required:
                 self._value(w, child, y, below, place)
             else:
-                with w.block(f"if {absent.replace(' is ', ' is not ')}:"):
+                with w.block(f"if {y} is not {absent}:"):
                     self._value(w, child, y, below, place)
 
     def _insertion(self, shape: Decoded, place: str, scope: Scope) -> list[str]:
@@ -532,7 +530,7 @@ def _counts(shape: Decoded, x: str) -> list[Condition]:
     """Return conditions on the number of properties of a record whose defaults are in place."""
     schema = shape.schema
     unsure = [
-        f"({x}.{attribute} is not {'None' if name in shape.drops and child.kind != 'plain' else '_U'})"
+        f"({x}.{attribute} is not {shape.absent(name)})"
         for name, (attribute, child) in shape.fields.items()
         if name not in schema.required and not has_default(child.schema)
     ]

@@ -73,6 +73,12 @@ class CompiledRule:
         return None if self.program is None else self.program.checked
 
     @property
+    def is_left_out(self) -> bool:
+        """Whether a create says nothing of it: it is empty, or about a change."""
+        is_of_change = self.uses_old_self and not self.rule.optional_old_self
+        return not self.error and (self.program is None or is_of_change)
+
+    @property
     def shown(self) -> str:
         """What the server names the rule by: its message, else its text."""
         return trim_space(self.rule.message or self.rule.rule)
