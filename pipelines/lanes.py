@@ -333,11 +333,7 @@ class Lane:
             rows.append(row + typed.select(made) if is_own else row)
         if place is not None:
             namespace, name = place
-        put, label, status = self._codes  # as `_write` does, which every object would have to be handed to
-        digest = sha256(data).hexdigest()
-        self._append_row(
-            (at, number, namespace, name, uid, None, 0, pruned, defaulted, put, label, status, len(data), digest)
-        )
+        self._write(at, number, namespace, name, uid, pruned, defaulted, data)
         self._taken += 1
         return True
 
