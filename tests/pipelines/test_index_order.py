@@ -19,21 +19,20 @@ def thing(namespace, name):
     return {"apiVersion": "x.example.com/v1", "kind": "X", "metadata": {"namespace": namespace, "name": name}}
 
 
-def keyed():
+def dumped(values):
+    """Return what etcdctl prints of values by their name below the prefix of the kind."""
+
     def encoded(text):
         return base64.b64encode(text.encode()).decode()
 
-    rows = sorted((f"/registry/x.example.com/xs/{ns}/{name}", json.dumps(thing(ns, name))) for ns, name in PLACES)
-    return {
-        "header": {"revision": 3},
-        "kvs": [{"key": encoded(k), "mod_revision": 2, "value": encoded(v)} for k, v in rows],
-    }
+    rows = sorted((f"/registry/x.example.com/xs/{name}", json.dumps(value)) for name, value in values.items())
+    kvs = [{"key": encoded(k), "mod_revision": 2, "value": encoded(v)} for k, v in rows]
+    return json.dumps({"header": {"revision": 3}, "kvs": kvs})
 
 
-@pytest.mark.parametrize("form", ["etcdctl", "ndjson"])
-def test_parts_are_sorted_by_namespace_and_name(tmp_path, form):
+def indexed(tmp_path, text):
+    """Audit a dump; return the rows of its index."""
     (tmp_path / "crd.json").write_text(json.dumps(CRD))
-    text = json.dumps(keyed()) if form == "etcdctl" else "\n".join(json.dumps(thing(*place)) for place in PLACES)
     (tmp_path / "dump.json").write_text(text)
     options = AuditOptions(
         dumps=(str(tmp_path / "dump.json"),),
@@ -43,7 +42,14 @@ def test_parts_are_sorted_by_namespace_and_name(tmp_path, form):
     )
     assert run_audit(options)[0] == 0
     [part] = (tmp_path / "r" / "index").rglob("*.parquet")
-    rows = pq.ParquetFile(part).read().to_pylist()
+    return pq.ParquetFile(part).read().to_pylist()
+
+
+@pytest.mark.parametrize("form", ["etcdctl", "ndjson"])
+def test_parts_are_sorted_by_namespace_and_name(tmp_path, form):
+    objects = {"/".join(place): thing(*place) for place in PLACES}
+    text = dumped(objects) if form == "etcdctl" else "\n".join(json.dumps(one) for one in objects.values())
+    rows = indexed(tmp_path, text)
     assert [(row["namespace"], row["name"]) for row in rows] == sorted(PLACES)
     if form == "etcdctl":
         objects = pq.read_table(tmp_path / "r" / "objects").to_pylist()
@@ -68,19 +74,11 @@ def test_rows_without_a_name_come_first_and_what_is_in_order_is_not_sorted_again
         return own(row)
 
     monkeypatch.setattr(pipelines.index, "_by_name", by_name)
-    (tmp_path / "crd.json").write_text(json.dumps(CRD))
-    objects = [{key: text for key, text in thing(*place)["metadata"].items() if text} for place in places]
-    documents = [{**thing("", ""), "metadata": metadata} for metadata in objects]
-    values = [
-        {"key": base64.b64encode(f"/registry/x.example.com/xs/n{at}/k".encode()).decode(), "mod_revision": 2,
-         "value": base64.b64encode(json.dumps(document).encode()).decode()}
-        for at, document in enumerate(documents)
-    ]  # fmt: skip
-    (tmp_path / "dump.json").write_text(json.dumps({"header": {"revision": 3}, "kvs": values}))
-    dump, crd = str(tmp_path / "dump.json"), str(tmp_path / "crd.json")
-    run_audit(AuditOptions(dumps=(dump,), crds=(crd,), report=str(tmp_path / "r"), fail_on="never"))
-    [part] = (tmp_path / "r" / "index").rglob("*.parquet")
-    rows = pq.ParquetFile(part).read().to_pylist()
+    values = {}
+    for at, place in enumerate(places):
+        one = thing(*place)
+        values[f"n{at}/k"] = {**one, "metadata": {key: text for key, text in one["metadata"].items() if text}}
+    rows = indexed(tmp_path, dumped(values))
     found = [(row["namespace"], row["name"]) for row in rows]
     assert found == sorted(places, key=lambda place: (place[0] or "", place[1] or ""))
     assert len(asked) == sorts * len(places)

@@ -6,6 +6,7 @@ import pytest
 
 from auditor.crds.definition import parse_definition
 from auditor.program.audit_program import AuditProgram
+from tests.documents import definition_of
 
 ITEM = {
     "type": "object",
@@ -34,31 +35,16 @@ SPEC = {
         "": {"type": "object", "properties": {"": {"type": "string"}, "x": {"type": "string"}}},
     },
 }  # fmt: skip
-DEFINITION = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "things.example.com"},
-    "spec": {
-        "group": "example.com",
-        "scope": "Cluster",
-        "names": {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {
-                    "openAPIV3Schema": {
-                        "type": "object",
-                        "required": ["spec"],
-                        "properties": {"spec": SPEC, "": {"type": "object", "properties": {"y": {"type": "string"}}}},
-                    }
-                },
-            }
-        ],
-    },
-}
-THINGS = parse_definition(DEFINITION)
+
+
+def definition(spec):
+    unnamed = {"type": "object", "properties": {"y": {"type": "string"}}}
+    return parse_definition(
+        definition_of({"type": "object", "required": ["spec"], "properties": {"spec": spec, "": unnamed}})
+    )
+
+
+THINGS = definition(SPEC)
 GOOD = {"size": 1, "absent": "x"}
 BAD_ITEM = {"name": "", "port": 10, "kinds": ["a", "c", "c", "b"]}
 
@@ -95,8 +81,8 @@ BODIES = {
 
 
 def object_of(body):
-    metadata = {"name": "a", "uid": "u", "creationTimestamp": "2024-01-01T00:00:00Z", "generation": 1}
-    return json.dumps({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": metadata, **body}).encode()
+    metadata = {"name": "a", "namespace": "n", "uid": "u", "creationTimestamp": "2024-01-01T00:00:00Z", "generation": 1}
+    return json.dumps({"apiVersion": "x.example.com/v1", "kind": "X", "metadata": metadata, **body}).encode()
 
 
 @pytest.mark.parametrize("name", BODIES)
@@ -126,9 +112,7 @@ def test_values_in_doubt_of_a_node_that_is_decoded_as_it_is_are_not_taken_for_pr
         **SPEC,
         "properties": {**SPEC["properties"], "kept": {**SPEC, "x-kubernetes-preserve-unknown-fields": True}},
     }
-    document = json.loads(json.dumps(DEFINITION))
-    document["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"] = spec
-    things = parse_definition(document)
+    things = definition(spec)
     typed = AuditProgram(things, things.versions["v1"], warm_up=0).typed(0)
     assert typed is not None
     assert typed.prove(object_of({"spec": {**GOOD, "kept": GOOD}})) is not None
