@@ -18,14 +18,15 @@ import pyarrow as pa
 
 from auditor.errors import EngineError
 from auditor.model import Shard
+from auditor.sources import kernels
 from pipelines.kept_assembly import Assembly, Audited, Earlier, Left, blocks
 from pipelines.kept_match import Match, match, whole_reason
 from pipelines.kept_rows import joined, plain
-from pipelines.left_audit import lost_left, setup_left
 from pipelines.plan import SourceShard, cut_shards, open_live
 from pipelines.report import merge
 from pipelines.report_state import report_state
 from pipelines.value_digests import export_digests
+from pipelines.workers import left_later, lost_left_later
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,10 +104,10 @@ def audit_since(
     pa.default_memory_pool().release_unused()  # what comparing took
     with Assembly(plan, kept, audited, found.kept, parts) as assembly:
         results = run(
-            partial(setup_left, left.plan, str(changed), plan),
+            partial(left_later, left.plan, str(changed), plan),
             audited.shards,
             left.plan.options,
-            partial(lost_left, plan=left.plan, parts=str(changed)),
+            partial(lost_left_later, plan=left.plan, parts=str(changed)),
             assembly.audited_one,
         )
         assembly.finish()
@@ -145,7 +146,7 @@ def _left(plan: Plan, kept: list[Numbers], spool: Path) -> Left:
     sources, rows, sizes = [], [], []
     for number, (source, groups) in enumerate(zip(plan.sources, kept, strict=True)):
         positions = np.flatnonzero(groups < 0)
-        table = open_live(source).take(pa.array(positions, pa.int64()))
+        table = kernels.taken(open_live(source), positions)
         path = spool / f"left-{number}.arrow"
         with pa.OSFile(str(path), "wb") as stream, pa.ipc.new_file(stream, table.schema) as writer:
             writer.write_table(table.combine_chunks())
@@ -209,7 +210,7 @@ def _verify(plan: Plan, kept: Kept, audited: Audited, known: Numbers, sample: li
         for name in ("objects", "findings", *{**kept.partitions, **audited.partitions(shards)}):
             bad |= _differing(kept.rows(name, positions, groups), audited.rows(name, shards, positions))
         rows = joined(kept.rows("objects", positions, groups))
-        named = rows.table.select(["key", "namespace", "name"]).take(pa.array(rows.places)).to_pylist()
+        named = kernels.taken(rows.table.select(["key", "namespace", "name"]), rows.places).to_pylist()
         for position, row in zip(rows.at.tolist(), named, strict=True):
             if position in bad:
                 different.append(row["key"] or "/".join(filter(None, (row["namespace"], row["name"]))))
@@ -229,11 +230,11 @@ def _verify(plan: Plan, kept: Kept, audited: Audited, known: Numbers, sample: li
 def _differing(kept: list[Pick], audited: list[Pick]) -> set[int]:
     """Return the positions at which two sets of rows differ, but for what the place in a dump decides."""
     given = [joined(picks) if picks else None for picks in (kept, audited)]
-    tables = [None if pick is None else plain(pick.table.take(pa.array(pick.places))) for pick in given]
+    tables = [None if pick is None else plain(kernels.taken(pick.table, pick.places)) for pick in given]
     names: list[str] = next((table.column_names for table in tables if table is not None), [])
     if all(pick is not None for pick in given):
         one, other = (
-            table.select(names).take(pa.array(np.argsort(pick.at, kind="stable")))
+            kernels.taken(table.select(names), np.argsort(pick.at, kind="stable"))
             for pick, table in zip(given, tables, strict=True)
             if pick is not None and table is not None
         )

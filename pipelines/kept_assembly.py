@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 import auditor
 from auditor import tables
+from auditor.sources import kernels
 from pipelines.columns import constant, part_name, write_parquet
 from pipelines.engines import begun
 from pipelines.kept_groups import Groups, numbers
@@ -142,7 +141,8 @@ class Audited:
             for path in sorted(index.rglob(part_name(item.shard.number))):
                 name = str(path.parent.relative_to(index))
                 if name not in self._schemas:
-                    self._schemas[name] = pq.read_schema(path).remove_metadata()
+                    with kernels.parquet_reader(path) as reader:
+                        self._schemas[name] = reader.schema_arrow.remove_metadata()
                 found[name] = self._schemas[name]
         return found
 
@@ -175,8 +175,7 @@ class Audited:
         path = self.path(name, item)
         if not path.exists():
             return Pick(pa.table({}), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
-        with pq.ParquetFile(path, read_dictionary=list(REPEATED.get(name, ()))) as file:
-            table = file.read(use_threads=False)
+        table = kernels.read_parquet(path, dictionaries=REPEATED.get(name, ()))
         rows = self.left.rows[item.source][item.shard.start : item.shard.stop]
         if name in SCHEMAS:
             with np.load(self.folder / "positions" / f"part-{item.shard.number:05d}.npz") as noted:
@@ -202,22 +201,13 @@ def _in_order(picks: list[Pick], bounds: Numbers, *, by_name: bool) -> tuple[pa.
     table, places, at = joined(picks)
     order = np.argsort(at, kind="stable")
     if by_name:
-        names = table.select(["namespace", "name"]).take(pa.array(places[order]))
-        keys = {name: pc.fill_null(names[name].combine_chunks().cast(pa.string()), "") for name in names.column_names}
-        keys["shard"] = pa.array(np.searchsorted(bounds, at[order], side="right"))
-        if not _stand_in_order(keys["shard"], keys["namespace"], keys["name"]):
-            by = [(name, "ascending") for name in ("shard", "namespace", "name", "at")]
-            order = order[pc.sort_indices(pa.table({**keys, "at": at[order]}), sort_keys=by).to_numpy()]
-    return table.take(pa.array(places[order])), at[order]
-
-
-def _stand_in_order(*columns: pa.Array) -> bool:
-    """Tell whether rows are in the order of some columns."""
-    fits = pa.scalar(True)
-    for column in reversed(columns):
-        before, after = column[:-1], column[1:]
-        fits = pc.or_(pc.less(before, after), pc.and_(pc.equal(before, after), fits))
-    return bool(pc.all(fits).as_py())
+        names = kernels.taken(table.select(["namespace", "name"]), places[order])
+        keys = {"shard": kernels.whole_numbers(np.searchsorted(bounds, at[order], side="right"))}
+        for name in names.column_names:
+            keys[name] = kernels.filled(kernels.cast(names[name].combine_chunks(), pa.string()), "")
+        if not kernels.stand_in_order(*keys.values()):
+            order = order[kernels.sorted_rows({**keys, "at": kernels.whole_numbers(at[order])})]
+    return kernels.taken(table, places[order]), at[order]
 
 
 class Assembly:
@@ -360,7 +350,7 @@ class Assembly:
     def _placed(self, table: pa.Table, schema: pa.Schema, source: int, live: pa.Table, at: Numbers) -> pa.Table:
         """Return rows with what the place of a key in this dump decides."""
         texts = {"cluster": self.plan.options.cluster or None, "source": self.plan.sources[source].name}
-        places = live.select([name for name in _LIVE if name in schema.names]).take(pa.array(at))
+        places = kernels.taken(live.select([name for name in _LIVE if name in schema.names]), at)
         columns = []
         for name in schema.names:
             if name in texts:

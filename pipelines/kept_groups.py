@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from auditor.sources import kernels
 from pipelines.value_digests import DIGEST
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Groups:
                 continue
             part = self._part(number, table, starts[-1])
             if part.first.size < table.num_rows:
-                table = table.take(pa.array(part.first))
+                table = kernels.taken(table, part.first)
             self._note(table, starts[-1])
             self._own(report, part, table, starts[-1])
             revisions.frombytes(numbers(table["mod_revision"]).tobytes())
@@ -160,7 +160,7 @@ class Groups:
         if rows > 1:
             new[1:] = offset[1:] != offset[:-1]
             if key.null_count < rows:
-                new[1:] |= _mask(pc.not_equal(key[1:], key[:-1]))
+                new[1:] |= kernels.unlike_next(key)
         first = np.flatnonzero(new).astype(np.int32)
         offset = offset[first]
         ordered = np.argsort(offset, kind="stable")
@@ -171,7 +171,7 @@ class Groups:
         return Part(number, first, np.diff(first, append=rows).astype(np.int32), offset, classes)
 
     def _classes(self, table: pa.Table) -> Numbers:
-        joined = pc.binary_join(table["impacts"].combine_chunks(), ",")
+        joined = kernels.joined_texts(table["impacts"].combine_chunks(), ",")
         columns = [codes(joined if name == "impacts" else table[name]) for name in _CLASS]
         of, distinct = numbered(columns, self._class_numbers)
         stored = _CLASS.index("stored_version")
@@ -186,27 +186,27 @@ class Groups:
         self._keys.append(heads["key"].combine_chunks())
         rows = np.flatnonzero(is_one_of(heads["status"], "definition"))
         if len(rows):
-            some = heads.select(["name", "key"]).take(pa.array(rows)).to_pylist()
+            some = kernels.taken(heads.select(["name", "key"]), rows).to_pylist()
             names = ((row["name"], row["key"]) for row in some)
             self.definitions += [(start + int(row), *both) for row, both in zip(rows, names, strict=True)]
         reasons = heads["reason"].combine_chunks()
         if reasons.null_count < len(reasons):
             for reason in _OURS:
-                self._uncertain.append(start + np.flatnonzero(_mask(pc.starts_with(reasons, reason))))
+                self._uncertain.append(start + np.flatnonzero(kernels.starts_with(reasons, reason)))
         impacts = heads["impacts"].combine_chunks()
-        whose, listed = pc.list_parent_indices(impacts), pc.list_flatten(impacts)
+        listed, whose = kernels.flattened(impacts)
         for impact in _FIRST_OF_KIND if len(listed) else ():
-            found = whose.filter(pc.equal(listed, impact))
+            found = numbers(whose)[kernels.equal(listed, impact)]
             if len(found):
-                self._firsts[impact].append(start + np.unique(found.to_numpy(zero_copy_only=False)))
+                self._firsts[impact].append(start + np.unique(found))
 
     def _own(self, report: OldReport, part: Part, heads: pa.Table, start: int) -> None:
         """Find whose the findings of a part are: they stand in the part that their objects stand in."""
         findings = report.read("findings", part.number, _IDENTITY)
         if findings is None or not findings.num_rows:
             return
-        owners = _identities(findings).dictionary_encode()
-        names = numbers(pc.index_in(_identities(heads), value_set=owners.dictionary))
+        owners = kernels.dictionary_encoded(_identities(findings))
+        names = numbers(kernels.index_in(_identities(heads), owners.dictionary))
         rows = np.flatnonzero(names >= 0)
         group = np.full(len(owners.dictionary), -1, dtype=np.int32)
         group[names[rows]] = rows
@@ -250,7 +250,7 @@ def codes(column: Any) -> tuple[Numbers, list[str | None]]:
     """Return texts as numbers (null: -1), and what each stands for."""
     made = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if not pa.types.is_dictionary(made.type):
-        made = made.dictionary_encode()
+        made = kernels.dictionary_encoded(made)
     return numbers(made.indices), made.dictionary.to_pylist()
 
 
@@ -262,21 +262,15 @@ def is_one_of(column: pa.ChunkedArray, *texts: str) -> Numbers:
     return found
 
 
-def _mask(column: Any) -> Numbers:
-    """Return claims, unknown as False."""
-    found: Numbers = pc.fill_null(column, False).to_numpy(zero_copy_only=False)
-    return found
-
-
 def numbers(column: Any) -> Numbers:
     """Return whole numbers, null as -1."""
-    found: Numbers = pc.fill_null(column.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
+    found: Numbers = kernels.filled(kernels.cast(column, pa.int64()), -1).to_numpy(zero_copy_only=False)
     return found
 
 
 def _digests(column: pa.ChunkedArray) -> bytes:
     """Return hashes, which are hexadecimal text, as bytes; what is none becomes one that no value has."""
-    if pc.all(pc.fill_null(pc.equal(pc.binary_length(column), 2 * DIGEST), False)).as_py():
+    if (numbers(kernels.byte_lengths(column)) == 2 * DIGEST).all():
         with contextlib.suppress(ValueError):
             found = bytes.fromhex("".join(column.to_pylist()))
             if len(found) == DIGEST * len(column):
@@ -300,7 +294,7 @@ def _share_out(
 ) -> Numbers:
     """Give objects of the same names each their findings, which stand in the same order; return where it fails."""
     found = np.flatnonzero(np.isin(of_name, shared))
-    some = findings.select(["request", "check"]).take(pa.array(found))
+    some = kernels.taken(findings.select(["request", "check"]), found)
     is_create = is_one_of(some["request"], "create") & ~is_one_of(some["check"], "gate")
     lines: dict[int, list[tuple[int, bool]]] = {}
     for row, name, create in zip(found.tolist(), of_name[found].tolist(), is_create.tolist(), strict=True):
@@ -341,5 +335,5 @@ def owners_in_order(groups: list[int], wanted: list[int], creates: list[bool]) -
 
 def _identities(table: pa.Table) -> Any:
     """Return one text for each row by which findings are found for an object."""
-    columns = [pc.fill_null(table[name].combine_chunks().cast(pa.string()), "\1") for name in _IDENTITY]
-    return pc.binary_join_element_wise(*columns, "\0")
+    texts = (kernels.cast(table[name].combine_chunks(), pa.string()) for name in _IDENTITY)
+    return kernels.joined_texts([kernels.filled(text, "\1") for text in texts], "\0")

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import pyarrow.compute as pc
 
 import auditor
 from auditor import tables
+from auditor.sources import kernels
 from pipelines.columns import key_texts
 from pipelines.kept_groups import numbers
 from pipelines.plan import has_objects, open_live
@@ -186,7 +186,7 @@ def _match_keys(source: SourcePlan, table: pa.Table, groups: Groups) -> tuple[Nu
     why: Counter[str] = Counter()
     found = np.full(table.num_rows, -1, dtype=np.int64)
     if groups.key is not None:
-        found[:] = numbers(pc.index_in(key_texts(table["key"].combine_chunks()), value_set=groups.key))
+        found[:] = numbers(kernels.index_in(key_texts(table["key"].combine_chunks()), groups.key))
     is_new = found < 0
     again = found[~is_new]
     why["new"] = int(is_new.sum())

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from auditor.keypath import plain_path
+from auditor.sources import kernels
 from pipelines.kept_groups import codes, is_one_of, numbered, numbers
 from pipelines.old_report import REPEATED, SCHEMAS
 
@@ -31,7 +32,9 @@ _JUDGED = (*_READ, "unreadable", "needs-conversion")
 def plain(table: pa.Table) -> pa.Table:
     """Return a table whose dictionaries are plain text."""
     texts = [pa.types.is_dictionary(field.type) for field in table.schema]
-    columns = [column.cast(pa.string()) if text else column for column, text in zip(table.columns, texts, strict=True)]
+    columns = [
+        kernels.cast(column, pa.string()) if text else column for column, text in zip(table.columns, texts, strict=True)
+    ]
     return pa.table(columns, names=table.column_names)
 
 
@@ -41,16 +44,16 @@ def encoded(table: pa.Table, schema: pa.Schema) -> pa.Table:
     for field in schema:
         column = table[field.name].combine_chunks()
         if pa.types.is_dictionary(column.type) and not pa.types.is_dictionary(field.type):
-            column = column.cast(field.type)
+            column = kernels.cast(column, field.type)
         elif pa.types.is_dictionary(column.type):
             if len(column.dictionary) == 1 and column.null_count < len(column) and not column.offset:
                 columns.append(column)  # as is: most columns hold one text alone
                 continue
-            appearing = column.indices.dictionary_encode()
-            values = column.dictionary.take(appearing.dictionary)
-            column = pa.DictionaryArray.from_arrays(appearing.indices.cast(pa.int32()), values)
+            appearing = kernels.dictionary_encoded(column.indices)
+            values = kernels.taken(column.dictionary, appearing.dictionary)
+            column = pa.DictionaryArray.from_arrays(appearing.indices, values)
         elif pa.types.is_dictionary(field.type):
-            column = column.dictionary_encode().cast(field.type)
+            column = kernels.cast(kernels.dictionary_encoded(column), field.type)
         columns.append(column)
     return pa.table(columns, schema=schema)
 

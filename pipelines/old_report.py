@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from auditor import tables
 from auditor.errors import PlanError
+from auditor.sources import kernels
 from pipelines.columns import part_name
 from pipelines.report import MANIFEST
 
@@ -51,7 +51,7 @@ def in_types(table: pa.Table, repeated: Sequence[str], schema: pa.Schema) -> pa.
     for name, column in zip(table.column_names, table.columns, strict=True):
         one = schema.field(name)
         wanted = tables.DICTIONARY if name in repeated else one.type
-        columns.append(column if column.type.equals(wanted) else column.cast(wanted))
+        columns.append(column if column.type.equals(wanted) else kernels.cast(column, wanted))
         fields.append(one.with_type(wanted))
     return pa.table(columns, schema=pa.schema(fields))
 
@@ -112,11 +112,10 @@ class OldReport:
         if not path.exists():
             return None
         names = list(columns) if columns is not None else [] if schema is None else schema.names
-        with pq.ParquetFile(path, memory_map=True, read_dictionary=list(repeated)) as file:
-            table = file.read(names or None, use_threads=False)
+        table = kernels.read_parquet(path, names or None, repeated)
         if schema is None:
             return table.replace_schema_metadata(None)
-        return in_types(table.select(names), repeated, schema)
+        return in_types(table, repeated, schema)
 
     def path(self, name: str, number: int) -> Path:
         """Return the file of a part, which is there if it has rows."""
@@ -128,7 +127,8 @@ class OldReport:
         root = self.folder / "index"
         for folder in sorted({path.parent for path in root.rglob("part-*.parquet")}):
             for _, path in self._parts(folder)[:1]:
-                found[str(folder.relative_to(root))] = pq.read_schema(path).remove_metadata()
+                with kernels.parquet_reader(path) as reader:
+                    found[str(folder.relative_to(root))] = reader.schema_arrow.remove_metadata()
         return found
 
     def check(self) -> None:
@@ -137,7 +137,10 @@ class OldReport:
         Raises:
             PlanError: Rows are missing.
         """
-        rows = sum(pq.read_metadata(path).num_rows for _, path in self._parts(self.folder / "objects"))
+        rows = 0
+        for _, path in self._parts(self.folder / "objects"):
+            with kernels.parquet_reader(path) as reader:
+                rows += reader.metadata.num_rows
         if rows != self.rows:
             raise PlanError(
                 "--since",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pipelines.plan import Plan, SourceShard
     from pipelines.shard_result import ShardResult
 
-__all__ = ["PRELOAD", "expect_workers", "lost_later", "ready_later"]
+__all__ = ["PRELOAD", "expect_workers", "left_later", "lost_later", "lost_left_later", "ready_later"]
 
 PRELOAD: Final = ("pipelines.preload",)
 """What workers are forked from has loaded these."""
@@ -62,3 +62,17 @@ def lost_later(item: SourceShard, error: Exception, *, plan: Plan, parts: str) -
     from pipelines.audit import lost_shard  # noqa: PLC0415
 
     return lost_shard(item, error, plan=plan, parts=parts)
+
+
+def left_later(plan: Plan, parts: str, whole: Plan) -> Callable[[SourceShard], ShardResult]:
+    """Make a worker ready, as `pipelines.left_audit.setup_left`."""
+    from pipelines.left_audit import setup_left  # noqa: PLC0415
+
+    return setup_left(plan, parts, whole)
+
+
+def lost_left_later(item: SourceShard, error: Exception, *, plan: Plan, parts: str) -> ShardResult:
+    """Write the rows of a shard whose worker died twice, as `pipelines.left_audit.lost_left`."""
+    from pipelines.left_audit import lost_left  # noqa: PLC0415
+
+    return lost_left(item, error, plan=plan, parts=parts)

@@ -13,21 +13,32 @@ import numpy as np
 import pyarrow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
 __all__ = [
     "as_binary",
+    "byte_lengths",
     "cast",
     "dictionary_encoded",
+    "equal",
+    "filled",
+    "flattened",
+    "index_in",
+    "joined_texts",
+    "parquet_reader",
     "parquet_writer",
+    "read_parquet",
     "sorted_order",
     "sorted_rows",
+    "stand_in_order",
     "starts_with",
     "taken",
     "unlike_next",
     "where",
+    "whole_numbers",
 ]
 
 pa: Any = pyarrow
@@ -60,6 +71,42 @@ def parquet_writer(stream: Any, schema: pa.Schema, **options: Any) -> Iterator[A
         writer.close()
 
 
+@contextmanager
+def parquet_reader(path: Path, dictionaries: Iterable[str] = ()) -> Iterator[Any]:
+    """Yield what reads a Parquet file: `schema_arrow`, `metadata`, `read_all`, as inside `pyarrow.parquet.ParquetFile`.
+
+    Args:
+        path: Of the file, which is mapped.
+        dictionaries: Columns of text that become dictionaries.
+    """
+    try:
+        from pyarrow._parquet import ParquetReader  # noqa: PLC0415
+    except ImportError:
+        from pyarrow.parquet.core import ParquetReader  # noqa: PLC0415
+    reader = ParquetReader()
+    reader.open(str(path), use_memory_map=True, read_dictionary=list(dictionaries))
+    try:
+        yield reader
+    finally:
+        reader.close()
+
+
+def read_parquet(path: Path, columns: Sequence[str] | None = None, dictionaries: Iterable[str] = ()) -> Any:
+    """Return a Parquet file as a table.
+
+    Args:
+        path: Of the file.
+        columns: In the order of the table; None: all.
+        dictionaries: Columns of text that become dictionaries.
+    """
+    with parquet_reader(path, dictionaries) as reader:
+        if columns is None:
+            return reader.read_all(use_threads=False)
+        wanted = set(columns)
+        leaves = [leaf for leaf, path in enumerate(reader.column_paths) if path[0] in wanted]
+        return reader.read_all(leaves, use_threads=False).select(columns)
+
+
 def _function(name: str, *arguments: Any, options: Any = None) -> Any:
     return _door().call_function(name, list(arguments), options)
 
@@ -79,8 +126,14 @@ def sorted_rows(columns: dict[str, Any]) -> NDArray[np.uint64]:
 
 def taken(rows: Any, positions: NDArray[Any] | tuple[int, ...] | pa.Array) -> Any:
     """Return what stands at some positions of an array, a record batch or a table."""
-    at = positions if isinstance(positions, pa.Array) else pa.array(positions, pa.int64())
+    at = positions if isinstance(positions, pa.Array) else whole_numbers(positions)
     return _function("take", rows, at)
+
+
+def whole_numbers(values: NDArray[Any] | Sequence[int]) -> Any:
+    """Return whole numbers as an array of int64; `pa.array` loads numpy.ma, for some of NumPy's may be masked."""
+    own = np.ascontiguousarray(values, dtype=np.int64)
+    return pa.Array.from_buffers(pa.int64(), len(own), [None, pa.py_buffer(own)])
 
 
 def cast(array: Any, kind: Any) -> Any:
@@ -102,18 +155,65 @@ def where(array: Any, kept: NDArray[np.bool_]) -> Any:
     return _function("array_filter", array, pa.array(kept))
 
 
+def equal(array: Any, value: Any) -> NDArray[np.bool_]:
+    """Say of each value whether it is this one."""
+    return _truths(_function("equal", array, value))
+
+
 def starts_with(array: Any, beginning: str) -> NDArray[np.bool_]:
-    """Say of each value whether it begins so."""
-    found = _function("starts_with", array, options=_door().MatchSubstringOptions(beginning))
-    out: NDArray[np.bool_] = found.to_numpy(zero_copy_only=False)
-    return out
+    """Say of each text whether it begins so; null does not."""
+    return _truths(_function("starts_with", array, options=_door().MatchSubstringOptions(beginning)))
 
 
 def unlike_next(array: Any) -> NDArray[np.bool_]:
-    """Say of each value but the last whether the next one is another."""
-    found = _function("not_equal", array.slice(0, len(array) - 1), array.slice(1))
-    out: NDArray[np.bool_] = found.to_numpy(zero_copy_only=False)
-    return out
+    """Say of each value but the last whether the next one is another; of two of which one is null nothing is known."""
+    return _truths(_function("not_equal", *_with_next(array)))
+
+
+def _with_next(array: Any) -> tuple[Any, Any]:
+    return array.slice(0, max(0, len(array) - 1)), array.slice(1)
+
+
+def _truths(claims: Any) -> NDArray[np.bool_]:
+    """Return claims, unknown as False."""
+    found: NDArray[np.bool_] = filled(claims, value=False).to_numpy(zero_copy_only=False)
+    return found
+
+
+def filled(array: Any, value: Any) -> Any:
+    """Return an array with a value in place of nulls."""
+    return _function("coalesce", array, pa.scalar(value, array.type)) if array.null_count else array
+
+
+def stand_in_order(*columns: Any) -> bool:
+    """Tell whether rows are in the order of some columns, of which none has a null, the first before the others."""
+    fits: Any = True
+    for column in reversed(columns):
+        before, after = _with_next(column)
+        fits = _truths(_function("less", before, after)) | (_truths(_function("equal", before, after)) & fits)
+    return bool(np.all(fits))
+
+
+def index_in(array: Any, among: Any) -> Any:
+    """Return of each value its position among others, null where it is none of them."""
+    return _function("index_in", array, options=_door().SetLookupOptions(among))
+
+
+def byte_lengths(array: Any) -> Any:
+    """Return of each text the number of its bytes."""
+    return _function("binary_length", array)
+
+
+def flattened(lists: Any) -> tuple[Any, Any]:
+    """Return what is in lists, and of each item the position of its list."""
+    return _function("list_flatten", lists), _function("list_parent_indices", lists)
+
+
+def joined_texts(columns: Any, between: str) -> Any:
+    """Return one text for each row, of an array of lists of texts or of several arrays of texts without nulls."""
+    if isinstance(columns, pa.Array):
+        return _function("binary_join", columns, between)
+    return _function("binary_join_element_wise", *columns, between, options=_door().JoinOptions())
 
 
 def as_binary(array: Any) -> Any:

@@ -47,6 +47,7 @@ RULES = {"auditor.cel.checker", "auditor.cel.reference", "auditor.cel.library", 
 READERS = {"sqlite3", "auditor.sources.etcd.snapshot", "auditor.sources.kine", "auditor.sources.archives"}
 WORKERS = {"multiprocess", "multiprocessing.connection"}
 FUNCTIONS = {"pyarrow.compute", "numpy.ma", "pyarrow.parquet", "pyarrow.fs", "ssl"}
+JUDGES = {"pipelines.audit", "auditor.crds.definition", "auditor.program", "auditor.schema", "auditor.validation"}
 COMMANDS = {"auditor.cel", "auditor.upgrade", "auditor.printing", "auditor.crds.check"}
 
 
@@ -91,11 +92,24 @@ def test_who_only_hands_out_shards_does_not_load_what_judges_objects(manifests: 
     lines = [json.dumps({**oven, "metadata": {"name": f"a{number}", "namespace": "n"}}) for number in range(12_000)]
     (manifests / "ovens.ndjson").write_text("\n".join(lines) + "\n")
     arguments = ("audit", "ovens.ndjson", "--crds", "crd.yaml", "--report", "out", "--jobs")
-    judges = {"pipelines.audit", "auditor.crds.definition", "auditor.program", "auditor.schema", "auditor.validation"}
-    assert judges <= loaded(manifests, *arguments, "1")
+    assert loaded(manifests, *arguments, "1") >= JUDGES
     modules = loaded(manifests, *arguments, "2", "--force")
     assert "multiprocess" in modules
-    assert not modules & judges
+    assert not modules & JUDGES
+
+
+@without_pandas
+def test_who_keeps_rows_of_an_earlier_report_loads_neither_that_nor_functions_of_arrow(manifests: Path) -> None:
+    oven = json.loads((manifests / "oven.json").read_text())
+    metadata = [{"name": f"a{number}", "namespace": "n", "annotations": {"a": "x" * 400}} for number in range(12_000)]
+    lines = [json.dumps({**oven, "metadata": one}) for one in metadata]
+    (manifests / "ovens.ndjson").write_text("\n".join(lines) + "\n")  # more than is audited without workers
+    loaded(manifests, "audit", "oven.json", "--crds", "crd.yaml", "--report", "yesterday", "--jobs", "1")
+    arguments = ("audit", "ovens.ndjson", "--crds", "crd.yaml", "--report", "out", "--jobs", "2")
+    modules = loaded(manifests, *arguments, "--since", "yesterday")
+    assert {"pipelines.kept_assembly", "pipelines.kept_groups", "multiprocess"} <= modules
+    assert not modules & JUDGES
+    assert modules & FUNCTIONS <= {"numpy.ma"}  # which `np.unique` loads
 
 
 @without_pandas

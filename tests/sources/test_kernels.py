@@ -22,6 +22,7 @@ from tests.environment import without_pandas
 pa: Any = pyarrow
 pc: Any = pyarrow.compute
 ROOT = Path(__file__).resolve().parent.parent.parent
+MAP = pa.map_(pa.string(), pa.string())
 KEYS = st.lists(st.binary(max_size=6), min_size=1, max_size=30)
 
 
@@ -35,6 +36,7 @@ def test_each_does_what_the_wrapped_one_does(keys: list[bytes], data: st.DataObj
     kept = np.array(data.draw(st.lists(st.booleans(), min_size=len(keys), max_size=len(keys))), dtype=bool)
     assert kernels.where(array, kept).to_pylist() == [key for key, one in zip(keys, kept, strict=True) if one]
     assert kernels.unlike_next(array).tolist() == [one != other for one, other in pairwise(keys)]
+    assert kernels.whole_numbers(at.astype(np.int32)).equals(pa.array(at.tolist(), pa.int64()))
     rows = kernels.taken(pa.table({"key": array}), at.tolist())
     assert rows.to_pydict() == {"key": [keys[index] for index in at]}
     begins = data.draw(st.sampled_from(["", "a", "\0"]))
@@ -49,6 +51,57 @@ def test_rows_are_sorted_by_the_first_column_before_the_others(rows: list[tuple[
     numbers, letters = pa.array([row[0] for row in rows], pa.int32()), pa.array([row[1] for row in rows], pa.string())
     order = kernels.sorted_rows({"number": numbers, "letter": letters}).tolist()
     assert order == sorted(range(len(rows)), key=rows.__getitem__)  # stable
+
+
+TEXTS = st.lists(st.one_of(st.none(), st.sampled_from(["", "a", "b", "ab"])), max_size=8)
+
+
+@given(TEXTS, TEXTS)
+def test_nulls_are_no_value(texts: list[str | None], others: list[str | None]) -> None:
+    array, among = pa.array(texts, pa.string()), pa.array(others, pa.string())
+    assert kernels.filled(array, "-").to_pylist() == ["-" if text is None else text for text in texts]
+    assert kernels.equal(array, "a").tolist() == [text == "a" for text in texts]
+    assert kernels.starts_with(array, "a").tolist() == [text is not None and text.startswith("a") for text in texts]
+    pairs = pairwise(texts)
+    assert kernels.unlike_next(array).tolist() == [None not in (one, other) and one != other for one, other in pairs]
+    assert kernels.byte_lengths(array).to_pylist() == [None if text is None else len(text) for text in texts]
+    assert kernels.index_in(array, among).equals(pc.index_in(array, value_set=among))
+
+
+@given(st.lists(st.lists(st.sampled_from(["a", "b"]), max_size=3), max_size=5))
+def test_lists_are_joined_and_flattened(lists: list[list[str]]) -> None:
+    array = pa.array(lists, pa.list_(pa.string()))
+    assert kernels.joined_texts(array, ",").to_pylist() == [",".join(one) for one in lists]
+    items, whose = kernels.flattened(array)
+    assert items.to_pylist() == [text for one in lists for text in one]
+    assert whose.to_pylist() == [place for place, one in enumerate(lists) for _ in one]
+    texts = [",".join(one) for one in lists]
+    joined = kernels.joined_texts([pa.array(texts, pa.string())] * 2, "|")
+    assert joined.to_pylist() == [f"{text}|{text}" for text in texts]
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from("ab")), max_size=6))
+def test_whether_rows_stand_in_order(rows: list[tuple[int, str]]) -> None:
+    columns = [pa.array(column, kind) for column, kind in zip(_turned(rows), (pa.int32(), pa.string()), strict=True)]
+    assert kernels.stand_in_order(*columns) == (rows == sorted(rows))
+
+
+def _turned(rows: list[tuple[int, str]]) -> list[list[Any]]:
+    return [[row[0] for row in rows], [row[1] for row in rows]]
+
+
+@pytest.mark.parametrize("columns", [None, ["c", "a.b"]])
+def test_a_file_is_read_as_the_wrapped_reader_reads_it(tmp_path: Path, columns: list[str] | None) -> None:
+    table = pa.table({"a.b": ["x", None, "x"], "c": [["d"], [], None], "e": pa.array([[("k", "v")]] * 3, MAP)})
+    path = tmp_path / "one.parquet"
+    pyarrow.parquet.write_table(table, path)
+    expected = pyarrow.parquet.ParquetFile(path, read_dictionary=["a.b"]).read(columns)
+    found = kernels.read_parquet(path, columns, dictionaries=["a.b"])
+    assert found.equals(expected if columns is None else expected.select(columns))
+    assert pa.types.is_dictionary(found.schema.field("a.b").type)
+    with kernels.parquet_reader(path) as reader:
+        assert reader.metadata.num_rows == 3
+        assert reader.schema_arrow.equals(pyarrow.parquet.read_schema(path))
 
 
 @pytest.mark.parametrize("texts", [[], ["b", None, "a", "b"]])
