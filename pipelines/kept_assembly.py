@@ -202,11 +202,11 @@ def _in_order(picks: list[Pick], bounds: Numbers, *, by_name: bool) -> tuple[pa.
     order = np.argsort(at, kind="stable")
     if by_name:
         names = kernels.taken(table.select(["namespace", "name"]), places[order])
-        keys = {"shard": kernels.whole_numbers(np.searchsorted(bounds, at[order], side="right"))}
+        keys = {"shard": kernels.column(np.searchsorted(bounds, at[order], side="right"))}
         for name in names.column_names:
             keys[name] = kernels.filled(kernels.cast(names[name].combine_chunks(), pa.string()), "")
         if not kernels.stand_in_order(*keys.values()):
-            order = order[kernels.sorted_rows({**keys, "at": kernels.whole_numbers(at[order])})]
+            order = order[kernels.sorted_rows({**keys, "at": kernels.column(at[order])})]
     return kernels.taken(table, places[order]), at[order]
 
 

@@ -22,6 +22,7 @@ __all__ = [
     "as_binary",
     "byte_lengths",
     "cast",
+    "column",
     "dictionary_encoded",
     "equal",
     "filled",
@@ -38,7 +39,6 @@ __all__ = [
     "taken",
     "unlike_next",
     "where",
-    "whole_numbers",
 ]
 
 pa: Any = pyarrow
@@ -126,14 +126,13 @@ def sorted_rows(columns: dict[str, Any]) -> NDArray[np.uint64]:
 
 def taken(rows: Any, positions: NDArray[Any] | tuple[int, ...] | pa.Array) -> Any:
     """Return what stands at some positions of an array, a record batch or a table."""
-    at = positions if isinstance(positions, pa.Array) else whole_numbers(positions)
+    at = positions if isinstance(positions, pa.Array) else column(np.ascontiguousarray(positions, dtype=np.int64))
     return _function("take", rows, at)
 
 
-def whole_numbers(values: NDArray[Any] | Sequence[int]) -> Any:
-    """Return whole numbers as an array of int64; `pa.array` loads numpy.ma, for some of NumPy's may be masked."""
-    own = np.ascontiguousarray(values, dtype=np.int64)
-    return pa.Array.from_buffers(pa.int64(), len(own), [None, pa.py_buffer(own)])
+def column(values: NDArray[Any]) -> Any:
+    """Return numbers as they lie there; `pa.array` would load numpy.ma to see whether some are masked."""
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
 
 
 def cast(array: Any, kind: Any) -> Any:
@@ -188,8 +187,8 @@ def filled(array: Any, value: Any) -> Any:
 def stand_in_order(*columns: Any) -> bool:
     """Tell whether rows are in the order of some columns, of which none has a null, the first before the others."""
     fits: Any = True
-    for column in reversed(columns):
-        before, after = _with_next(column)
+    for one in reversed(columns):
+        before, after = _with_next(one)
         fits = _truths(_function("less", before, after)) | (_truths(_function("equal", before, after)) & fits)
     return bool(np.all(fits))
 

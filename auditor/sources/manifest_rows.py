@@ -125,11 +125,6 @@ def _ranked(keys: list[Any], column: array[int]) -> NDArray[np.int32]:
     return np.array([*(rank[key] for key in keys), len(rank)], dtype=np.int32)[np.frombuffer(column, dtype=np.int32)]
 
 
-def _column(values: NDArray[Any]) -> pa.Array:
-    """Return numbers as they lie there; `pa.array` would load numpy.ma to see whether some are masked."""
-    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
-
-
 class ManifestRows:
     """Collects rows, then writes them in the order of (group, kind, namespace, name, position).
 
@@ -194,7 +189,7 @@ class ManifestRows:
         self._flush()
         self._names = [pa.concat_arrays(self._names)]
         places = kinds.astype(np.int64) * (len(self._namespaces) + 1) + namespaces
-        return kernels.sorted_rows({"place": _column(places), "name": self._names[0]})
+        return kernels.sorted_rows({"place": kernels.column(places), "name": self._names[0]})
 
     def write(self, path: Path) -> int:
         """Write the live table; return its number of rows."""
@@ -209,14 +204,14 @@ class ManifestRows:
                 writer.write_batch(
                     pa.record_batch(
                         [
-                            _column(np.full(many, self.number, dtype=np.int32)),
+                            kernels.column(np.full(many, self.number, dtype=np.int32)),
                             pa.nulls(many, pa.binary()),
                             unknown,
                             unknown,
                             unknown,
-                            _column(offsets[rows]),
-                            _column(lengths[rows]),
-                            _column(np.zeros(many, dtype=np.int8)),
+                            kernels.column(offsets[rows]),
+                            kernels.column(lengths[rows]),
+                            kernels.column(np.zeros(many, dtype=np.int8)),
                         ],
                         schema=LIVE_KEYS,
                     )
