@@ -248,7 +248,7 @@ class AuditProgram:
             except Refused:
                 log.clear()
                 return self._by_reference(data)
-            suspects, fields = log.places(), tuple(log.metadata)
+            suspects, fields = dict.fromkeys(log.suspects), tuple(log.metadata)
             log.clear()
             findings = self.validator.run(obj, self._rules_on(data), suspects, fields, doubts)
         return self._audited(obj, pruned, defaulted, findings, stored_version, program.select)
@@ -272,7 +272,6 @@ class AuditProgram:
         assert second.run is not None
         first.run(obj, log, size)
         log.suspects.clear()
-        log.below.clear()
         log.doubts.clear()
         obj["apiVersion"] = self._api_version
         before = len(log.pruned)

@@ -79,7 +79,7 @@ class Emitter:
         self.prunes = prunes
         self.defaults = defaults
         self.checks = Checks(module)
-        self._functions: dict[tuple[int, Mode, bool, bool, str], str] = {}
+        self._functions: dict[tuple[int, Mode, bool, bool], str] = {}
         self._schemas: list[StructuralSchema] = []
         self._sizes: dict[int, int] = {}
         self._interned: dict[Any, Any] = {}
@@ -121,7 +121,7 @@ class Emitter:
         return self._function(schema, Scope(mode))
 
     def _function(self, schema: StructuralSchema, scope: Scope) -> str:
-        key = (id(schema), scope.mode, scope.keep, scope.frozen, scope.noting)
+        key = (id(schema), scope.mode, scope.keep, scope.frozen)
         name = self._functions.get(key)
         if name is None:
             self._schemas.append(schema)  # keeps the id taken
@@ -382,8 +382,6 @@ class Emitter:
                 write(self, w, schema, x, scope)
                 found = self.conditions(schema, x, kind, scope.mode)
                 w.lines(chain(self.noted(found, schema, x, scope, whole=kind == "dict")))
-                if scope.noting:
-                    w.lines(("if log.below:", " ok = False"))
             if null is not None:
                 with w.block(f"elif {x} is None:"):
                     w.lines(null)

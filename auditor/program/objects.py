@@ -118,24 +118,10 @@ def _read_object(emitter: Emitter, w: Writer, schema: StructuralSchema, x: str, 
         below = scope.property(name, frozen=embedded and name in META_KEYS)
         needed = missing if name in schema.required else ""
         read_property(emitter, w, name, child, x, below, counter, missing=needed)
-        w.lines(note(scope, repr(name)))
     read_rest(emitter, w, schema, x, scope, known, counter)
-    w.lines(note(scope, "None"))
     for name in dict.fromkeys(schema.required):
         if name not in schema.properties:
             w.lines((f"if {name!r} not in {x}:", f" {missing}"))
-
-
-def note(scope: Scope, key: str) -> Lines:
-    """Return lines that note the key below which something may be wrong, where that is wanted, and go on.
-
-    Args:
-        scope: Of the map.
-        key: An expression; ``None`` stands for any key.
-    """
-    if not scope.noting:
-        return ()
-    return ("if not ok:", f" log.below.append(({scope.noting!r}, {key}))", " ok = True")
 
 
 def read_property(
@@ -281,12 +267,10 @@ def _read_wide(emitter: Emitter, w: Writer, schema: StructuralSchema, x: str, sc
         codes.setdefault(tuple(line[part.depth :] for line in part.written), []).append(name)
     ordered = sorted(codes.items(), key=lambda code: -len(code[1]))
     numbers = {name: index for index, (_, names) in enumerate(ordered) for name in names}
-    w.lines(note(scope, "None"))
     w.line(f"{unknown} = False")
     with w.block(f"for {k}, {y} in {x}.items():"):
         w.line(f"{number} = {emitter.module.slot(numbers, 'n')}.get({k}, -1)")
         _halve(w, number, [(-1, (f"{unknown} = True",)), *((index, code) for index, (code, _) in enumerate(ordered))])
-        w.lines(note(scope, k))
     w.lines((f"if {unknown}:", f" {_unknown(emitter, schema, x, scope, known)}"))
     for name in dict.fromkeys(schema.required):
         w.lines((f"if {name!r} not in {x}:", f" {emitter.doubt(schema, x, scope, whole=True)}"))

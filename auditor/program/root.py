@@ -7,7 +7,6 @@ pkg/registry/customresource/{strategy,validator}.go.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from auditor.codegen import Writer
@@ -108,8 +107,6 @@ class _Root:
                     w.lines(_suspect(key))
                 else:
                     below, missing = scope.property(key), "ok = False" if key in schema.required else ""
-                    if child.type == "object" and not child.embedded_resource and child.properties:
-                        below = replace(below, noting=key)
                     read_property(emitter, w, key, child, "o", below, counter, missing=missing)
                     w.lines(_suspect(key))
             read_rest(emitter, w, schema, "o", scope, known, counter)

@@ -86,8 +86,6 @@ class Scope:
         loops: How many loops the code is in.
         level: How deep the value lies below what the function is for. Variables are named by it, so that siblings share
             them: a function with more than 256 locals is slower.
-        noting: The value is a map below this key of the root, and notes the keys below which something may be wrong
-            (`support.Log.below`).
     """
 
     mode: Mode
@@ -99,7 +97,6 @@ class Scope:
     root: bool = False
     loops: int = 0
     level: int = 0
-    noting: str = ""
 
     def local(self, letter: str) -> str:
         """Return the name of a variable about the present value."""
@@ -138,7 +135,7 @@ class Scope:
 
     def inside(self) -> Scope:
         """Return the scope of the same value in a function of its own."""
-        return Scope(self.mode, self.keep, self.frozen, noting=self.noting)
+        return Scope(self.mode, self.keep, self.frozen)
 
     def _in_loop(self, step: str, kind: str, letter: str, *holes: str, keep: bool) -> Scope:
         return replace(
@@ -149,7 +146,6 @@ class Scope:
             holes=(*self.holes, *holes, f"{letter}{self.level + 1}"),
             loops=self.loops + 1,
             level=self.level + 1,
-            noting="",
         )
 
 

@@ -62,22 +62,20 @@ class Log:
 
     And what it could not prove: values that their schema may refuse, as (schema, site, value, whether only what the
     schema says of the map as a whole is in doubt) (`doubts`). Where it is not one value that is in doubt, the keys of
-    the object below which it is (`suspects`); below a map among them the keys in that, as pairs of both, with None for
-    any key (`below`). The fields of metadata that are not proven (`metadata`, empty where only a schema of metadata may
-    find something). And what the read did to the metadata beside pruning (`effect`, see
+    the object below which it is (`suspects`). The fields of metadata that are not proven (`metadata`, empty where only
+    a schema of metadata may find something). And what the read did to the metadata beside pruning (`effect`, see
     `rewritten.rewritten_metadata`).
 
     A site is ``(above, template, *holes)``: the site that the enclosing function was called for (or None), a format
     string (or that and the kinds of its holes, see `render_site`), and what fills the holes.
     """
 
-    __slots__ = ("_known", "below", "defaulted", "doubts", "effect", "metadata", "pruned", "suspects")
+    __slots__ = ("_known", "defaulted", "doubts", "effect", "metadata", "pruned", "suspects")
 
     def __init__(self) -> None:
         self.effect = ""
         self.suspects: list[str] = []
         self.metadata: list[str] = []
-        self.below: list[tuple[str, str | None]] = []
         self.doubts: list[tuple[Any, tuple[Any, ...] | None, Any, bool]] = []
         self.pruned: list[tuple[Any, str]] = []
         self.defaulted: list[tuple[Any, ...]] = []
@@ -87,23 +85,10 @@ class Log:
         """Forget the last run."""
         self.effect = ""
         self.suspects.clear()
-        self.below.clear()
         self.doubts.clear()
         self.metadata.clear()
         self.pruned.clear()
         self.defaulted.clear()
-
-    def places(self) -> dict[str, set[str] | None]:
-        """Return the suspects, each with the keys below it that are; None: all of them."""
-        found: dict[str, set[str] | None] = dict.fromkeys(self.suspects)
-        for key, name in self.below:
-            if name is not None:
-                names = found.get(key)
-                if names is None:
-                    names = found[key] = set()
-                names.add(name)
-        found.update((key, None) for key, name in self.below if name is None)
-        return found
 
     def doubt(self, schema: Any, site: tuple[Any, ...] | None, value: Any) -> None:
         """Note a value that its schema may refuse."""
