@@ -1,10 +1,15 @@
-"""Puts the project root on the path, so that tests import `tests.shared`, and fixes what property tests draw in CI.
+"""Puts the project root on the path, so that tests import `tests.shared`, fixes what property tests draw in CI, and
+lets commands be interrupted.
 
 A run of CI says something about the change that it runs on: it draws the same cases each time. Everybody else draws new
 ones, and a case that fails becomes a test of its own.
+
+What a shell runs in the background is deaf to Ctrl-C (POSIX, of asynchronous lists), and so would be the commands that
+tests start there to interrupt them.
 """
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -14,3 +19,5 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 settings.register_profile("ci", derandomize=True, deadline=None)
 if os.environ.get("CI"):
     settings.load_profile("ci")
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
