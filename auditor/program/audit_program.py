@@ -248,7 +248,7 @@ class AuditProgram:
             except Refused:
                 log.clear()
                 return self._by_reference(data)
-            suspects, fields = dict.fromkeys(log.suspects), tuple(log.metadata)
+            suspects, fields = tuple(log.suspects), tuple(log.metadata)
             log.clear()
             findings = self.validator.run(obj, self._rules_on(data), suspects, fields, doubts)
         return self._audited(obj, pruned, defaulted, findings, stored_version, program.select)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition
     from auditor.model import Finding, JsonObject
-    from auditor.validation.node import Doubt, Place, Suspects
+    from auditor.validation.node import Doubt, Place
 
 __all__ = ["CreateValidator", "has_rules", "validate_create"]
 
@@ -55,7 +55,7 @@ class CreateValidator:
         self,
         obj: JsonObject,
         rules: Callable[[JsonObject], list[Finding]] | None = None,
-        suspects: Suspects | None = None,
+        suspects: Collection[str] | None = None,
         fields: Collection[str] = (),
         doubts: Iterable[Doubt] = (),
     ) -> list[Finding]:
@@ -64,9 +64,9 @@ class CreateValidator:
         Args:
             obj: The object after the read.
             rules: Evaluates the validation rules; called only where they count. None leaves the whole step out.
-            suspects: The keys of the object below which anything but a rule may fail, where that is known, each with
-                keys below it that this is about (None: all). The rest is not looked at again; the object is of the
-                kind and version. What is said of the object, or of such a value, as a whole is always checked.
+            suspects: The keys of the object below which anything but a rule may fail, where that is known. The rest is
+                not looked at again; the object is of the kind and version. What is said of the object as a whole is
+                always checked.
             doubts: Where suspects are given: values beside them that the schema may refuse, whatever stands elsewhere.
             fields: Where suspects are given: the fields of metadata that may be invalid, whatever the schema says.
         Returns:
@@ -82,16 +82,17 @@ class CreateValidator:
             for schema, path, value, is_whole in doubts:
                 node = self.nodes.get(schema)
                 if node is None:  # of a tree without the defaults that the server drops
-                    suspects, places = dict.fromkeys(obj), []
+                    suspects, places = obj, []
                     break
                 places.append((node, (None, path), value, is_whole))
-            found += validate_value(self.root, obj, suspects=suspects, places=places)
+            whole = None if suspects is None else dict.fromkeys(suspects)
+            found += validate_value(self.root, obj, suspects=whole, places=places)
             scale = self.version.scale
             if scale is not None:
                 found += check_scale_spec(obj, scale)
                 found += check_scale_status(obj, scale)
         if self._embedded is not None or self._list_types is not None:
-            part = obj if suspects is None else _part(obj, suspects)
+            part = obj if suspects is None else {key: obj[key] for key in suspects if key in obj}
             found += self.check_embedded(part)
             found += self.check_list_types(part)
         if rules is not None and self.has_rules:
@@ -141,17 +142,6 @@ class CreateValidator:
         if found:
             return found
         return check_metadata(metadata, namespaced=self.definition.namespaced, name_rule=path_segment)
-
-
-def _part(obj: JsonObject, suspects: Suspects) -> JsonObject:
-    """Return what is suspect of an object."""
-    part: JsonObject = {}
-    for key, names in suspects.items():
-        if key in obj:
-            value = obj[key]
-            is_whole = names is None or type(value) is not dict
-            part[key] = value if is_whole else {name: value[name] for name in names or () if name in value}
-    return part
 
 
 def has_rules(schema: StructuralSchema | None) -> bool:
