@@ -165,10 +165,7 @@ def key_texts(keys: pa.Array) -> pa.Array:
 
 def constant(text: str | None, count: int) -> pa.Array:
     """Return a dictionary column that holds the same text, or null, in each row."""
-    if text is None:
-        indices = pa.nulls(count, pa.int32())
-    else:  # `pa.array` of NumPy's zeros would load numpy.ma to see whether some are masked
-        indices = pa.Array.from_buffers(pa.int32(), count, [None, pa.py_buffer(bytes(4 * count))])
+    indices = pa.nulls(count, pa.int32()) if text is None else kernels.column(np.zeros(count, np.int32))
     return pa.DictionaryArray.from_arrays(indices, pa.array([] if text is None else [text], pa.string()))
 
 
@@ -184,7 +181,7 @@ def array_of(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
         np.cumsum(np.fromiter(map(len, values), np.int32, len(values)), out=offsets[1:])
         keys, items = chain.from_iterable(values), chain.from_iterable(map(dict.values, values))
         return pa.MapArray.from_arrays(
-            pa.Array.from_buffers(pa.int32(), len(offsets), [None, pa.py_buffer(offsets)]),
+            kernels.column(offsets),
             pa.array(list(keys), pa.string()),
             pa.array(list(items), pa.string()),
         )

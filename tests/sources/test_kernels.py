@@ -48,8 +48,7 @@ def test_each_does_what_the_wrapped_one_does(keys: list[bytes], data: st.DataObj
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from("ab")), max_size=12))
 def test_rows_are_sorted_by_the_first_column_before_the_others(rows: list[tuple[int, str]]) -> None:
-    numbers, letters = pa.array([row[0] for row in rows], pa.int32()), pa.array([row[1] for row in rows], pa.string())
-    order = kernels.sorted_rows({"number": numbers, "letter": letters}).tolist()
+    order = kernels.sorted_rows(dict(zip(("number", "letter"), _columns(rows), strict=True))).tolist()
     assert order == sorted(range(len(rows)), key=rows.__getitem__)  # stable
 
 
@@ -82,12 +81,11 @@ def test_lists_are_joined_and_flattened(lists: list[list[str]]) -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from("ab")), max_size=6))
 def test_whether_rows_stand_in_order(rows: list[tuple[int, str]]) -> None:
-    columns = [pa.array(column, kind) for column, kind in zip(_turned(rows), (pa.int32(), pa.string()), strict=True)]
-    assert kernels.stand_in_order(*columns) == (rows == sorted(rows))
+    assert kernels.stand_in_order(*_columns(rows)) == (rows == sorted(rows))
 
 
-def _turned(rows: list[tuple[int, str]]) -> list[list[Any]]:
-    return [[row[0] for row in rows], [row[1] for row in rows]]
+def _columns(rows: list[tuple[int, str]]) -> tuple[Any, Any]:
+    return pa.array([row[0] for row in rows], pa.int32()), pa.array([row[1] for row in rows], pa.string())
 
 
 @pytest.mark.parametrize("columns", [None, ["c", "a.b"]])
