@@ -2,7 +2,7 @@
 
 `regex_syntax` parses every pattern as Go would. Then google-re2 decides, or Python's `re` where `regex_stdlib` proves
 that it says the same and stays fast. In front stands a memory of texts seen before, for each pattern its own: looking a
-text up costs about 0.05 us, asking RE2 1.2 us.
+text up costs about 0.05 us, asking RE2 0.7 us.
 """
 
 from __future__ import annotations
@@ -144,8 +144,22 @@ def _character_length(data: bytes, at: int) -> int:
 
 
 def _by_re2(compiled: re2._Regexp) -> Callable[[str], bool]:
+    """Return what tells whether a pattern matches, without the wrapper's object for a match, which costs more."""
     search = compiled.search
-    return lambda text: search(text.encode("utf-8", "replace")) is not None
+    try:
+        match, anywhere = compiled._regexp.Match, re2._Anchor.UNANCHORED  # noqa: SLF001 - where it has them
+    except AttributeError:
+        return lambda text: search(text.encode("utf-8", "replace")) is not None
+
+    def matches(text: str) -> bool:
+        data = text.encode("utf-8", "replace")
+        found: bool = match(anywhere, data, 0, len(data))[0] != _NO_MATCH
+        return found
+
+    return matches
+
+
+_NO_MATCH: Final = (-1, -1)
 
 
 def _by_stdlib(pattern: str, anchored: bool) -> Callable[[str], bool]:
