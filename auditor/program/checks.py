@@ -71,6 +71,10 @@ class Checks:
         name = formats.strip_format(schema)
         if name and formats.is_known(name):
             accepts = _format_check(name)
+        if not least and most is None and enum is None:
+            alone = matches or accepts
+            if alone is not None and (matches is None or accepts is None):
+                return alone
 
         def check(text: str) -> bool:
             return (
