@@ -121,14 +121,15 @@ def open_values(plan: SourcePlan) -> mmap.mmap | bytes:
 
 def _definitions_of(plan: SourcePlan, prefix: str, unsealer: Unsealer) -> Iterator[JsonObject]:
     """Yield the definition documents among the live values of a source; those that do not decode stay rows only."""
-    if not plan.may_define:
+    if plan.defining == ():
         return
     table = open_live(plan)
     if not table.num_rows:
         return
     values = open_values(plan)
     if plan.is_export:
-        rows = _rows_that_mention_definitions(table, values)
+        among = ((0, table.num_rows),) if plan.defining is None else plan.defining
+        rows = _rows_that_mention_definitions(table, values, among)
     else:
         rows = np.flatnonzero(kernels.starts_with(table["key"], prefix.rstrip("/") + _CRD_PATH)).tolist()
     for row in rows:
@@ -180,23 +181,17 @@ def first_not_before(keys: pa.ChunkedArray, key: bytes) -> bytes | None:
     return found
 
 
-def _rows_that_mention_definitions(table: pa.Table, values: mmap.mmap | bytes) -> list[int]:
-    needle = b'"CustomResourceDefinition"'
-    offsets = table["offset"].to_numpy()
-    order = np.argsort(offsets, kind="stable")
+def _rows_that_mention_definitions(
+    table: pa.Table, values: mmap.mmap | bytes, among: Iterable[tuple[int, int]]
+) -> list[int]:
+    offsets, lengths = table["offset"].to_numpy(), table["length"].to_numpy()
     rows: list[int] = []
-    at = values.find(needle)
-    while at >= 0:
-        position = int(np.searchsorted(offsets, at, side="right", sorter=order)) - 1
-        if position >= 0:
-            row = int(order[position])
-            end = int(offsets[row]) + table["length"][row].as_py()
-            if at < end:
+    for first, end in among:
+        starts, ends = offsets[first:end].tolist(), (offsets + lengths)[first:end].tolist()
+        for row, start, stop in zip(range(first, end), starts, ends, strict=True):
+            if values.find(b'"CustomResourceDefinition"', start, stop) >= 0:
                 rows.append(row)
-                at = values.find(needle, end)
-                continue
-        at = values.find(needle, at + 1)
-    return sorted(set(rows))
+    return rows
 
 
 def encode_definition(document: JsonObject) -> bytes:

@@ -130,10 +130,15 @@ class ManifestRows:
 
     Args:
         number: The source's position among the inputs.
+
+    Attributes:
+        defining: Once they are written: the ranges of rows (first, end) that may be definitions or hold some. Lists do,
+            and what is no object may be one.
     """
 
     def __init__(self, number: int) -> None:
         self.number = number
+        self.defining: tuple[tuple[int, int], ...] = ()
         self._types: dict[tuple[str, str], int] = {}  # apiVersion and kind
         self._namespaces: dict[str, int] = {}
         self._type = array("i")
@@ -145,12 +150,6 @@ class ManifestRows:
 
     def __len__(self) -> int:
         return len(self._offset)
-
-    @property
-    def may_define(self) -> bool:
-        """Whether a row may be a definition or hold some: a list does, and what is no object may be one."""
-        kinds = {kind for _, kind in self._types}
-        return "CustomResourceDefinition" in kinds or any(kind.endswith("List") for kind in kinds) or -1 in self._type
 
     def add(self, header: Header | None, offset: int, length: int) -> None:
         """Add one row; without header it goes behind all others, in the order of the dump."""
@@ -191,10 +190,17 @@ class ManifestRows:
         places = kinds.astype(np.int64) * (len(self._namespaces) + 1) + namespaces
         return kernels.sorted_rows({"place": kernels.column(places), "name": self._names[0]})
 
+    def _defining(self, order: NDArray[np.int64]) -> tuple[tuple[int, int], ...]:
+        may = [kind == "CustomResourceDefinition" or kind.endswith("List") for _, kind in self._types]
+        rows = np.array([*may, True])[np.frombuffer(self._type, dtype=np.int32)[order]]  # -1, no object, is the last
+        edges = np.flatnonzero(np.diff(rows, prepend=False, append=False)).tolist()
+        return tuple(zip(edges[::2], edges[1::2], strict=True))
+
     def write(self, path: Path) -> int:
         """Write the live table; return its number of rows."""
         count = len(self)
         order = self._order() if count else np.empty(0, dtype=np.int64)
+        self.defining = self._defining(order)
         offsets, lengths = np.frombuffer(self._offset, dtype=np.int64), np.frombuffer(self._length, dtype=np.int64)
         with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, LIVE_KEYS) as writer:
             for start in range(0, count, BATCH):

@@ -174,7 +174,7 @@ def open_manifests(path: str, data_file: Path, *, number: int, workdir: Path, sh
         rows=count,
         damage=walk.damage.records(),
         notes=(*notes, *walk.notes),
-        may_define=rows.may_define,
+        defining=rows.defining,
     )
 
 
@@ -324,5 +324,5 @@ def open_directory(path: Path, *, number: int, workdir: Path) -> SourcePlan:
         rows=folder.rows.write(live),
         damage=folder.damage.records(),
         notes=tuple(folder.notes),
-        may_define=folder.rows.may_define,
+        defining=folder.rows.defining,
     )

@@ -63,7 +63,7 @@ class SourcePlan:
         rows: Rows of that file.
         damage: What could not be read.
         notes: What a reader of the report should know about the input.
-        may_define: Whether definitions may be among the objects; False only where the kind of each was looked at.
+        defining: Ranges of rows (first, end) that definitions may be among; None where nobody looked at their kinds.
     """
 
     name: str
@@ -77,4 +77,4 @@ class SourcePlan:
     rows: int
     damage: tuple[Damage, ...] = ()
     notes: tuple[str, ...] = ()
-    may_define: bool = True
+    defining: tuple[tuple[int, int], ...] | None = None

@@ -66,7 +66,7 @@ def walked(data: bytes, folder: Path, *, few: int, many: int) -> tuple[Any, ...]
     with pa.OSFile(str(folder / "live.arrow")) as stream:
         table = pa.ipc.open_file(stream).read_all().to_pydict()
     told = (walk.format, walk.damage.records(), walk.notes, walk.objects, walk.lists, walk.tables, walk.lines)
-    return table, spool.getvalue(), told, rows.may_define
+    return table, spool.getvalue(), told, rows.defining
 
 
 @settings(max_examples=300)
@@ -105,9 +105,21 @@ def test_one_odd_line_takes_no_other_with_it(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("count", [1, 400])
-def test_an_export_tells_whether_definitions_may_be_in_it(
+def test_an_export_tells_which_rows_definitions_may_be_among(
     tmp_path: Path, text: bytes, expected: bool, count: int
 ) -> None:
     dump = tmp_path / "dump"
     dump.write_bytes((PLAIN[1] + b"\n") * count + text + b"\n" + (PLAIN[1] + b"\n") * count)
-    assert open_manifests(str(dump), dump, number=0, workdir=tmp_path).may_define is expected
+    plan = open_manifests(str(dump), dump, number=0, workdir=tmp_path)
+    with pa.OSFile(plan.live) as stream:
+        lengths = pa.ipc.open_file(stream).read_all()["length"].to_pylist()
+    (row,) = [row for row, length in enumerate(lengths) if length != len(PLAIN[1])] or [0]
+    assert plan.defining == (((row, row + 1),) if expected else ())
+
+
+def test_rows_that_definitions_may_be_among_are_told_in_ranges(tmp_path: Path) -> None:
+    definition = b'{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"%d"}}'
+    lines = [PLAIN[1], definition % 1, b'{"kind":', PLAIN[0], definition % 2, b'{"kind":', PLAIN[1]]
+    dump = tmp_path / "dump"
+    dump.write_bytes(b"\n".join(lines))
+    assert open_manifests(str(dump), dump, number=0, workdir=tmp_path).defining == ((1, 3), (5, 7))
