@@ -178,13 +178,16 @@ def _cut(plan: Plan, rows: list[Numbers], sizes: list[Numbers], least: int, *, f
     """
     shards: list[SourceShard] = []
     begins = [0] * len(rows)
-    for block in blocks(plan):
+    whole = list(blocks(plan))
+    is_one = least >= sum(int(one.sum()) for one in sizes)
+    for place, block in enumerate(whole):
         number = block[0].source
+        is_near_end = few and not is_one and place >= len(whole) - 2  # one block is written when all are audited
         for item in block[-1:] if few else block:
             first, end = begins[number], int(np.searchsorted(rows[number], item.shard.stop))
             size = int(sizes[number][first:end].sum())
             is_last = item.shard.stop == plan.sources[number].rows or (not few and item is block[-1])
-            if end > first and (is_last or size >= least):
+            if end > first and (is_last or is_near_end or size >= least):
                 shards.append(SourceShard(number, Shard(len(shards), first, end), size))
                 begins[number] = end
     return shards

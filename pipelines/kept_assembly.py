@@ -45,6 +45,8 @@ __all__ = ["PLACED", "Assembly", "Audited", "Earlier", "Left", "blocks"]
 Numbers = np.ndarray[Any, Any]
 
 _BLOCK_ROWS: Final = 9 << 10
+_AHEAD: Final = 4
+"""Blocks of which kept rows are loaded while nothing is audited yet; some ten MB."""
 _LIVE: Final = ("create_revision", "mod_revision", "key_version", "offset", "length")
 PLACED: Final = ("cluster", "source", *_LIVE)
 """Columns that the place of a key in a dump decides."""
@@ -235,6 +237,8 @@ class Assembly:
 
     def __enter__(self) -> Self:
         self._begin()
+        for block, _ in self._waiting[:_AHEAD]:
+            self._pool.submit(self._load_ahead, block)
         return self
 
     def __exit__(
@@ -258,6 +262,14 @@ class Assembly:
         if self.kept is not None:
             self.kept.forget()
         pa.default_memory_pool().release_unused()
+
+    def _load_ahead(self, block: list[SourceShard]) -> None:
+        if self.kept is not None:
+            groups = self._kept_groups(block)
+            self.kept.load_ahead(groups[groups >= 0])
+
+    def _kept_groups(self, block: list[SourceShard]) -> Numbers:
+        return self.groups[block[0].source][block[0].shard.start : block[-1].shard.stop]
 
     def _needed(self, block: list[SourceShard]) -> set[int]:
         start, stop = block[0].shard.start, block[-1].shard.stop
@@ -294,7 +306,7 @@ class Assembly:
 
     def _kept_parts(self, block: list[SourceShard]) -> list[int]:
         """Return the numbers of the parts that have rows which are kept in a block."""
-        groups = self.groups[block[0].source][block[0].shard.start : block[-1].shard.stop]
+        groups = self._kept_groups(block)
         return [] if self.kept is None else self.kept.parts_of(groups[groups >= 0])
 
     def _are_alike(self, name: str, other: str, parts: list[int], shards: list[SourceShard]) -> bool:

@@ -120,6 +120,7 @@ class Kept:
         self.partitions = report.partitions()
         self._placed = set(placed)
         self._loaded: dict[str, dict[int, _Loaded | None]] = {}
+        self._ahead: dict[tuple[str, int], _Loaded | None] = {}
         self._found_numbers: dict[tuple[str | None, ...], int] = {}
         self._found: list[int] = []
 
@@ -135,7 +136,7 @@ class Kept:
         before, now = self._loaded.get(name, {}), {}
         picks = []
         for number in np.unique(parts).tolist():
-            now[number] = loaded = before[number] if number in before else self._load(name, number)
+            now[number] = loaded = before[number] if number in before else self._take(name, number)
             if loaded is None:
                 continue
             mine = np.flatnonzero(parts == number)
@@ -147,9 +148,17 @@ class Kept:
         self._loaded[name] = {number: now[number] for number in sorted(now)[-1:]}
         return picks
 
+    def load_ahead(self, groups: Numbers) -> None:
+        """Load what `rows` will load of the tables for some live keys; by the thread that calls that."""
+        for number in np.unique(self.groups.part_of(groups)).tolist():
+            for name in SCHEMAS:
+                if (name, number) not in self._ahead:
+                    self._ahead[name, number] = self._load(name, number)
+
     def forget(self) -> None:
         """Drop what stays loaded."""
         self._loaded.clear()
+        self._ahead.clear()
 
     def parts_of(self, groups: Numbers) -> list[int]:
         """Return the numbers of the parts that some groups are of."""
@@ -165,6 +174,11 @@ class Kept:
             created = np.bincount(of)
             for one in np.flatnonzero(created).tolist():
                 self._found[one] += int(created[one])
+
+    def _take(self, name: str, number: int) -> _Loaded | None:
+        """Return a part that was loaded ahead, which is forgotten here, or load it."""
+        key = (name, number)
+        return self._ahead.pop(key) if key in self._ahead else self._load(name, number)
 
     def _load(self, name: str, number: int) -> _Loaded | None:
         part, many = self.groups.parts[number], int(np.diff(self.groups.starts[number : number + 2])[0])

@@ -402,6 +402,15 @@ def test_what_is_left_is_cut_where_blocks_end(monkeypatch, least, few, cut):
     assert [item.shard.number for item in shards] == list(range(len(cut)))
 
 
+@pytest.mark.parametrize(("least", "cut"), [(3, [(0, 3), (3, 5), (5, 6)]), (6, [(0, 6)])])
+def test_the_last_blocks_are_cut_alone_unless_all_is_one(monkeypatch, least, cut):
+    blocks = [[SourceShard(0, Shard(0, stop - 10, stop), 10)] for stop in range(10, 70, 10)]
+    monkeypatch.setattr("pipelines.incremental.blocks", lambda _: blocks)
+    plan = SimpleNamespace(sources=[SimpleNamespace(rows=60)])
+    shards = _cut(plan, [np.arange(5, 60, 10)], [np.ones(6, dtype=np.int64)], least, few=True)
+    assert [(item.shard.start, item.shard.stop) for item in shards] == cut
+
+
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_of_a_large_dump_the_report_is_read_and_the_rest_audited_beside(nights, tmp_path, monkeypatch, jobs):
     monkeypatch.setattr("pipelines.workers._WORTH_ONE", 1)
