@@ -44,21 +44,27 @@ def export_digests(plan: Plan, *, apart: bool = False) -> list[Numbers | None]:
 
 def _all_digests(source: SourcePlan, *, apart: bool) -> Numbers:
     if not apart or source.rows < _WORTH_ANOTHER:
-        return _digests_between(source, 0, source.rows)
+        return _digests(source, np.arange(source.rows))
     half = source.rows // 2
-    with begun(partial(_digests_between, source, half, source.rows), PRELOAD) as others:
-        own = _digests_between(source, 0, half)
-        return np.concatenate([own, others()])
+    order = np.argsort(open_live(source)["offset"].to_numpy(), kind="stable")  # each reads one half of the file
+    with begun(partial(_digests, source, order[half:]), PRELOAD) as others:
+        own = _digests(source, order[:half])
+        found: Numbers = np.concatenate([own, others()])[np.argsort(order)]
+        return found
 
 
-def _digests_between(source: SourcePlan, start: int, stop: int) -> Numbers:
-    return digests_of(source, open_live(source), slice(start, stop))[0]
+def _digests(source: SourcePlan, rows: Numbers) -> Numbers:
+    return digests_of(source, open_live(source), rows)[0]
 
 
-def digests_of(source: SourcePlan, table: pa.Table, rows: Numbers | slice) -> tuple[Numbers, Numbers]:
-    """Return the SHA-256 of some values, and which are encrypted."""
+def digests_of(source: SourcePlan, table: pa.Table, rows: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the SHA-256 of some values, and which are encrypted.
+
+    They are read in the order of the file: in that of keys, each from somewhere else, it takes a quarter more time.
+    """
     values = open_values(source)
-    starts, lengths, encodings = (table[name].to_numpy()[rows] for name in ("offset", "length", "encoding"))
+    order = np.argsort(table["offset"].to_numpy()[rows], kind="stable")
+    starts, lengths, encodings = (table[name].to_numpy()[rows[order]] for name in ("offset", "length", "encoding"))
     found, sealed = bytearray(DIGEST * len(starts)), np.zeros(len(starts), dtype=bool)
     if encodings.any():
         spans = zip(starts.tolist(), lengths.tolist(), encodings.tolist(), strict=True)
@@ -76,7 +82,8 @@ def digests_of(source: SourcePlan, table: pa.Table, rows: Numbers | slice) -> tu
                 found[DIGEST * first : DIGEST * first + len(some_found)] = some_found
         if not source.is_export:
             sealed = _begin_with(values, starts, lengths, b"k8s:")
-    return np.frombuffer(found, dtype=np.uint8).reshape(-1, DIGEST), sealed
+    asked = np.argsort(order)
+    return np.frombuffer(found, dtype=np.uint8).reshape(-1, DIGEST)[asked], sealed[asked]
 
 
 def _begin_with(values: Any, starts: Numbers, lengths: Numbers, prefix: bytes) -> Numbers:
