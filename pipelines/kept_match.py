@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-import auditor
-from auditor import tables
 from auditor.sources import kernels
 from pipelines.columns import key_texts
 from pipelines.kept_groups import numbers
@@ -56,15 +54,8 @@ def whole_reason(old: OldReport, state: dict[str, Any]) -> str:
     """Return why nothing of a report can be kept; empty where it can."""
     if old.not_read:
         return old.not_read
-    tool = {
-        "version": auditor.__version__,
-        "table_version": tables.TABLE_VERSION,
-        "release": auditor.KUBERNETES_RELEASE,
-    }
-    for name, value in tool.items():
-        if old.tool.get(name) != value:
-            what = {"version": "auditor", "table_version": "tables", "release": "Kubernetes"}[name]
-            return f"{what} was {old.tool.get(name)} and is {value}"
+    if other := old.other_tool():
+        return other
     assert old.state is not None
     if old.state["options"] != state["options"]:
         return "options differ"

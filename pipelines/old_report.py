@@ -5,6 +5,7 @@ A report of a fleet is seen through one of its clusters, which has parts of its 
 
 from __future__ import annotations
 
+import hashlib
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 import pyarrow as pa
 
+import auditor
 from auditor import tables
 from auditor.errors import PlanError
 from auditor.sources import kernels
@@ -88,6 +90,39 @@ class OldReport:
         self.not_evaluated = {
             (entry["crd"], entry["version"]): entry["objects"] for entry in part.get("not_evaluated") or ()
         }
+
+    def other_tool(self) -> str:
+        """Return what of the auditor that made it is not as it is here; empty where all is."""
+        tool = {
+            "version": auditor.__version__,
+            "table_version": tables.TABLE_VERSION,
+            "release": auditor.KUBERNETES_RELEASE,
+        }
+        for name, value in tool.items():
+            if self.tool.get(name) != value:
+                what = {"version": "auditor", "table_version": "tables", "release": "Kubernetes"}[name]
+                return f"{what} was {self.tool.get(name)} and is {value}"
+        return ""
+
+    def definitions(self, files_sha256: str) -> tuple[list[bytes], set[str]] | None:
+        """Return the lines of its definitions, and the names of those that came from files.
+
+        Args:
+            files_sha256: As in `Plan`.
+
+        Returns:
+            None where the files were others, or another auditor read them, or the lines are not those it wrote.
+        """
+        made = self.manifest["definitions"]
+        if "clusters" in self.manifest or self.other_tool() or made.get("files_sha256") != files_sha256:
+            return None
+        try:
+            text = (self.folder / "definitions.ndjson").read_bytes()
+        except OSError:
+            return None
+        if hashlib.sha256(text).hexdigest() != made["sha256"]:
+            return None
+        return text.splitlines(), set(made["from_files"])
 
     @property
     def parts(self) -> list[int]:

@@ -13,7 +13,7 @@ import mmap
 from dataclasses import dataclass, replace
 from itertools import pairwise, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import orjson
@@ -22,11 +22,11 @@ import pyarrow as pa
 from auditor.golang import jsontext
 from auditor.model import Shard
 from auditor.sources import SourcePlan, kernels, open_source
-from auditor.sources.crd_files import definitions_in, no_collector, read_crd_documents
+from auditor.sources.crd_files import definitions_in, files_digest, no_collector, read_crd_documents
 from auditor.sources.encryption import make_unsealer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from auditor.model import JsonObject
     from auditor.sources.encryption import Unsealer
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DefinitionEntry",
+    "Given",
     "Plan",
     "SourceShard",
     "cut_shards",
@@ -91,6 +92,7 @@ class Plan:
         entries: One for each of its lines, sorted by name.
         from_files: Names of the definitions that came from files; they count as established.
         crds_sha256: Hash over that file.
+        files_sha256: Hash over the files that definitions came from; empty where there are none, or it is not known.
         old: The state before, where there is one to compare with; nothing of it has rows.
         identities: File of the identities of its objects (`pipelines.old_objects`).
     """
@@ -101,6 +103,7 @@ class Plan:
     from_files: frozenset[str]
     crds_sha256: str
     options: AuditOptions
+    files_sha256: str = ""
     old: tuple[SourcePlan, ...] = ()
     identities: str = ""
 
@@ -202,15 +205,53 @@ def encode_definition(document: JsonObject) -> bytes:
         return jsontext.encode(document).encode()
 
 
+class Given(NamedTuple):
+    """The definitions in files.
+
+    Attributes:
+        by_name: Each with its JSON; the place in the definitions file is still open.
+        files_sha256: As in `Plan`.
+    """
+
+    by_name: dict[str, tuple[DefinitionEntry, bytes]]
+    files_sha256: str
+
+
 @no_collector()
-def read_definitions(paths: Iterable[str]) -> dict[str, tuple[DefinitionEntry, bytes]]:
-    """Return the definitions in files by name, with their JSON; the place in the definitions file is still open.
+def read_definitions(
+    paths: Sequence[str], known: Callable[[str], tuple[list[bytes], set[str]] | None] | None = None
+) -> Given:
+    """Return the definitions in files.
+
+    Args:
+        paths: As `read_crd_documents` takes them.
+        known: Tells what is known of files with a hash, as `OldReport.definitions`; then none of them is parsed.
 
     Raises:
         SourceError: A file cannot be read, as `read_crd_documents`.
     """
-    documents = {_name(document): document for document in read_crd_documents(paths)}
-    return {name: _encoded(name, document, stored=False) for name, document in documents.items()}
+    files_sha256 = files_digest(paths)
+    written = known(files_sha256) if known and files_sha256 else None
+    by_name = None if written is None else _as_written(*written)
+    if by_name is None:
+        documents = {_name(document): document for document in read_crd_documents(paths)}
+        by_name = {name: _encoded(name, document, stored=False) for name, document in documents.items()}
+    return Given(by_name, files_sha256)
+
+
+def _as_written(lines: list[bytes], names: set[str]) -> dict[str, tuple[DefinitionEntry, bytes]] | None:
+    """Return definitions of some names among lines; None where they would not be written so."""
+    found = {}
+    for line in lines:
+        try:
+            document = orjson.loads(line)
+        except orjson.JSONDecodeError:  # a number or a string that only Go's own decoder reads
+            return None
+        if (name := _name(document)) in names:
+            found[name] = _encoded(name, document, stored=False)
+            if found[name][1] != line:
+                return None
+    return found if found.keys() == names else None
 
 
 def _encoded(name: str, document: JsonObject, *, stored: bool) -> tuple[DefinitionEntry, bytes]:
@@ -220,14 +261,14 @@ def _encoded(name: str, document: JsonObject, *, stored: bool) -> tuple[Definiti
 def make_plan(
     options: AuditOptions,
     workdir: Path,
-    from_files: Callable[[], dict[str, tuple[DefinitionEntry, bytes]]] | None = None,
+    from_files: Callable[[], Given] | None = None,
 ) -> Plan:
     """Open every dump, find the definitions.
 
     Args:
         options: What was asked.
         workdir: Where live tables and definitions go.
-        from_files: Gives what `read_definitions` finds in the files of definitions, where that is being read already.
+        from_files: Gives what `read_definitions` finds in the files of definitions, where somebody else reads them.
 
     Raises:
         SourceError: A dump cannot be read at all.
@@ -240,8 +281,8 @@ def make_plan(
         for document in _definitions_of(source, options.etcd_prefix, unsealer):
             name = _name(document)
             by_name[name] = _encoded(name, document, stored=not source.is_export or "status" in document)
-    given = from_files() if from_files else read_definitions(options.crds) if options.crds else {}
-    by_name.update(given)
+    given = from_files() if from_files else read_definitions(options.crds)
+    by_name.update(given.by_name)
     path = workdir / "definitions.ndjson"
     lines, entries = bytearray(), []
     for name in sorted(by_name):
@@ -258,8 +299,9 @@ def make_plan(
         sources=tuple(sources),
         definitions=str(path),
         entries=tuple(entries),
-        from_files=frozenset(given),
+        from_files=frozenset(given.by_name),
         crds_sha256=hashlib.sha256(lines).hexdigest(),
+        files_sha256=given.files_sha256,
         options=options,
         old=tuple(old),
         identities=str(identities) if old else "",

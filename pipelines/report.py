@@ -189,6 +189,7 @@ def write_manifest(
             "sha256": plan.crds_sha256,
             "count": len(plan.entries),
             "from_files": sorted(plan.from_files),
+            "files_sha256": plan.files_sha256 or None,
         },
         "options": {
             "at": options.at,

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from pipelines.config import AuditOptions
-    from pipelines.plan import Plan, SourceShard
+    from pipelines.incremental import Earlier
+    from pipelines.plan import Given, Plan, SourceShard
     from pipelines.shard_result import ShardResult
 
 __all__ = ["exit_code", "new_report", "run_audit", "run_shards"]
@@ -42,14 +43,13 @@ def run_audit(options: AuditOptions) -> tuple[int, dict[str, Any]]:
 
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     clock = time.monotonic()
-    ahead = _definitions_ahead(options) if expected and options.crds and "-" not in options.crds else nullcontext()
     with new_report(options) as (spool, parts):
         earlier = None
         if options.since:
             from pipelines.incremental import Earlier, audit_since  # noqa: PLC0415
 
             earlier = Earlier(options, apart=expected)
-        with ahead as from_files:
+        with _from_files(options, earlier, apart=expected) as from_files:
             plan = make_plan(options, spool, from_files)
         check_plan(plan)
         _check_version(plan)
@@ -87,12 +87,22 @@ def _check_version(plan: Plan) -> None:
         raise PlanError("--at", f"no definition has a version {at}", expected)
 
 
-def _definitions_ahead(options: AuditOptions) -> AbstractContextManager[Any]:
-    """Read the files of definitions in a process that will be needed anyway, while this one opens the dumps."""
+def _from_files(
+    options: AuditOptions, earlier: Earlier | None, *, apart: bool
+) -> AbstractContextManager[Callable[[], Given]]:
+    """Return what yields a call that gives the definitions in files.
+
+    Args:
+        options: Of the run.
+        earlier: The report whose rows are kept, which may know them.
+        apart: They are read in a process that will be needed anyway, while this one opens the dumps.
+    """
     from pipelines.engines import begun  # noqa: PLC0415
     from pipelines.plan import read_definitions  # noqa: PLC0415
 
-    return begun(partial(read_definitions, options.crds), PRELOAD)
+    known = None if earlier is None else earlier.report.definitions
+    read = partial(read_definitions, options.crds, known)
+    return begun(read, PRELOAD) if apart and options.crds and "-" not in options.crds else nullcontext(read)
 
 
 @contextmanager

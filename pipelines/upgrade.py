@@ -154,6 +154,7 @@ def plan_upgrade(options: AuditOptions, upgrade: UpgradeOptions, workdir: Path) 
         entries=tuple(entries),
         from_files=old.from_files | given.keys(),
         crds_sha256=hashlib.sha256(lines).hexdigest(),
+        files_sha256="",
         options=options,
     )
     gone = before.keys() - given.keys() if upgrade.missing == "delete" else ()

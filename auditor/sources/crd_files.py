@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import codecs
 import gc
+import hashlib
+import os
 import sys
 import tempfile
 from contextlib import contextmanager
@@ -24,11 +26,11 @@ from auditor.sources.stores import fetched, is_remote
 from auditor.sources.yaml import YamlError, yaml_chunks, yaml_to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from auditor.model import JsonObject
 
-__all__ = ["definitions_in", "no_collector", "read_crd_documents"]
+__all__ = ["definitions_in", "files_digest", "no_collector", "read_crd_documents"]
 
 GROUP: Final = "apiextensions.k8s.io"
 KIND: Final = "CustomResourceDefinition"
@@ -128,6 +130,29 @@ def _files(paths: Iterable[str]) -> Iterator[Path]:
             yield path
         else:
             raise SourceError(given, "no such file or folder", "files of definitions")
+
+
+def files_digest(paths: Sequence[str]) -> str:
+    """Return a hash over the names and bytes of the files that `read_crd_documents` reads of these paths.
+
+    Returns:
+        Hexadecimal; empty where there are none, or not all of them are files here, which can be read twice.
+    """
+    if not paths:
+        return ""
+    running = hashlib.sha256()
+    try:
+        for given in paths:
+            if given == "-" or is_remote(given):
+                return ""
+            for path in _files([given]):
+                if not path.is_file():
+                    return ""
+                data = path.read_bytes()
+                running.update(b"%d %d " % (len(path.name), len(data)) + os.fsencode(path.name) + data)
+    except (OSError, SourceError):  # who reads them says what is wrong
+        return ""
+    return running.hexdigest()
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """An audit that keeps rows of last night's report writes the files of one that keeps none."""
 
+import hashlib
 import json
 import os
 import random
@@ -16,6 +17,7 @@ import pytest
 import auditor
 from auditor.errors import PlanError, WorkerLost
 from auditor.model import Shard
+from pipelines import plan
 from pipelines.config import Scope
 from pipelines.incremental import DifferentVerdicts, _cut
 from pipelines.kept_groups import owners_in_order
@@ -158,6 +160,72 @@ def test_another_schema_from_a_file_does_too(nights, tmp_path, form):
         "since"
     ]
     assert since["why"]["definition changed"] >= 11
+
+
+def _rewritten(path):
+    path.write_text(path.read_text().replace("\n", " "))  # says the same in other bytes
+
+
+def _of_another_auditor(report):
+    manifest = json.loads((report / "manifest.json").read_text())
+    manifest["tool"]["version"] = "0.0.0"
+    (report / "manifest.json").write_text(json.dumps(manifest))
+
+
+def _of_other_definitions(report):
+    lines = report / "definitions.ndjson"
+    lines.write_bytes(lines.read_bytes().replace(b"900", b"901"))
+
+
+def _otherwise_written(report):
+    """As a report as of a revision may hold them."""
+    text = (report / "definitions.ndjson").read_bytes().replace(b'":', b'": ')
+    (report / "definitions.ndjson").write_bytes(text)
+    manifest = json.loads((report / "manifest.json").read_text())
+    manifest["definitions"]["sha256"] = hashlib.sha256(text).hexdigest()
+    (report / "manifest.json").write_text(json.dumps(manifest))
+
+
+def _without_definitions(report):
+    (report / "definitions.ndjson").unlink()
+
+
+@pytest.mark.parametrize(
+    ("change", "spoil", "parsed"),
+    [
+        (None, None, 0),
+        (_rewritten, None, 1),
+        (lambda path: path.rename(path.with_name("other.json")), None, 1),
+        (None, _of_another_auditor, 1),
+        (None, _of_other_definitions, 1),
+        (None, _otherwise_written, 1),
+        (None, _without_definitions, 1),
+    ],
+)
+def test_files_of_definitions_that_did_not_change_are_not_parsed_again(
+    nights, tmp_path, monkeypatch, change, spoil, parsed
+):
+    first, second = two_days(tmp_path, "export", bakery(), bakery())
+    folder = tmp_path / "crds"
+    folder.mkdir()
+    path = folder / "loaf.json"
+    path.write_text(json.dumps(definition(most=900), indent=1))
+    (folder / "oven.yaml").write_text(json.dumps(definition("Oven")))
+    old, before, _ = nights.audit(first, crds=(str(folder),))
+    assert len(before["definitions"]["files_sha256"]) == 64
+    if change is not None:
+        change(path)
+    whole, expected, _ = nights.audit(second, crds=(str(folder),))
+    if spoil is not None:
+        spoil(old)
+    times = []
+    read = plan.read_crd_documents
+    monkeypatch.setattr(plan, "read_crd_documents", lambda paths: times.append(paths) or read(paths))
+    kept, manifest, _ = nights.audit(second, crds=(str(folder),), since=str(old))
+    assert len(times) == parsed
+    assert (manifest["since"]["kept"] > 0) == (spoil is not _of_another_auditor)
+    assert_same(whole, kept, expected, manifest)
+    assert (whole / "definitions.ndjson").read_bytes() == (kept / "definitions.ndjson").read_bytes()
 
 
 def test_times_and_counters_of_a_definition_change_nothing(nights, tmp_path):

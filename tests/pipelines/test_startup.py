@@ -176,7 +176,7 @@ def test_the_collector_looks_at_no_documents_of_definitions(tmp_path: Path) -> N
     gc.collect()
     gc.callbacks.append(lambda phase, info: looks.append(phase))
     try:
-        assert len(read_definitions([str(tmp_path)])) == 200
+        assert len(read_definitions([str(tmp_path)]).by_name) == 200
     finally:
         gc.callbacks.pop()
         gc.set_threshold(*before)
