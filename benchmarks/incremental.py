@@ -17,6 +17,8 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
+import msgspec
+
 if not __package__:
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
@@ -28,6 +30,14 @@ NIGHTS = {"100 % unchanged": 0, "95 % unchanged": 20, "50 % unchanged": 2}
 """What a night is called; every how many objects one has changed."""
 
 
+_NONE = msgspec.Raw(b"{}")
+
+
+def _values(text: bytes | msgspec.Raw) -> dict[str, msgspec.Raw]:
+    """Return the values of an object as they are written: a number that Python would change stays what it is."""
+    return msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+
+
 def change(corpus: Path, every: int, target: Path) -> int:
     """Write the objects with another label on one of so many; return their number."""
     count = 0
@@ -35,11 +45,14 @@ def change(corpus: Path, every: int, target: Path) -> int:
         for number, line in enumerate(source):
             count += 1
             if every and number % every == 0:
-                document = json.loads(line)
-                labels = document["metadata"].get("labels")
-                document["metadata"]["labels"] = {**(labels if isinstance(labels, dict) else {}), "night": "second"}
-                text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
-                sink.write(text.encode("utf-8", "surrogatepass") + b"\n")
+                document = _values(line)
+                metadata = _values(document["metadata"])
+                labels = metadata.get("labels", _NONE)
+                labels = _values(labels if bytes(labels).startswith(b"{") else _NONE)
+                labels["night"] = msgspec.Raw(b'"second"')
+                metadata["labels"] = msgspec.Raw(msgspec.json.encode(labels))
+                document["metadata"] = msgspec.Raw(msgspec.json.encode(metadata))
+                sink.write(msgspec.json.encode(document) + b"\n")
             else:
                 sink.write(line)
     return count
