@@ -180,7 +180,10 @@ def _audits(options: AuditOptions, clusters: list[Cluster], spool: Path) -> Iter
         return item[0], SourceError(shown_url(item[1].dump), f"not audited: worker lost ({error.found})")
 
     ready = partial(_auditor_of_clusters, replace(options, engine="inline", jobs=1, progress=False), spool)
-    answers = dict(run_ray(ready, enumerate(clusters), on_lost=lost, address=options.ray_address, jobs=options.jobs))
+    found = run_ray(
+        ready, enumerate(clusters), on_lost=lost, shared=spool, address=options.ray_address, jobs=options.jobs
+    )
+    answers = dict(found)
     yield from (answers[position] for position in range(len(clusters)))
 
 

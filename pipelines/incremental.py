@@ -108,6 +108,7 @@ def audit_since(
             audited.shards,
             left.plan.options,
             partial(lost_left_later, plan=left.plan, parts=str(changed)),
+            spool,
             assembly.audited_one,
         )
         assembly.finish()

@@ -58,7 +58,7 @@ def run_audit(options: AuditOptions) -> tuple[int, dict[str, Any]]:
             total, since = audit_since(plan, spool, parts, run_shards, earlier)
         else:
             lost = partial(lost_later, plan=plan, parts=str(parts))
-            total = merge(run_shards(partial(ready_later, plan, str(parts)), cut_shards(plan), options, lost))
+            total = merge(run_shards(partial(ready_later, plan, str(parts)), cut_shards(plan), options, lost, spool))
         versions = write_versions(plan, total, parts)
         code = exit_code(options, plan.sources, total)
         seconds = time.monotonic() - clock
@@ -128,13 +128,19 @@ def new_report(options: AuditOptions) -> Iterator[tuple[Path, Path]]:
 
 
 def run_shards(
-    ready: Any, shards: list[SourceShard], options: AuditOptions, lost: Any, beside: Callable[[Any], None] | None = None
+    ready: Any,
+    shards: list[SourceShard],
+    options: AuditOptions,
+    lost: Any,
+    spool: Path,
+    beside: Callable[[Any], None] | None = None,
 ) -> list[Any]:
     """Return the answers of all shards, from this process or from workers.
 
     Args:
         ready: Makes the function that a worker calls with each of its shards; picklable.
         lost: Called with a shard whose worker died twice, and the error; gives its answer.
+        spool: Folder of what this run needs while it lasts.
         beside: Takes each answer as it comes, for work that is done here meanwhile: one worker is a process as well.
     """
     from pipelines.engines import run_inline, run_processes  # noqa: PLC0415
@@ -142,7 +148,7 @@ def run_shards(
     if options.engine == "ray":
         from pipelines.engines.ray import run_ray  # noqa: PLC0415 - only when asked
 
-        answers = run_ray(ready, shards, on_lost=lost, address=options.ray_address, jobs=options.jobs)
+        answers = run_ray(ready, shards, on_lost=lost, shared=spool, address=options.ray_address, jobs=options.jobs)
     elif options.engine == "inline" or (options.jobs == 1 and beside is None) or len(shards) <= 1:
         answers = run_inline(ready, shards)
     else:

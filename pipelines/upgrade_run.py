@@ -61,7 +61,7 @@ def _run_local(options: AuditOptions, upgrade: UpgradeOptions, shown: str) -> tu
         check_plan(scan.new)
         lost = partial(lost_upgrade_shard, scan=scan, parts=str(parts))
         ready = partial(setup_upgrade, scan, str(parts))
-        results = run_shards(ready, cut_shards(scan.new), options, lost)
+        results = run_shards(ready, cut_shards(scan.new), options, lost, spool)
         total = merge(result.audit for result in results)
         tallies = dict(merge_tallies(results))
         versions = write_versions(scan.new, total, parts)

@@ -4,14 +4,19 @@ Only plain tasks are used: no actors, no placement groups. What a task needs bey
 by the path that it has here, so every node must see these paths: a shared file system. A node that does not, or that
 has another version of the auditor, is told apart from work that fails. A task whose worker or node died is started once
 more, then given to `on_lost`; Ray's own retries are off, so that both engines with several processes behave alike.
+
+A run that ends early says so by a file, which its tasks look for. Ray's own `cancel` is the last resort: where a task
+answers at the very moment in which Ray cancels it, Ray ends this process (ray-project/ray, 54798; seen with 2.60).
 """
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import os
 import platform
 import socket
+import threading
 import traceback
 import uuid
 from contextlib import contextmanager
@@ -34,6 +39,8 @@ _IN_FLIGHT: Final = 1000
 """Tasks that Ray knows of at a time where no number of jobs is given; an autoscaler goes by them."""
 
 _GRACE_SECONDS: Final = 10.0
+_HEED_SECONDS: Final = 5.0
+_LOOK_SECONDS: Final = 0.2
 
 _ready: dict[str, Callable[[Any], Any]] = {}
 """In a worker of Ray: what `setup` gave for a run. A worker keeps one run, that of its driver."""
@@ -91,20 +98,55 @@ def _knock(address: str) -> None:
             pass
 
 
-def _answer(run: str, folder: str, version: str, boxed: list[Any], item: Any) -> tuple[Any, Exception | None]:
+def _answer(
+    run: str, folder: str, version: str, stop: Path, boxed: list[Any], item: Any
+) -> tuple[Any, Exception | None]:
     """Run one item in a worker; return (answer, None), or (None, what the driver is to raise).
 
-    `setup` runs with the first item of a run.
+    `setup` runs with the first item of a run. Where the run ends early the answer is (None, None), which nobody reads.
 
     Args:
         run: Name of the run.
         folder: The working directory of the driver, for relative paths.
         version: Of the auditor that asks.
+        stop: File that is there once the run is to end early.
         boxed: The reference to `setup`, in a list, so that Ray fetches it only where it is asked for.
         item: The item.
     """
     if version != __version__:
         return None, _unfit(f"has version {__version__} of the auditor, not {version}")
+    if stop.exists():
+        return None, None
+    try:
+        with _heeding(stop):
+            return _worked(run, folder, boxed, item)
+    except KeyboardInterrupt:
+        if not stop.exists():
+            raise
+        return None, None
+
+
+@contextmanager
+def _heeding(stop: Path) -> Iterator[None]:
+    """Interrupt the block, as Ctrl-C would, once a file is there."""
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(_LOOK_SECONDS):
+            if stop.exists():
+                _thread.interrupt_main()
+                return
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()
+
+
+def _worked(run: str, folder: str, boxed: list[Any], item: Any) -> tuple[Any, Exception | None]:
     try:
         work = _ready.get(run)
         if work is None:
@@ -135,6 +177,7 @@ def run_ray(
     items: Iterable[Item],
     *,
     on_lost: Callable[[Item, WorkerLost], Result],
+    shared: Path,
     address: str = "",
     jobs: int = 0,
 ) -> Iterator[Result]:
@@ -144,6 +187,7 @@ def run_ray(
         setup: Picklable; runs once in each worker and gives the function that answers items.
         items: Picklable.
         on_lost: Gives the result of an item whose worker or node died twice; called here.
+        shared: A folder of this run that every node sees; it may hold a file afterwards.
         address: As `ray_session` takes it.
         jobs: Most tasks at a time; 0: as many as the cluster has room for.
     Raises:
@@ -160,7 +204,9 @@ def run_ray(
             ray.exceptions.ObjectLostError,
         )
         task = ray.remote(num_cpus=1, max_retries=0)(_answer)
-        words = (uuid.uuid4().hex, str(Path.cwd()), __version__, [ray.put(setup)])
+        run = uuid.uuid4().hex
+        stop = shared.absolute() / f"stop-{run}"
+        words = (run, str(Path.cwd()), __version__, stop, [ray.put(setup)])
         source = iter(items)
         flying: dict[Any, tuple[Item, bool]] = {}
 
@@ -190,21 +236,25 @@ def run_ray(
                 for item in islice(source, 1):
                     start(item)
         finally:
-            _forget(ray, list(flying))
+            _forget(ray, list(flying), stop)
 
 
-def _forget(ray: Any, tasks: list[Any]) -> None:
+def _forget(ray: Any, tasks: list[Any], stop: Path) -> None:
     """End what still runs, and wait until it does not write any more.
 
-    Tasks are interrupted; only what does not heed that is killed, for Ray ends this process too where a task that it
-    kills answers at that very moment.
+    Tasks are told to end; what does not heed that, and what no node has room for, is cancelled.
     """
-    with contextlib.suppress(Exception):  # Ray itself may be gone
-        for is_forced in (False, True):
-            for task in tasks:
-                ray.cancel(task, force=is_forced)
-            if tasks:
-                _, tasks = ray.wait(tasks, num_returns=len(tasks), timeout=_GRACE_SECONDS)
+    if not tasks:
+        return
+    with contextlib.suppress(Exception):  # Ray itself, or the folder, may be gone
+        stop.touch()
+        ended = tasks
+        while tasks and ended:
+            ended, tasks = ray.wait(tasks, num_returns=1, timeout=_HEED_SECONDS)
+        for task in tasks:
+            ray.cancel(task, force=True)
+        if tasks:
+            ray.wait(tasks, num_returns=len(tasks), timeout=_GRACE_SECONDS)
 
 
 def _first_line(error: BaseException) -> str:

@@ -69,6 +69,19 @@ def counting_setup(folder):
     return work
 
 
+def looping_setup(folder):
+    def work(number):
+        (Path(folder) / str(number)).touch()
+        try:
+            while number:
+                sum(range(1000))
+        finally:
+            (Path(folder) / f"{number} ended").touch()
+        return number
+
+    return work
+
+
 def endless_setup(folder):
     def work(number):
         (Path(folder) / str(number)).write_text(str(os.getpid()))
@@ -79,17 +92,18 @@ def endless_setup(folder):
     return work
 
 
-def test_every_item_is_answered_once():
-    assert sorted(engine.run_ray(make_square, range(10), on_lost=give_up)) == SQUARES
+def test_every_item_is_answered_once(tmp_path):
+    assert sorted(engine.run_ray(make_square, range(10), on_lost=give_up, shared=tmp_path)) == SQUARES
 
 
-def test_no_item_is_no_work():
-    assert list(engine.run_ray(make_square, [], on_lost=give_up)) == []
+def test_no_item_is_no_work(tmp_path):
+    assert list(engine.run_ray(make_square, [], on_lost=give_up, shared=tmp_path)) == []
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_jobs_bound_the_tasks_and_a_worker_is_made_ready_once(tmp_path, jobs):
-    busy = list(engine.run_ray(partial(counting_setup, str(tmp_path)), range(8), on_lost=give_up, jobs=jobs))
+    setup = partial(counting_setup, str(tmp_path))
+    busy = list(engine.run_ray(setup, range(8), on_lost=give_up, shared=tmp_path, jobs=jobs))
     assert len(busy) == 8
     assert max(busy) <= jobs
     workers = [path.name.split("-")[1] for path in tmp_path.glob("ready-*")]
@@ -98,7 +112,7 @@ def test_jobs_bound_the_tasks_and_a_worker_is_made_ready_once(tmp_path, jobs):
 
 def test_killed_worker_is_noticed_and_its_item_tried_again(tmp_path):
     setup = partial(dying_setup, str(tmp_path), 1)
-    assert sorted(engine.run_ray(setup, range(10), on_lost=give_up)) == SQUARES
+    assert sorted(engine.run_ray(setup, range(10), on_lost=give_up, shared=tmp_path)) == SQUARES
     assert len(list(tmp_path.iterdir())) == 1
 
 
@@ -110,7 +124,7 @@ def test_item_that_kills_twice_is_given_up_and_the_rest_goes_on(tmp_path):
         return -1
 
     setup = partial(dying_setup, str(tmp_path), 99)
-    assert sorted(engine.run_ray(setup, range(10), on_lost=on_lost)) == sorted({-1, *SQUARES} - {9})
+    assert sorted(engine.run_ray(setup, range(10), on_lost=on_lost, shared=tmp_path)) == sorted({-1, *SQUARES} - {9})
     [(item, found)] = lost
     assert item == 3
     assert found.startswith("its worker ended twice, last with WorkerCrashedError: ")
@@ -118,38 +132,38 @@ def test_item_that_kills_twice_is_given_up_and_the_rest_goes_on(tmp_path):
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_exception_in_a_worker_is_raised_with_its_trace():
+def test_exception_in_a_worker_is_raised_with_its_trace(tmp_path):
     with pytest.raises(EngineError, match=r"(?s)failed:.*ValueError: no good"):
-        list(engine.run_ray(partial(failing_setup, ValueError("no good")), [0], on_lost=give_up))
+        list(engine.run_ray(partial(failing_setup, ValueError("no good")), [0], on_lost=give_up, shared=tmp_path))
 
 
-def test_what_is_wrong_with_a_dump_is_raised_as_it_is():
+def test_what_is_wrong_with_a_dump_is_raised_as_it_is(tmp_path):
     error = PlanError("dump", "is none", "a dump", "give another")
     with pytest.raises(PlanError) as raised:
-        list(engine.run_ray(partial(failing_setup, error), [0], on_lost=give_up))
+        list(engine.run_ray(partial(failing_setup, error), [0], on_lost=give_up, shared=tmp_path))
     assert raised.value == error
 
 
 def test_a_node_that_does_not_see_a_file_is_named_with_it(tmp_path):
     missing = tmp_path / "dump.db"
     with pytest.raises(PlanError, match=f"node .+ does not see {missing}; expected nodes that see the dumps"):
-        list(engine.run_ray(partial(opening_setup, str(missing)), [0], on_lost=give_up))
+        list(engine.run_ray(partial(opening_setup, str(missing)), [0], on_lost=give_up, shared=tmp_path))
 
 
 def test_relative_paths_are_those_of_the_driver(tmp_path, monkeypatch):
     (tmp_path / "dump").write_text("here")
     monkeypatch.chdir(tmp_path)
-    assert list(engine.run_ray(partial(opening_setup, "dump"), [0], on_lost=give_up)) == ["here"]
+    assert list(engine.run_ray(partial(opening_setup, "dump"), [0], on_lost=give_up, shared=tmp_path)) == ["here"]
 
 
-def test_a_node_with_another_auditor_is_refused(monkeypatch):
+def test_a_node_with_another_auditor_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(engine, "__version__", "99.0")
     with pytest.raises(PlanError, match=r"has version .* of the auditor, not 99\.0"):
-        list(engine.run_ray(make_square, [0], on_lost=give_up))
+        list(engine.run_ray(make_square, [0], on_lost=give_up, shared=tmp_path))
 
 
 def test_leaving_early_ends_the_tasks(tmp_path):
-    answers = engine.run_ray(partial(endless_setup, str(tmp_path)), range(4), on_lost=give_up)
+    answers = engine.run_ray(partial(endless_setup, str(tmp_path)), range(4), on_lost=give_up, shared=tmp_path)
     assert next(answers) == 0
     deadline = time.monotonic() + 60
     while not (tmp_path / "1").exists() and time.monotonic() < deadline:
@@ -162,11 +176,29 @@ def test_leaving_early_ends_the_tasks(tmp_path):
     assert ray.is_initialized(), "the connection was there before"
 
 
+def test_tasks_end_themselves_where_nobody_waits_for_them(tmp_path, monkeypatch):
+    """Ray is not asked to cancel any: it may then end this process."""
+    asked = []
+    monkeypatch.setattr(ray, "cancel", lambda *task, **how: asked.append(task))
+    folder = tmp_path / "seen"
+    folder.mkdir()
+    answers = engine.run_ray(partial(looping_setup, str(folder)), range(50), on_lost=give_up, shared=tmp_path)
+    assert next(answers) == 0
+    deadline = time.monotonic() + 60
+    while len(list(folder.glob("*"))) < 4 and time.monotonic() < deadline:  # the first, which ended, and two more
+        time.sleep(0.02)
+    answers.close()
+    seen = {path.name for path in folder.iterdir()}
+    assert len(seen) == 6
+    assert {f"{name} ended" for name in seen if name.isdecimal()} < seen
+    assert asked == []
+
+
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1"])
-def test_an_address_where_nobody_listens_is_told_at_once(monkeypatch, address):
+def test_an_address_where_nobody_listens_is_told_at_once(tmp_path, monkeypatch, address):
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     with pytest.raises(PlanError, match=f"--ray-address {address}: Ray cannot be reached: .*refused"):
-        list(engine.run_ray(make_square, [1], on_lost=give_up, address=address))
+        list(engine.run_ray(make_square, [1], on_lost=give_up, shared=tmp_path, address=address))
 
 
 # -- audits ------------------------------------------------------------------------------------------------------------

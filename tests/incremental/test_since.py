@@ -521,7 +521,7 @@ def test_what_a_lost_worker_could_not_judge_is_judged_the_next_night(nights, tmp
     first, second = two_days(tmp_path, "etcdctl", first, second)
     old, _, _ = nights.audit(first)
 
-    def half(ready, shards, options, lost, beside):
+    def half(ready, shards, options, lost, spool, beside):
         work = ready()
         work(shards[0])  # what it wrote before it died
         return [lost(shards[0], WorkerLost("shard", "died twice")), *(work(shard) for shard in shards[1:])]
