@@ -18,6 +18,7 @@ import json
 import subprocess
 import sys
 import time
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -111,10 +112,11 @@ def load(folder: Path) -> list[Results]:
 
 
 def rendered(found: list[Results]) -> str:
-    """Return the tables, the machine first; benchmarks that were run on another one say so."""
+    """Return the tables, the machine of most of them first; those made on another one say so."""
     if not found:
         return "Nothing has been measured yet.\n"
-    lines = [f"Measured on {_machine(found[0])}.", ""]
+    usual, _ = Counter(map(_machine, found)).most_common(1)[0]
+    lines = [f"Measured on {usual}.", ""]
     for results in found:
         lines += [
             f"### {results.title}",
@@ -125,8 +127,8 @@ def rendered(found: list[Results]) -> str:
             "",
         ]
         lines += [f"{note}\n" for note in results.notes]
-        if _machine(results) != _machine(found[0]):
-            lines += [f"Measured on {_machine(results)}.", ""]
+        if (machine := _machine(results)) != usual:
+            lines += [f"Measured on {machine}.", ""]
     missed = [f"{results.name}: {figure.row}, {figure.column}" for results in found for figure in results.missed]
     lines += ["### Limits that are missed", "", *([f"- {one}" for one in missed] or ["None."]), ""]
     return "\n".join(lines)

@@ -69,6 +69,11 @@ def test_figures_of_another_machine_say_so(folder):
     assert text.startswith("Measured on A, 2 processors, 8.0 GB")
     assert text.count("Measured on B") == 1
     assert text.index("### Title of peers") < text.index("Measured on B")
+    (folder / "sizes.json").write_text(json.dumps(results("sizes", machine=this_machine("B")).to_json()))
+    text = everything.rendered(everything.load(folder))
+    assert text.startswith("Measured on B"), "most of them are of that one"
+    assert text.count("Measured on A") == 1
+    assert text.index("### Title of run") < text.index("Measured on A") < text.index("### Title of peers")
 
 
 def test_missed_limits_are_listed(folder):
