@@ -42,8 +42,8 @@ _GRACE_SECONDS: Final = 10.0
 _HEED_SECONDS: Final = 5.0
 _LOOK_SECONDS: Final = 0.2
 
-_ready: dict[str, Callable[[Any], Any]] = {}
-"""In a worker of Ray: what `setup` gave for a run. A worker keeps one run, that of its driver."""
+_ready: dict[Path, Callable[[Any], Any]] = {}
+"""In a worker of Ray: what `setup` gave for the run of a `stop`. A worker keeps one run, that of its driver."""
 
 
 def import_ray() -> Any:
@@ -98,18 +98,15 @@ def _knock(address: str) -> None:
             pass
 
 
-def _answer(
-    run: str, folder: str, version: str, stop: Path, boxed: list[Any], item: Any
-) -> tuple[Any, Exception | None]:
+def _answer(stop: Path, folder: str, version: str, boxed: list[Any], item: Any) -> tuple[Any, Exception | None]:
     """Run one item in a worker; return (answer, None), or (None, what the driver is to raise).
 
     `setup` runs with the first item of a run. Where the run ends early the answer is (None, None), which nobody reads.
 
     Args:
-        run: Name of the run.
+        stop: File that is there once the run is to end early; each run has its own.
         folder: The working directory of the driver, for relative paths.
         version: Of the auditor that asks.
-        stop: File that is there once the run is to end early.
         boxed: The reference to `setup`, in a list, so that Ray fetches it only where it is asked for.
         item: The item.
     """
@@ -119,7 +116,7 @@ def _answer(
         return None, None
     try:
         with _heeding(stop):
-            return _worked(run, folder, boxed, item)
+            return _worked(stop, folder, boxed, item)
     except KeyboardInterrupt:
         if not stop.exists():
             raise
@@ -146,15 +143,15 @@ def _heeding(stop: Path) -> Iterator[None]:
         watcher.join()
 
 
-def _worked(run: str, folder: str, boxed: list[Any], item: Any) -> tuple[Any, Exception | None]:
+def _worked(stop: Path, folder: str, boxed: list[Any], item: Any) -> tuple[Any, Exception | None]:
     try:
-        work = _ready.get(run)
+        work = _ready.get(stop)
         if work is None:
             with contextlib.suppress(OSError):  # nothing is relative then, or what is missing is told below
                 os.chdir(folder)
             work = import_ray().get(boxed[0])()
             _ready.clear()
-            _ready[run] = work
+            _ready[stop] = work
         return work(item), None
     except AuditorError as error:
         return None, error
@@ -204,9 +201,8 @@ def run_ray(
             ray.exceptions.ObjectLostError,
         )
         task = ray.remote(num_cpus=1, max_retries=0)(_answer)
-        run = uuid.uuid4().hex
-        stop = shared.absolute() / f"stop-{run}"
-        words = (run, str(Path.cwd()), __version__, stop, [ray.put(setup)])
+        stop = shared.absolute() / f"stop-{uuid.uuid4().hex}"
+        words = (stop, str(Path.cwd()), __version__, [ray.put(setup)])
         source = iter(items)
         flying: dict[Any, tuple[Item, bool]] = {}
 
