@@ -265,11 +265,11 @@ class Assembly:
 
     def _load_ahead(self, block: list[SourceShard]) -> None:
         if self.kept is not None:
-            groups = self._kept_groups(block)
-            self.kept.load_ahead(groups[groups >= 0])
+            self.kept.load_ahead(self._kept_groups(block))
 
     def _kept_groups(self, block: list[SourceShard]) -> Numbers:
-        return self.groups[block[0].source][block[0].shard.start : block[-1].shard.stop]
+        groups = self.groups[block[0].source][block[0].shard.start : block[-1].shard.stop]
+        return groups[groups >= 0]
 
     def _needed(self, block: list[SourceShard]) -> set[int]:
         start, stop = block[0].shard.start, block[-1].shard.stop
@@ -306,8 +306,7 @@ class Assembly:
 
     def _kept_parts(self, block: list[SourceShard]) -> list[int]:
         """Return the numbers of the parts that have rows which are kept in a block."""
-        groups = self._kept_groups(block)
-        return [] if self.kept is None else self.kept.parts_of(groups[groups >= 0])
+        return [] if self.kept is None else self.kept.parts_of(self._kept_groups(block))
 
     def _are_alike(self, name: str, other: str, parts: list[int], shards: list[SourceShard]) -> bool:
         """Tell whether the rows of two partitions come from the same files: those of two versions often are equal."""
