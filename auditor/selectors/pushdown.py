@@ -206,7 +206,7 @@ class _Field:
         missing = _flags(pc.is_null(table[self.column]))
         if not self.text:
             return missing, np.zeros(len(missing), dtype=np.bool_)
-        if self.nullable:
+        if self.nullable or self.kind != "string":  # an empty text in place of a number looks like none
             return missing, missing
         other = ~Term(self.text, "==", "", absent="").mask(table)
         return missing, missing & other

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from auditor import tables
@@ -139,6 +139,13 @@ predicates = st.recursive(
 )
 
 
+EMPTY: Final = [{"metadata": {"name": "n1"}, "spec": {"on": "", "size": ""}}]
+
+
+@example(EMPTY, "has(spec.on)", 1, True)
+@example(EMPTY, "has(spec.size)", 1, True)
+@example(EMPTY, '!(spec.on == "a")', 1, True)
+@example(EMPTY, "!(spec.size == 1)", 1, True)
 @settings(
     max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
