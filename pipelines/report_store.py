@@ -26,7 +26,7 @@ from auditor.printing.tables import Header
 from auditor.selectors.fields import field_text
 from auditor.selectors.grammar import FieldRequirement, parse_field_selector, parse_label_selector
 from auditor.selectors.pushdown import push_down
-from auditor.selectors.query import DEFINITIONS, UNKNOWN, Scan, nullable_of, open_index, selector_filter
+from auditor.selectors.query import DEFINITIONS, UNKNOWN, Scan, open_index, selector_filter
 from auditor.selectors.where import compile_where, unparse
 from auditor.sources.compression import compression_of
 from auditor.sources.plan import SourcePlan
@@ -230,9 +230,8 @@ class ReportStore(DumpStore):
 
     def predicate(self, resource: Resource, place: IndexedKind, expr: Expr) -> Predicate:
         """Return what the index can say of a predicate."""
-        definition = self.definition(resource)
-        nullable = None if definition is None else nullable_of(definition.versions[resource.version])
-        return push_down(expr, pq.read_schema(place.parts[0]), nullable=nullable)
+        unclear = self.index.unclear_fields(place, self.definition(resource))
+        return push_down(expr, pq.read_schema(place.parts[0]), unclear=unclear)
 
     def _selected(
         self,
@@ -392,7 +391,7 @@ class IndexOnlyStore:
             yield from self.index.scan(place, condition, columns=columns, told=self.scan)
             return
         predicate = push_down(
-            compile_where(self.where).root, pq.read_schema(place.parts[0]), nullable=self.index.nullable_fields(place)
+            compile_where(self.where).root, pq.read_schema(place.parts[0]), unclear=self.index.unclear_fields(place)
         )
         for table in self.index.scan(place, condition, columns=columns, told=self.scan, where=predicate):
             if pc.any(table[UNKNOWN]).as_py():

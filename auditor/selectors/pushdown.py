@@ -6,8 +6,9 @@ only be true are selected without a look at the object, those that can be true a
 answer is exactly that of the interpreter on every object.
 
 What is known: metadata.name, namespace, uid, labels, whether there is a deletionTimestamp, and the selectable fields
-with their types. A field that is absent is an error wherever its value is used; it is told from null (which is a value)
-by the schema, and is unknown where that allows null.
+with their types. A field that is absent is an error wherever its value is used. For null, which is a value, and for an
+empty text in place of a number the index holds the same as for an absent field; whether a field may hold these the
+caller knows, and then every object without a value in the index is unknown.
 """
 
 from __future__ import annotations
@@ -187,13 +188,13 @@ class _Field:
 
     Attributes:
         text: Column with what selectors see, which tells a value of another type from none; empty: there is no such.
-        nullable: Whether the value may be null, which the column cannot tell from absent.
+        is_unclear: Whether there may be a value that the columns cannot tell from none.
     """
 
     column: str
     kind: str
     text: str = ""
-    nullable: bool = False
+    is_unclear: bool = False
 
     def columns(self) -> set[str]:
         return {self.column, self.text} if self.text else {self.column}
@@ -206,7 +207,7 @@ class _Field:
         missing = _flags(pc.is_null(table[self.column]))
         if not self.text:
             return missing, np.zeros(len(missing), dtype=np.bool_)
-        if self.nullable or self.kind != "string":  # an empty text in place of a number looks like none
+        if self.is_unclear:
             return missing, missing
         other = ~Term(self.text, "==", "", absent="").mask(table)
         return missing, missing & other
@@ -272,7 +273,7 @@ class _Test:
         return found
 
     def is_decided(self) -> bool:
-        return isinstance(self.value, _Label) or not (self.value.text and self.value.nullable)
+        return isinstance(self.value, _Label) or not (self.value.text and self.value.is_unclear)
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,21 +355,22 @@ class _Flag:
 # -- from the tree -----------------------------------------------------------------------------------------------------
 
 
-def push_down(expr: Expr, schema: pa.Schema, *, nullable: Collection[str] | None = None) -> Predicate:
+def push_down(expr: Expr, schema: pa.Schema, *, unclear: Collection[str] | None = None) -> Predicate:
     """Return what the index can say of a predicate.
 
     Args:
         expr: The tree of a checked predicate.
         schema: The columns of the partition.
-        nullable: Selectable fields that may be null by their schema; None: any may.
+        unclear: Selectable fields that may hold what the columns cannot tell from nothing: null, or an empty text in
+            place of a number; None: any may.
     """
-    return _Pusher(schema, nullable).predicate(expr)
+    return _Pusher(schema, unclear).predicate(expr)
 
 
 class _Pusher:
-    def __init__(self, schema: pa.Schema, nullable: Collection[str] | None) -> None:
+    def __init__(self, schema: pa.Schema, unclear: Collection[str] | None) -> None:
         self.names = set(schema.names)
-        self.nullable = nullable
+        self.unclear = unclear
         self.kinds = {
             name.removeprefix("value:"): {"bool": "bool", "int64": "int"}.get(str(schema.field(name).type), "string")
             for name in schema.names
@@ -492,8 +494,8 @@ class _Pusher:
         if label is not None and "labels" in self.names:
             return _Label(label)
         if path in self.kinds and f"field:{path}" in self.names:
-            nullable = self.nullable is None or path in self.nullable
-            return _Field(f"value:{path}", self.kinds[path], f"field:{path}", nullable)
+            is_unclear = self.unclear is None or path in self.unclear
+            return _Field(f"value:{path}", self.kinds[path], f"field:{path}", is_unclear)
         return None
 
 

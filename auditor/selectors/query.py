@@ -22,24 +22,24 @@ import pyarrow.parquet as pq
 from auditor.crds.definition import parse_definition
 from auditor.errors import AuditorError, PlanError, SelectorError
 from auditor.golang import jsontext
-from auditor.selectors.fields import node_at
+from auditor.selectors.fields import field_types, node_at
 from auditor.selectors.filters import And, Filter, LabelTerm, Term, mask_of
 from auditor.selectors.grammar import parse_field_selector, parse_label_selector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from auditor.crds.definition import CrdVersion
+    from auditor.crds.definition import CrdVersion, CustomResourceDefinition
     from auditor.selectors.grammar import FieldRequirement, LabelRequirement
     from auditor.selectors.pushdown import Predicate
 
 __all__ = [
     "DEFINITIONS",
+    "FINDINGS",
     "UNKNOWN",
     "Index",
     "IndexedKind",
     "Scan",
-    "nullable_of",
     "open_index",
     "selector_filter",
 ]
@@ -49,6 +49,8 @@ _BYTES_A_CODE = 4
 """A text column whose values take fewer bytes each than that is read as codes."""
 DEFINITIONS = "definitions.ndjson"
 """File of a report with the definitions that it was made by, one a line."""
+FINDINGS = "findings"
+"""Folder of a report with the findings."""
 UNKNOWN = "auditor:unknown"
 """Column that says of which rows an index cannot decide a predicate."""
 
@@ -247,7 +249,7 @@ class Index:
         from auditor.selectors.pushdown import push_down  # noqa: PLC0415 - loads the CEL room
         from auditor.selectors.where import compile_where  # noqa: PLC0415
 
-        predicate = push_down(compile_where(where).root, schema, nullable=self.nullable_fields(place))
+        predicate = push_down(compile_where(where).root, schema, unclear=self.unclear_fields(place))
         for table in self.scan(place, condition, columns=columns, where=predicate):
             if pc.any(table[UNKNOWN]).as_py():
                 raise PlanError(
@@ -258,8 +260,30 @@ class Index:
                 )
             yield table.drop_columns([UNKNOWN])
 
-    def nullable_fields(self, place: IndexedKind) -> set[str] | None:
-        """Return the selectable fields of a kind that may be null; None: nobody knows."""
+    def unclear_fields(self, place: IndexedKind, definition: CustomResourceDefinition | None = None) -> set[str] | None:
+        """Return the selectable fields of a kind where the index holds the same for what is absent and what is not.
+
+        That is null, where the schema allows it, and an empty text in place of a number or a boolean. An object with
+        the latter has a finding at that field, if it was judged by a schema that says the same of it.
+
+        Args:
+            place: The partition of the kind.
+            definition: Its definition; None: the one that the report was made by.
+        Returns:
+            None: nobody knows, it can be any.
+        """
+        definition = definition or self._definition(place)
+        if definition is None:
+            return None
+        version = definition.versions[place.version]
+        unclear = _nullable(version)
+        others = {label for label, kind in field_types(version) if kind in ("boolean", "integer")} - unclear
+        if others:
+            told = {label for label in others if _is_alike(definition, label)}
+            unclear |= (others - told) | self._with_findings(place, told)
+        return unclear
+
+    def _definition(self, place: IndexedKind) -> CustomResourceDefinition | None:
         path = self.report / DEFINITIONS
         if not path.exists():
             return None
@@ -269,13 +293,23 @@ class Index:
                 if wanted not in line:
                     continue
                 try:
-                    definition = parse_definition(jsontext.decode(line))
+                    found = parse_definition(jsontext.decode(line))
                 except AuditorError:
                     continue
-                version = definition.versions.get(place.version)
-                if (definition.group, definition.kind) == (place.group, place.kind) and version is not None:
-                    return nullable_of(version)
+                if (found.group, found.kind) == (place.group, place.kind) and place.version in found.versions:
+                    return found
         return None
+
+    def _with_findings(self, place: IndexedKind, fields: set[str]) -> set[str]:
+        """Return the fields of a kind that some object has a finding at; all, where the report has no findings."""
+        folder = self.report / FINDINGS
+        if not folder.is_dir():
+            return fields
+        found: set[str] = set()
+        of_kind = [("group", "=", place.group), ("kind", "=", place.kind), ("field", "in", sorted(fields))]
+        for path in sorted(folder.glob("*.parquet")) if fields else ():
+            found.update(pq.read_table(path, columns=["field"], filters=of_kind)["field"].unique().to_pylist())
+        return found
 
     def _columns(self, place: IndexedKind, columns: Sequence[str] | None) -> list[str]:
         if columns is not None:
@@ -476,15 +510,21 @@ def _has_namespaces(footer: pq.FileMetaData) -> bool:
     return False
 
 
-def nullable_of(version: CrdVersion) -> set[str]:
+def _nullable(version: CrdVersion) -> set[str]:
     """Return the selectable fields of a version whose schema allows null."""
     out = set()
-    for path in version.selectable_fields:
-        label = path.removeprefix(".")
+    for label, _ in field_types(version):
         node = node_at(version.structural, label)
         if node is None or node.nullable:
             out.add(label)
     return out
+
+
+def _is_alike(definition: CustomResourceDefinition, label: str) -> bool:
+    """Say whether all versions give a field the same type, and none allows null."""
+    nodes = [node_at(version.schema, label) for version in definition.versions.values()]
+    kinds = {None if node is None or node.nullable else node.type for node in nodes}
+    return len(kinds) == 1 and None not in kinds
 
 
 def _names(kind: IndexedKind, *, with_version: bool = False) -> set[str]:

@@ -58,6 +58,16 @@ def index_table(objects: list[dict[str, Any]]) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
+def unclear_of(objects: list[dict[str, Any]]) -> set[str]:
+    """Return the fields of objects that hold what the index shows as nothing."""
+    out = set(NULLABLE)
+    for path, kind in FIELDS:
+        key = path.removeprefix("spec.")
+        if kind != "string" and any(type(obj.get("spec")) is dict and obj["spec"].get(key) == "" for obj in objects):
+            out.add(path)
+    return out
+
+
 def bare_index() -> Index:
     """Return an index that is asked for partitions only."""
     index = Index.__new__(Index)
@@ -151,7 +161,7 @@ EMPTY: Final = [{"metadata": {"name": "n1"}, "spec": {"on": "", "size": ""}}]
 )
 @given(objects, predicates, st.integers(1, 5), st.booleans())
 def test_pushed_down_is_per_object_is_the_interpreter(
-    tmp_path: Path, objects: list[dict[str, Any]], text: str, rows: int, knows_nulls: bool
+    tmp_path: Path, objects: list[dict[str, Any]], text: str, rows: int, knows_unclear: bool
 ) -> None:
     try:
         where = compile_where(text)
@@ -173,7 +183,7 @@ def test_pushed_down_is_per_object_is_the_interpreter(
     )
     pq.write_table(table, tmp_path / "part-00000.parquet", row_group_size=rows)
     index = bare_index()
-    predicate = push_down(where.root, table.schema, nullable=NULLABLE if knows_nulls else None)
+    predicate = push_down(where.root, table.schema, unclear=unclear_of(objects) if knows_unclear else None)
     selected = set()
     told = Scan()
     for found in index.scan(place_of(tmp_path), And(()), columns=["offset"], where=predicate, told=told):
@@ -183,8 +193,8 @@ def test_pushed_down_is_per_object_is_the_interpreter(
     assert [at in selected for at in range(len(objects))] == wanted
 
 
-def _decided(text: str, *, nullable: set[str] | None = frozenset()) -> bool:  # type: ignore[assignment]
-    return push_down(compile_where(text).root, tables.index_schema(FIELDS), nullable=nullable).is_decided()
+def _decided(text: str, *, unclear: set[str] | None = frozenset()) -> bool:  # type: ignore[assignment]
+    return push_down(compile_where(text).root, tables.index_schema(FIELDS), unclear=unclear).is_decided()
 
 
 @pytest.mark.parametrize(
@@ -218,7 +228,7 @@ def test_a_value_of_another_type_is_looked_at(tmp_path: Path) -> None:
     objects = [{"metadata": {"name": "n"}, "spec": {"color": 0}}]
     table = index_table(objects)
     pq.write_table(table, tmp_path / "part-00000.parquet")
-    predicate = push_down(compile_where("spec.color == 0").root, table.schema, nullable=set())
+    predicate = push_down(compile_where("spec.color == 0").root, table.schema, unclear=set())
     (found,) = bare_index().scan(place_of(tmp_path), And(()), columns=["name"], where=predicate)
     assert found.to_pylist() == [{"name": "n", UNKNOWN: True}]
 
@@ -228,15 +238,26 @@ def test_nothing_is_in_an_empty_list_and_nobody_looks(tmp_path: Path) -> None:
     table = index_table(objects)
     pq.write_table(table, tmp_path / "part-00000.parquet")
     where = compile_where("!(spec.color in [])")
-    predicate = push_down(where.root, table.schema, nullable=set())
+    predicate = push_down(where.root, table.schema, unclear=set())
     (found,) = bare_index().scan(place_of(tmp_path), And(()), columns=["name"], where=predicate)
     assert where.test(objects[0])
     assert found.to_pylist() == [{"name": "n", UNKNOWN: False}]
 
 
 def test_a_field_that_may_be_null_is_not_decided() -> None:
-    assert not _decided('spec.maybe == "x"', nullable={"spec.maybe"})
-    assert not _decided('spec.color == "x"', nullable=None)
+    assert not _decided('spec.maybe == "x"', unclear={"spec.maybe"})
+    assert not _decided('spec.color == "x"', unclear=None)
+
+
+def test_an_absent_number_is_decided_where_none_is_an_empty_text(tmp_path: Path) -> None:
+    objects = [{"metadata": {"name": "n"}, "spec": {}}]
+    table = index_table(objects)
+    pq.write_table(table, tmp_path / "part-00000.parquet")
+    for unclear in (set(), {"spec.on"}):
+        predicate = push_down(compile_where("has(spec.on)").root, table.schema, unclear=unclear)
+        found = bare_index().scan(place_of(tmp_path), And(()), columns=["name"], where=predicate)
+        rows = [row for table in found for row in table.to_pylist()]
+        assert rows == ([{"name": "n", UNKNOWN: True}] if unclear else [])
 
 
 def test_row_groups_are_passed_over_by_their_statistics(tmp_path: Path) -> None:
@@ -254,7 +275,7 @@ def test_row_groups_are_passed_over_by_their_statistics(tmp_path: Path) -> None:
         '"c3" >= spec.color && spec.size > 2',
     ):
         told = Scan()
-        predicate = push_down(compile_where(text).root, table.schema, nullable=set())
+        predicate = push_down(compile_where(text).root, table.schema, unclear=set())
         found = list(bare_index().scan(place_of(tmp_path), And(()), columns=["name"], where=predicate, told=told))
         assert (sum(one.num_rows for one in found), told.skipped, told.scanned) == (10, 9, 10), text
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -97,3 +98,114 @@ def test_what_is_wrong_is_told(report: Path, tmp_path: Path) -> None:
         index.select("loafes")
     with pytest.raises(PlanError, match="is no report"):
         auditor.open_index(tmp_path)
+
+
+# -- absent, or what the index cannot tell from that
+
+LABELS = ("spec.color", "spec.size", "spec.on", "spec.sizes.big", "spec.deep.maybe", "status.ready")
+VALUES = {
+    "spec": {"color": "red", "size": 3, "on": False, "sizes": {"big": 9}, "deep": {"maybe": 1}},
+    "status": {"ready": True},
+}
+
+
+def _definition(*, sizes: tuple[str, str] = ("integer", "integer")) -> dict[str, object]:
+    def version(name: str, size: str) -> dict[str, object]:
+        spec = {
+            "color": {"type": "string"},
+            "size": {"type": size},
+            "on": {"type": "boolean"},
+            "sizes": {"type": "object", "additionalProperties": {"type": "integer"}},
+            "deep": {"type": "object", "properties": {"maybe": {"type": "integer", "nullable": True}}},
+        }
+        status = {"ready": {"type": "boolean"}}
+        schema = {
+            "type": "object",
+            "properties": {
+                "spec": {"type": "object", "properties": spec},
+                "status": {"type": "object", "properties": status},
+            },
+        }
+        return {
+            "name": name,
+            "served": True,
+            "storage": name == "v1",
+            "subresources": {"status": {}},
+            "schema": {"openAPIV3Schema": schema},
+            "selectableFields": [{"jsonPath": f".{label}"} for label in LABELS],
+        }
+
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "lamps.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "lamps", "singular": "lamp", "kind": "Lamp", "listKind": "LampList"},
+            "versions": [version("v1", sizes[0]), version("v2", sizes[1])],
+        },
+    }
+
+
+def _with(label: str, value: object) -> dict[str, object]:
+    """Return the values of an object, one of them another."""
+    values = json.loads(json.dumps(VALUES))
+    *above, last = label.split(".")
+    node = values
+    for key in above:
+        node = node[key]
+    node[last] = value
+    return values
+
+
+def _audited(folder: Path, contents: list[dict[str, object]], definition: dict[str, object]) -> auditor.Index:
+    head = {"apiVersion": "example.com/v1", "kind": "Lamp"}
+    lines = [
+        json.dumps({**head, "metadata": {"namespace": "n", "name": f"lamp-{at}", "generation": 1}, **content})
+        for at, content in enumerate(contents)
+    ]
+    (folder / "dump.ndjson").write_text("\n".join(lines))
+    (folder / "crd.json").write_text(json.dumps(definition))
+    command = [sys.executable, "-m", "pipelines", "audit", str(folder / "dump.ndjson"), "--jobs", "1"]
+    command += ["--crds", str(folder / "crd.json"), "--report", str(folder / "report"), "--fail-on", "never"]
+    done = subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return auditor.open_index(folder / "report")
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
+def test_an_absent_number_needs_no_object(tmp_path: Path, version: str) -> None:
+    contents = [VALUES, {"spec": {"color": "red"}}, {"spec": {"size": 5, "on": True}}, {}, _with("spec.color", "")]
+    index = _audited(tmp_path, contents, _definition())
+    kind = f"Lamp.{version}.example.com"
+    for where, wanted in (
+        ("spec.size > 4", ["lamp-2"]),
+        ("has(spec.size) && !spec.on", ["lamp-0", "lamp-4"]),
+        ("has(spec.on)", ["lamp-0", "lamp-2", "lamp-4"]),
+        ("status.ready", ["lamp-0", "lamp-4"]),
+        ("spec.sizes.big == 9", ["lamp-0", "lamp-4"]),
+    ):
+        assert index.select(kind, where=where)["name"].to_pylist() == wanted, where
+    with pytest.raises(PlanError, match="needs more than the index holds"):
+        index.select(kind, where="spec.deep.maybe == 1")
+
+
+@pytest.mark.parametrize("label", LABELS[1:])
+def test_an_empty_text_in_place_of_a_number_is_told_by_its_finding(tmp_path: Path, label: str) -> None:
+    index = _audited(tmp_path, [VALUES, _with(label, "")], _definition())
+    place = index.resolve("Lamp.v1.example.com")
+    assert index.unclear_fields(place) == {label, "spec.deep.maybe"}
+    with pytest.raises(PlanError, match="needs more than the index holds"):
+        index.select("lamps", where=f"has({label})")
+
+
+def test_a_version_that_says_otherwise_tells_nothing(tmp_path: Path) -> None:
+    """The object is fine at the version that it was judged at; at the other the same field is a number."""
+    index = _audited(tmp_path, [_with("spec.size", "")], _definition(sizes=("string", "integer")))
+    for name, unclear in (("v1", set()), ("v2", {"spec.size"})):
+        assert index.unclear_fields(index.resolve(f"Lamp.{name}.example.com")) == {"spec.deep.maybe", *unclear}
+    with pytest.raises(PlanError, match="needs more than the index holds"):
+        index.select("Lamp.v2.example.com", where="has(spec.size)")
