@@ -47,6 +47,8 @@ __all__ = ["Emitter"]
 
 _DEEPEST: Final = 60
 """Nested brackets in one expression; CPython allows 200, and a node may take three."""
+_MOST_INSIDE: Final = 10
+"""Comprehensions inside each other; about twenty crash the compiler of CPython 3.12 and 3.13."""
 
 
 class Emitter:
@@ -84,6 +86,7 @@ class Emitter:
         self._known: frozenset[str] = frozenset()
         self._names = 0
         self._depth = 0
+        self._inside = 0
 
     def define(self, name: str, value: Value) -> None:
         """Give a variable of the environment its code."""
@@ -437,10 +440,20 @@ class Emitter:
         range_ = self.emit(expr.range)
         self.counts[expr.id] = range_.extent.own
         head, scope = self._head(expr, range_)
-        self._scopes.append(scope)
+        self._enter(scope)
         found = self._macro(expr, range_, head)
-        self._scopes.pop()
+        self._leave()
         return found
+
+    def _enter(self, scope: dict[str, Value]) -> None:
+        self._inside += 1
+        if self._inside > _MOST_INSIDE:
+            raise NotEmittable("comprehensions inside each other")
+        self._scopes.append(scope)
+
+    def _leave(self) -> None:
+        self._scopes.pop()
+        self._inside -= 1
 
     def _binding(self, expr: Comprehension) -> Value:
         """Write a comprehension over nothing, which only gives a name to a value."""
@@ -449,9 +462,9 @@ class Emitter:
         bound = self.emit(expr.init)
         name = self.fresh("b")
         self.counts[expr.id] = ZERO
-        self._scopes.append({expr.accumulator: replace(bound, code=name, total=True, path=None)})
+        self._enter({expr.accumulator: replace(bound, code=name, total=True, path=None)})
         found = self.emit(expr.result)
-        self._scopes.pop()
+        self._leave()
         return replace(found, code=f"[{found.code} for {name} in ({bound.code},)][0]", path=None)
 
     def _head(self, expr: Comprehension, range_: Value) -> tuple[str, dict[str, Value]]:
