@@ -161,7 +161,8 @@ class RemoteFile:
         with _failures(self.url):
             if is_web(self.url):
                 request = urllib.request.Request(self.url)  # noqa: S310 - http or https, see above
-                answer = urllib.request.urlopen(request, timeout=_TIMEOUT)  # noqa: S310
+                # Not urlopen, which keeps the certificates that were trusted when it was first called.
+                answer = urllib.request.build_opener().open(request, timeout=_TIMEOUT)
                 return cast("BinaryIO", _Stream(self.url, answer, answer.length))
             file_system, path = _file_system(self.url)
             return cast("BinaryIO", _Stream(self.url, file_system.open_input_stream(path, compression=None), None))
