@@ -41,8 +41,8 @@ class Row:
 
 
 def upper(text: str) -> str:
-    """Return a header in upper case, letter by letter: what would become two letters stays."""
-    return "".join(big if len(big := letter.upper()) == 1 else letter for letter in text)
+    """Return a header in upper case, letter by letter: what would become two gets one that is large, or stays."""
+    return "".join(next(big for big in (letter.upper(), letter.title(), letter) if len(big) == 1) for letter in text)
 
 
 def align(text: str) -> str:

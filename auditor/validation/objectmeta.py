@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from auditor.golang.jsontext import encode
 from auditor.golang.text import quote, type_name
+from auditor.golang.unicode import is_print
 from auditor.validation.findings import (
     NOT_SUPPORTED,
     finding,
@@ -247,7 +248,7 @@ def _managed(entry: JsonObject, path: str, check: str) -> list[Finding]:
     manager: str = entry.get("manager", "")
     if _longer(manager, 128):
         found.append(too_long(check, f"{path}.manager", 128))
-    if not manager.isprintable():
+    if not (manager.isascii() and manager.isprintable()):
         found.extend(
             invalid(check, f"{path}.manager", manager, f"invalid character {text} (at position {position})")
             for text, position in _unprintable(manager)
@@ -266,7 +267,7 @@ def _unprintable(text: str) -> list[tuple[str, int]]:
     found: list[tuple[str, int]] = []
     position = 0
     for character in text:
-        if not character.isprintable():
+        if not is_print(ord(character)):
             found.append((f"U+{ord(character):04X}", position))
         position += len(character.encode("utf-8", "surrogatepass"))
     return found

@@ -268,3 +268,13 @@ def test_a_default_of_a_request_is_as_it_is_spelled() -> None:
         f'{S}.properties[{name}].default: Invalid value: "{kind}":  in body must be of type string: "{kind}"'
         for name, kind in wanted
     ]
+
+
+@pytest.mark.parametrize(("letter", "is_fine"), [("\u0cf3", True), ("\u2ffc", False), ("\u00a0", False), ("é", True)])
+def test_a_warning_prints_by_the_unicode_of_the_server(letter: str, is_fine: bool) -> None:
+    document = definition()
+    old = {"name": "v0", "served": True, "storage": False, "deprecated": True, "deprecationWarning": f"gone {letter}"}
+    document["spec"]["versions"].append({**old, "schema": {"openAPIV3Schema": {"type": "object"}}})
+    found = [message for message in messages(document) if "printable" in message]
+    assert found == ([] if is_fine else found[:1])
+    assert bool(found) is not is_fine

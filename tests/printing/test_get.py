@@ -15,7 +15,7 @@ from auditor.golang import jsontext
 from auditor.printing.columns import custom_resource_columns, custom_resource_row
 from auditor.printing.discovery import Discovery, Resource
 from auditor.printing.get import GetOptions, StatusError, get, not_found
-from auditor.printing.tables import Header
+from auditor.printing.tables import Header, upper
 from auditor.selectors.grammar import parse_field_selector, parse_label_selector
 from tests.shared import shared
 
@@ -173,3 +173,8 @@ def test_groups_and_versions_stand_in_discovery_order() -> None:
     for one in found.resources:
         groups.setdefault(one.group, []).append(one.version)
     assert [[group, versions] for group, versions in groups.items()] == order["discovery"]
+
+
+@pytest.mark.parametrize(("name", "header"), [("Größe", "GRÖßE"), ("ᾀ ǆ", "ᾈ Ǆ"), ("ŉ", "ŉ"), ("a\u0131", "AI")])
+def test_a_header_keeps_its_length(name: str, header: str) -> None:
+    assert upper(name) == header

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from auditor.crds.check.fieldpath import FieldPathError, find_field
 from auditor.golang.jsontext import encode
+from auditor.golang.unicode import is_print
 from auditor.validation.findings import (
     TOO_MANY,
     duplicate,
@@ -79,7 +80,7 @@ def check_deprecation(version: JsonObject, path: str) -> list[Finding]:
         texts.append("must not be an empty string")
     position = 0
     for letter in warning:
-        if not letter.isprintable():
+        if not is_print(ord(letter)):
             where_found = f"non-printable character found at index {position}"
             texts.append(f"must only contain printable UTF-8 characters; {where_found}")
             break
