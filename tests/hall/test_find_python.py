@@ -1,0 +1,50 @@
+"""Which interpreter `make setup` takes: python3, unless another one is clearly faster, whatever else runs meanwhile."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMES = ("python3", "python3.14", "python3.13", "python3.12", "python3.11")
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no shell")
+
+
+def chosen(folder: Path, **told: str) -> str:
+    """Return what is chosen where interpreters say how long they took: each turn one of their numbers; none: too old."""
+    for name in NAMES:
+        numbers = told.get(name.replace(".", "_"), "")
+        script = folder / name
+        turns = folder / f"{name}.turns"
+        turns.write_text("\n".join(numbers.split()))
+        script.write_text(f'#!/bin/sh\nhead -n 1 "{turns}" | grep . && sed -i 1d "{turns}"\n')
+        script.chmod(0o755)
+    path = f"{folder}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        [str(ROOT / ".ci" / "find-python")],
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == ""
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("told", "wanted"),
+    [
+        ({"python3": "20 20 20", "python3_12": "19 19 19"}, "python3"),  # not clearly
+        ({"python3": "20 20 20", "python3_12": "17 17 17"}, "python3.12"),
+        ({"python3": "20 20 20", "python3_12": "90 90 17"}, "python3.12"),  # slowed in two turns
+        ({"python3": "90 20 90", "python3_12": "21 21 21"}, "python3"),
+        ({"python3_13": "20 20 20", "python3_11": "20 20 20"}, "python3.13"),
+    ],
+)
+def test_the_first_that_none_is_clearly_faster_than(tmp_path: Path, told: dict[str, str], wanted: str) -> None:
+    assert chosen(tmp_path, **told) == wanted
