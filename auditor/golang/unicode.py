@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["MAX_RUNE", "class_name", "class_ranges", "is_print"]
+__all__ = ["MAX_RUNE", "class_name", "class_ranges", "is_print", "unprintable"]
 
 MAX_RUNE = 0x10FFFF
 
@@ -85,6 +85,19 @@ def is_print(code: int) -> bool:
         return code >= 0x20
     starts, names = _runs("categories")
     return names[bisect_right(starts, code) - 1][0] in "LMNPS"
+
+
+def unprintable(text: str) -> list[tuple[int, str]]:
+    """Return the characters of a text that are not printable to Go, each with its place in bytes of UTF-8."""
+    if text.isascii() and text.isprintable():
+        return []
+    found: list[tuple[int, str]] = []
+    position = 0
+    for character in text:
+        if not is_print(ord(character)):
+            found.append((position, character))
+        position += len(character.encode("utf-8", "surrogatepass"))
+    return found
 
 
 def class_name(name: str) -> str:

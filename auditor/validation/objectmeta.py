@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from auditor.golang.jsontext import encode
 from auditor.golang.text import quote, type_name
-from auditor.golang.unicode import is_print
+from auditor.golang.unicode import unprintable
 from auditor.validation.findings import (
     NOT_SUPPORTED,
     finding,
@@ -248,11 +248,10 @@ def _managed(entry: JsonObject, path: str, check: str) -> list[Finding]:
     manager: str = entry.get("manager", "")
     if _longer(manager, 128):
         found.append(too_long(check, f"{path}.manager", 128))
-    if not (manager.isascii() and manager.isprintable()):
-        found.extend(
-            invalid(check, f"{path}.manager", manager, f"invalid character {text} (at position {position})")
-            for text, position in _unprintable(manager)
-        )
+    found.extend(
+        invalid(check, f"{path}.manager", manager, f"invalid character U+{ord(letter):04X} (at position {position})")
+        for position, letter in unprintable(manager)
+    )
     if _longer(entry.get("subresource", ""), 256):
         found.append(too_long(check, f"{path}.subresource", 256))
     return found
@@ -260,14 +259,3 @@ def _managed(entry: JsonObject, path: str, check: str) -> list[Finding]:
 
 def _longer(text: str, limit: int) -> bool:
     return len(text) > limit or (not text.isascii() and len(text.encode("utf-8", "surrogatepass")) > limit)
-
-
-def _unprintable(text: str) -> list[tuple[str, int]]:
-    """Return the characters that do not print, as %#U spells them, and where they begin in bytes."""
-    found: list[tuple[str, int]] = []
-    position = 0
-    for character in text:
-        if not is_print(ord(character)):
-            found.append((f"U+{ord(character):04X}", position))
-        position += len(character.encode("utf-8", "surrogatepass"))
-    return found

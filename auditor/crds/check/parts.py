@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from auditor.crds.check.fieldpath import FieldPathError, find_field
 from auditor.golang.jsontext import encode
-from auditor.golang.unicode import is_print
+from auditor.golang.unicode import unprintable
 from auditor.validation.findings import (
     TOO_MANY,
     duplicate,
@@ -78,13 +78,9 @@ def check_deprecation(version: JsonObject, path: str) -> list[Finding]:
         texts.append(f"must be <= {_LONGEST_WARNING} characters long")
     if not warning:
         texts.append("must not be an empty string")
-    position = 0
-    for letter in warning:
-        if not is_print(ord(letter)):
-            where_found = f"non-printable character found at index {position}"
-            texts.append(f"must only contain printable UTF-8 characters; {where_found}")
-            break
-        position += len(letter.encode("utf-8", "surrogatepass"))
+    if bad := unprintable(warning):
+        where_found = f"non-printable character found at index {bad[0][0]}"
+        texts.append(f"must only contain printable UTF-8 characters; {where_found}")
     return [invalid(_CHECK, where, warning, text, encode(warning)) for text in texts]
 
 
