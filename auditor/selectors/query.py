@@ -278,10 +278,8 @@ class Index:
         version = definition.versions[place.version]
         unclear = _nullable(version)
         others = {label for label, kind in field_types(version) if kind in ("boolean", "integer")} - unclear
-        if others:
-            told = {label for label in others if _is_alike(definition, label)}
-            unclear |= (others - told) | self._with_findings(place, told)
-        return unclear
+        told = {label for label in others if _is_alike(definition, label)}
+        return unclear | (others - told) | (self._with_findings(place, told) if told else set())
 
     def _definition(self, place: IndexedKind) -> CustomResourceDefinition | None:
         path = self.report / DEFINITIONS
@@ -307,7 +305,7 @@ class Index:
             return fields
         found: set[str] = set()
         of_kind = [("group", "=", place.group), ("kind", "=", place.kind), ("field", "in", sorted(fields))]
-        for path in sorted(folder.glob("*.parquet")) if fields else ():
+        for path in sorted(folder.glob("*.parquet")):
             found.update(pq.read_table(path, columns=["field"], filters=of_kind)["field"].unique().to_pylist())
         return found
 
