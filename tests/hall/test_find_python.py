@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("python3", "python3.14", "python3.13", "python3.12", "python3.11")
-
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no shell")
 
 
 def chosen(folder: Path, **told: str) -> str:
