@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["MAX_RUNE", "class_name", "class_ranges", "is_print", "unprintable"]
+__all__ = ["MAX_RUNE", "class_name", "class_ranges", "digits_end", "is_digit", "is_letter", "is_print", "unprintable"]
 
 MAX_RUNE = 0x10FFFF
 
@@ -81,10 +81,35 @@ def is_print(code: int) -> bool:
 
     Source: unicode.IsPrint.
     """
-    if code < 0x7F:
-        return code >= 0x20
+    return code >= 0x20 if code < 0x7F else _category(code)[0] in "LMNPS"
+
+
+def is_letter(text: str) -> bool:
+    """Report whether a text is one letter to Go; of no character at all it is not.
+
+    Source: unicode.IsLetter.
+    """
+    return text.isalpha() if text.isascii() else _category(ord(text))[0] == "L"
+
+
+def is_digit(text: str) -> bool:
+    """Report whether a text is one decimal digit to Go; of no character at all it is not.
+
+    Source: unicode.IsDigit.
+    """
+    return text.isdigit() if text.isascii() else _category(ord(text)) == "Nd"
+
+
+def digits_end(text: str, at: int) -> int:
+    """Return where digits and points that go on from `at` end."""
+    while at < len(text) and (text[at] == "." or is_digit(text[at])):
+        at += 1
+    return at
+
+
+def _category(code: int) -> str:
     starts, names = _runs("categories")
-    return names[bisect_right(starts, code) - 1][0] in "LMNPS"
+    return names[bisect_right(starts, code) - 1]
 
 
 def unprintable(text: str) -> list[tuple[int, str]]:

@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from auditor.golang import jsontext
 from auditor.golang.text import display, type_name
+from auditor.golang.unicode import digits_end, is_digit, is_letter, is_print
 
 __all__ = ["JsonPathError", "Template", "compile_template", "relaxed", "to_text"]
 
@@ -54,7 +55,6 @@ _TERMINATORS: Final = frozenset(" \t\r\n.,[]$@{}")
 _SLICE: Final = re.compile(r"(-?[0-9]*)(:-?[0-9]*)?(:-?[0-9]*)?")
 _DICT_KEY: Final = re.compile(r"'([^']*)'")
 _COMPARISON: Final = re.compile(r"([^!<>=]+)([!<>=]+)(.+)", re.DOTALL)
-_NUMBER: Final = re.compile(r"[+-]?[0-9.]*")
 _RELAXED: Final = re.compile(r"\{\.?([^{}]+)\}|\.?([^{}]+)")
 _ESCAPES: Final = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, "\\": 92, "'": 39, '"': 34}
 
@@ -102,12 +102,12 @@ class _Parser:
                 steps.append(self.dotted(steps))
             elif letter in "\"'":
                 steps.append(_Step("text", self.quoted(letter)))
-            elif letter in "+-" or letter.isdecimal():
+            elif letter in "+-" or is_digit(letter):
                 steps.append(self.number())
-            elif letter == "_" or letter.isalpha():
+            elif letter == "_" or is_letter(letter):
                 steps.append(_word(self.identifier()))
             else:
-                shown = f" '{letter}'" if letter.isprintable() else ""
+                shown = f" '{letter}'" if is_print(ord(letter)) else ""
                 raise JsonPathError("parse", f"unrecognized character in action: U+{ord(letter):04X}{shown}")
 
     def name(self) -> str:
@@ -130,7 +130,7 @@ class _Parser:
                 raise JsonPathError("parse", "invalid multiple recursive descent")
             following = self.text[self.at + 2 : self.at + 3]
             # a name may follow at once; it is read as if its dot were the second one
-            self.at += 1 if following.isalnum() or following == "_" else 2
+            self.at += 1 if following == "_" or is_letter(following) or is_digit(following) else 2
             return _Step("below")
         self.at += 1
         name = self.name()
@@ -149,14 +149,13 @@ class _Parser:
         return _unquote(self.text[start : self.at])
 
     def number(self) -> _Step:
-        match = _NUMBER.match(self.text, self.at)
-        assert match is not None
-        self.at = match.end()
-        text = match[0]
+        start, self.at = self.at, digits_end(self.text, self.at + 1)
+        text = self.text[start : self.at]
+        read = text if text.isascii() else ""  # of other digits no number is made
         try:
-            if "." not in text and -(2**63) <= int(text) < 2**63:
-                return _Step("value", int(text))
-            return _Step("value", float(text))
+            if "." not in text and -(2**63) <= int(read) < 2**63:
+                return _Step("value", int(read))
+            return _Step("value", float(read))
         except ValueError:
             raise JsonPathError("parse", f"cannot parse number {text}") from None
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from auditor.golang import jsontext
 from auditor.golang.text import float_json, float_v
+from auditor.golang.unicode import is_digit, is_letter
 from auditor.sources.yaml.scalars import resolve_plain
 
 __all__ = ["YamlTextError", "to_yaml"]
@@ -123,7 +124,7 @@ def _compare_keys(left: str, right: str) -> int:
     for at in range(min(len(left), len(right))):
         if left[at] == right[at]:
             continue
-        letters = left[at].isalpha(), right[at].isalpha()
+        letters = is_letter(left[at]), is_letter(right[at])
         if all(letters):
             return -1 if left[at] < right[at] else 1
         if any(letters):
@@ -136,7 +137,7 @@ def _compare_runs(left: str, right: str, at: int) -> int:
     first = 0
     if left[at] == "0" or right[at] == "0":
         before = at - 1
-        while before >= 0 and left[before].isdecimal():
+        while before >= 0 and is_digit(left[before]):
             if left[before] != "0":
                 first = 1  # zeros inside a number count
                 break
@@ -145,10 +146,10 @@ def _compare_runs(left: str, right: str, at: int) -> int:
     for text in (left, right):
         end = at
         number = first
-        while end < len(text) and text[end].isdecimal():
-            number = number * 10 + int(text[end])
+        while end < len(text) and is_digit(text[end]):
+            number = number * 10 + ord(text[end]) - ord("0")
             end += 1
-        numbers.append(number)
+        numbers.append((number + (1 << 63)) % (1 << 64))  # of 64 bits, which overflow; moved, so that all are positive
         lengths.append(end)
     if numbers[0] != numbers[1]:
         return -1 if numbers[0] < numbers[1] else 1

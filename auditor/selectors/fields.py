@@ -9,12 +9,12 @@ Source: apiextensions-apiserver pkg/registry/customresource/strategy.go (selecta
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from auditor.errors import SelectorError
 from auditor.golang.text import display
+from auditor.golang.unicode import digits_end, is_digit, is_letter, is_print
 
 if TYPE_CHECKING:
     from auditor.crds.definition import CrdVersion
@@ -35,7 +35,6 @@ class _Step(NamedTuple):
 
 
 _TERMINATORS: Final = frozenset(" \t\r\n.,[]$@{}")
-_NUMBER = re.compile(r"[+-]?[0-9.]*")
 
 
 def selectable(version: CrdVersion, obj: JsonObject, namespaced: bool) -> dict[str, str]:
@@ -211,7 +210,8 @@ def _steps(path: str) -> tuple[_Step, ...]:
                     raise ValueError("invalid multiple recursive descent")
                 steps.append(_Step("below"))
                 at += 1
-                if not (path[at + 1 : at + 2].isalnum() or path.startswith("_", at + 1)):
+                following = path[at + 1 : at + 2]
+                if not (following == "_" or is_letter(following) or is_digit(following)):
                     at += 1
                     continue
             at, name = _field(path, at + 1)
@@ -219,16 +219,16 @@ def _steps(path: str) -> tuple[_Step, ...]:
         elif letter in "\"'":
             at, text = _quoted(path, at)
             steps.append(_Step("text", text))
-        elif letter in "+-" or letter.isdecimal():
+        elif letter in "+-" or is_digit(letter):
             at = _number(path, at, steps)
-        elif letter == "_" or letter.isalpha():
+        elif letter == "_" or is_letter(letter):
             at = _identifier(path, at, steps)
         elif letter in "\r\n":
             raise ValueError("unclosed action")
         elif letter == "[":
             raise ValueError("array notation is not evaluated")
         else:
-            shown = f" '{letter}'" if letter.isprintable() else ""
+            shown = f" '{letter}'" if is_print(ord(letter)) else ""
             raise ValueError(f"unrecognized character in action: U+{ord(letter):04X}{shown}")
     return tuple(steps)
 
@@ -254,14 +254,14 @@ def _quoted(path: str, at: int) -> tuple[int, str]:
 
 
 def _number(path: str, at: int, steps: list[_Step]) -> int:
-    match = _NUMBER.match(path, at)
-    assert match is not None
-    text = match[0]
+    end = digits_end(path, at + 1)
+    text = path[at:end]
+    read = text if text.isascii() else ""  # of other digits no number is made
     try:
-        steps.append(_Step("value", float(text) if "." in text else int(text)))
+        steps.append(_Step("value", float(read) if "." in text else int(read)))
     except ValueError:
         raise ValueError(f"cannot parse number {text}") from None
-    return match.end()
+    return end
 
 
 def _identifier(path: str, at: int, steps: list[_Step]) -> int:

@@ -4,7 +4,7 @@ import unicodedata
 
 import pytest
 
-from auditor.golang.unicode import MAX_RUNE, class_ranges, is_print
+from auditor.golang.unicode import MAX_RUNE, class_ranges, is_digit, is_letter, is_print
 
 SAME = [
     ("Lu", "Uppercase_Letter"),
@@ -66,3 +66,21 @@ def test_known_characters_agree_with_python():
 )
 def test_printable_is_what_unicode_15_has_without_blanks(point, printable):
     assert is_print(point) is printable
+
+
+@pytest.mark.parametrize(
+    ("text", "letter", "digit"),
+    [
+        ("", False, False),
+        ("a", True, False),
+        ("_", False, False),
+        ("7", False, True),
+        ("\u00b2", False, False),  # a superscript, of which Python says that it is alphanumeric
+        ("\u0663", False, True),
+        ("\U00031350", True, False),  # both are new in Unicode 15.0
+        ("\U00011f50", False, True),
+        ("\U0002ebf0", False, False),  # in 15.1
+    ],
+)
+def test_letters_and_digits_are_those_of_unicode_15(text, letter, digit):
+    assert (is_letter(text), is_digit(text)) == (letter, digit)

@@ -23,6 +23,13 @@ def test_what_has_no_input_has_no_output(template, text):
         ("{k\\[?(@.a}", "parse", "unterminated filter"),
         ("{.n[?(@.x)]}", "exec", "<nil> is not array or slice and cannot be filtered"),
         ("{.s[?(@.x)]}", "exec", "text is not array or slice and cannot be filtered"),
+        ("{..\u00b2}", "parse", "unrecognized character in action: U+00B2 '\u00b2'"),
+        ("{\u0663}", "parse", "cannot parse number \u0663"),
+        ("{+1\U00011f50}", "parse", "cannot parse number +1\U00011f50"),
+        ("{\U00031350}", "exec", "unrecognized identifier \U00031350"),
+        ("{\U0002ebf0}", "parse", "unrecognized character in action: U+2EBF0"),
+        ("{\U000323af}", "exec", "unrecognized identifier \U000323af"),
+        ("{\U0001f6dc}", "parse", "unrecognized character in action: U+1F6DC '\U0001f6dc'"),
     ],
 )
 def test_what_goes_wrong_is_said_as_the_library_says_it(template, stage, text):

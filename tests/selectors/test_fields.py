@@ -108,6 +108,11 @@ def test_paths_are_evaluated_by_their_own_syntax(path, text):
         (".spec..", "unexpectedly received more than one JSON path result"),
         (".spec....a", "unexpected error parsing jsonPath: invalid multiple recursive descent"),
         (".spec.a$-", "unexpected error parsing jsonPath: cannot parse number -"),
+        (".spec.a$1\u0663", "unexpected error parsing jsonPath: cannot parse number 1\u0663"),
+        (
+            ".spec.a$\U0001f6dc",
+            "unexpected error parsing jsonPath: unrecognized character in action: U+1F6DC '\U0001f6dc'",
+        ),
         (".spec.two.*", "unexpectedly received more than one JSON path result"),
         ("..k", "unexpectedly received more than one JSON path result"),
     ],
