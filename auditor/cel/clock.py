@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from auditor.cel.errors import CelError
+from auditor.golang.text import quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,22 +29,41 @@ _INTEGER = re.compile(r"[+-]?[0-9]+")
 
 def _atoi(text: str) -> int:
     if not _INTEGER.fullmatch(text):
-        raise CelError(f'strconv.Atoi: parsing "{text}": invalid syntax')
+        raise CelError(f"strconv.Atoi: parsing {quote(text)}: invalid syntax")
     if len(text.lstrip("+-0")) > 19 or not -(2**63) <= int(text) < 2**63:
-        raise CelError(f'strconv.Atoi: parsing "{text}": value out of range')
+        raise CelError(f"strconv.Atoi: parsing {quote(text)}: value out of range")
     return int(text)
+
+
+def _wrapped(number: int) -> int:
+    """Return a number as 64 bits hold it."""
+    return (number + 2**63) % 2**64 - 2**63
 
 
 @lru_cache(maxsize=512)
 def _zone(name: str) -> ZoneInfo:
-    if ".." in name.split("/") or name[0] in "/\\":
+    """Return the zone of a name, which is that of a file; what the system says of a file that is none is the error."""
+    if ".." in name or name[0] in "/\\":
         raise CelError("time: invalid location name")
-    from zoneinfo import ZoneInfo  # noqa: PLC0415 - it brings the settings that Python was built with along
+    if "\0" in name:
+        raise CelError("invalid argument")
+    from zoneinfo import TZPATH, ZoneInfo  # noqa: PLC0415 - it brings the settings that Python was built with along
 
+    failure = ""
+    for folder in TZPATH:
+        try:
+            with open(f"{folder}/{name}", "rb") as file:  # noqa: PTH123 - a Path drops the slash at the end
+                return ZoneInfo.from_file(file, name)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            failure = failure or str(error.strerror).lower()
+        except ValueError:
+            failure = failure or "malformed time zone information"
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):
-        raise CelError(f"unknown time zone {name}") from None
+        raise CelError(failure or f"unknown time zone {name}") from None
 
 
 def _offset(seconds: int, name: str) -> int:
@@ -51,7 +71,8 @@ def _offset(seconds: int, name: str) -> int:
     if ":" in name:
         hours, _, minutes = name.partition(":")
         hour, minute = _atoi(hours), _atoi(minutes)
-        return (hour * 60 - minute if name.startswith("-") else hour * 60 + minute) * 60
+        nanos = _wrapped((hour * 60 - minute if name.startswith("-") else hour * 60 + minute) * 60 * _SECOND)
+        return _floating(_SECOND)(nanos) if nanos >= 0 else -_floating(_SECOND)(-nanos)
     if name in ("", "UTC", "Local"):  # the server's own zone is not ours to know
         return 0
     zone = _zone(name)
