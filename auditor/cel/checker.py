@@ -277,7 +277,8 @@ class _Checker:
         """Return a function that gives the parameters of an overload names of their own."""
         names: dict[str, Type] = {}
         for name in _parameters(types):
-            names.setdefault(name, self.fresh())
+            if name not in names:
+                names[name] = self.fresh()
 
         def rename(kind: Type) -> Type:
             if kind.kind is Kind.PARAM:

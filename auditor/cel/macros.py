@@ -287,7 +287,6 @@ MACROS: dict[tuple[str, int, bool], Macro] = {
     ("all", 2, True): _all(1),
     ("exists", 2, True): _exists(1),
     ("exists_one", 2, True): _exists_one(1),
-    ("existsOne", 2, True): _exists_one(1),
     ("map", 2, True): _map,
     ("map", 3, True): _map,
     ("filter", 2, True): _filter,

@@ -49,6 +49,13 @@ def test_nested_loops_cost_what_the_formula_says() -> None:
                 " | ll[0].map(y, b, y == i ? -1 : y)\n | .......................^"
             ),
         ),
+        (
+            "l[?0] && []",
+            (
+                "ERROR: <input>:1:2: expected type 'bool' but found 'optional_type(int)'\n | l[?0] && []\n | .^\n"
+                "ERROR: <input>:1:10: expected type 'bool' but found 'list(_var6)'\n | l[?0] && []\n | .........^"
+            ),
+        ),
         ("int('x')", "type conversion error from 'string' to 'int'"),
         ("self.matches('a') && l[", None),
     ],
@@ -58,6 +65,12 @@ def test_complaints_are_the_compilers(text: str, complaint: str | None) -> None:
         ENVIRONMENT.compile(text)
     if complaint is not None:
         assert caught.value.text == complaint
+
+
+@pytest.mark.parametrize("text", ["l.existsOne(i, true)", "{1: 2}.existsOne(k, true)"])
+def test_exists_one_in_camel_case_is_a_macro_of_two_variables_only(text: str) -> None:
+    with pytest.raises(CompileError, match="undeclared reference to 'existsOne'"):
+        ENVIRONMENT.compile(text)
 
 
 def test_fields_of_declared_objects_are_checked() -> None:
