@@ -44,6 +44,12 @@ def test_costs_are_those_of_the_server(case: dict[str, Any]) -> None:
     assert all(made.min <= made.max <= MAX_COST for made in ours)
 
 
+def test_the_name_of_a_type_is_one_step_however_many_dots_it_has() -> None:
+    schema = {"type": "object", "properties": {"s": {"type": "string", "maxLength": 5}}}
+    rules = ("type(self.s) == string", "type(self.s) == google.protobuf.Duration")
+    assert [made.max for made in estimate(schema, *rules)] == [4, 4]
+
+
 @pytest.mark.parametrize("case", RECORDED, ids=["limits", "no limits"])
 def test_the_smallest_object_tells_how_often_a_rule_may_run(case: dict[str, Any]) -> None:
     declared = declare(parse_schema(case["schema"]), is_resource=True)

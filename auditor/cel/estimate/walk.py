@@ -206,6 +206,10 @@ class _Estimate:
         return NOTHING
 
     def select(self, expr: Select) -> Range:
+        reference = self.references.get(expr.id)
+        if reference is not None:  # the whole is the name of a type or constant
+            self.paths[expr.id] = _Path([reference.name], 1)
+            return ONE
         cost = self.cost(expr.operand)
         if expr.test_only:
             return cost
