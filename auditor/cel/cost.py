@@ -24,6 +24,10 @@ _BETWEEN_LOOKS = 1_000
 """Cost between two looks at the clock."""
 _TEXT = 0.1
 _REGEX = 0.25
+_REQUIREMENT = LIST + STRUCT
+"""Of one requirement of a selector."""
+_AUTHORIZATION = 350_000
+"""Of asking whether somebody may do something."""
 
 
 class Tracker:
@@ -151,11 +155,18 @@ def _validate(args: Sequence[Any], _result: Any, _overload: str) -> int:
     return 1 if longest is None else _text(1.0 + size(args[1])) * ceil(longest * _REGEX)
 
 
+def _selector(args: Sequence[Any], _result: Any, _overload: str) -> int:
+    length = size(args[1])
+    return LIST + _text(length) + ceil(length * 0.5) * _REQUIREMENT
+
+
 def _prices(*rules: tuple[str, Price]) -> dict[str, Price]:
     return {name: price for names, price in rules for name in names.split()}
 
 
 _BY_NAME = _prices(
+    ("check", lambda _args, _result, _overload: _AUTHORIZATION),
+    ("fieldSelector labelSelector", _selector),
     ("isSorted sum max min indexOf lastIndexOf includes", lambda args, _result, _overload: _traversal(args[0])),
     ("url lowerAscii upperAscii substring trim jsonpatch.escapeKey", _first_text),
     ("cidr isIP isCIDR quantity isQuantity semver isSemver", _first_text),

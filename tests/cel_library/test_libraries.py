@@ -16,6 +16,8 @@ def names(version):
         ("find", (1, 23)),
         ("isSorted", (1, 23)),
         ("charAt", (1, 23)),
+        ("allowed", (1, 27)),
+        ("labelSelector", (1, 31)),
         ("optional.of", (1, 28)),
         ("quantity", (1, 28)),
         ("format", (1, 29)),

@@ -120,7 +120,9 @@ _BY_NAME: Final = _table(
     ("@in", lambda values: ONE if values[1].shape.form in (Form.MAP, Form.OBJECT) else _size(values[1]) + ONE),
     ("_[_] _[?_] _?._", lambda _: _READ),
 )
-_UNBOUNDED: Final = frozenset({"format", "flatten", "@sortByAssociatedKeys", "jsonpatch.escapeKey"})
+_UNBOUNDED: Final = frozenset(
+    {"format", "flatten", "@sortByAssociatedKeys", "jsonpatch.escapeKey", "check", "fieldSelector", "labelSelector"}
+)
 """Functions whose cost depends on more than the sizes of what they are given."""
 
 

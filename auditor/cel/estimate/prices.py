@@ -29,6 +29,10 @@ TEXT: Final = 0.1
 REGEX: Final = 0.25
 """Cost of a character of a regular expression, for each that is read."""
 _LIST_BASE: Final = fixed(10)
+_REQUIREMENT: Final = 50.0
+"""Cost of one requirement of a selector."""
+_AUTHORIZATION: Final = 350_000
+"""Cost of asking whether somebody may do something."""
 _ADDRESS: Final = Range(4, 16)
 """Bytes of an IP address."""
 _FORMAT_REGEX: Final = 128 * REGEX
@@ -263,6 +267,17 @@ def _validate(_target: Operand | None, args: Sequence[Operand], _overload: str) 
     return Priced(args[0].bound.scaled(TEXT).scaled(_FORMAT_REGEX)) if args else None
 
 
+def _check(_target: Operand | None, _args: Sequence[Operand], _overload: str) -> Priced:
+    return Priced(fixed(_AUTHORIZATION))
+
+
+def _selector(_target: Operand | None, args: Sequence[Operand], _overload: str) -> Priced | None:
+    if len(args) != 1:
+        return None
+    length = args[0].bound
+    return Priced(_LIST_BASE + length.scaled(TEXT) + length.scaled(0.5).scaled(_REQUIREMENT))
+
+
 _CHEAP_TO_COMPARE: Final = frozenset({"net.IP", "net.CIDR", "kubernetes.Quantity", "kubernetes.Semver"})
 
 
@@ -285,6 +300,8 @@ def _named(*prices: tuple[str, Price]) -> dict[str, Price]:
 
 
 _BY_NAME: Final = _named(
+    ("check", _check),
+    ("fieldSelector labelSelector", _selector),
     ("isSorted sum max min indexOf lastIndexOf", _through_list),
     ("includes", _includes),
     ("url", _url),

@@ -14,7 +14,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from auditor.cel.declarations import OPTIONALS, TWO_VARIABLE_COMPREHENSIONS
-from auditor.cel.library import cel_lists, cidr, formats, ip, lists, quantity, regex, semver, sets, strings, urls
+from auditor.cel.library import (
+    authz,
+    cel_lists,
+    cidr,
+    formats,
+    ip,
+    lists,
+    quantity,
+    regex,
+    semver,
+    sets,
+    strings,
+    urls,
+)
 from auditor.cel.library.cidr import CIDR
 from auditor.cel.library.ip import IP
 
@@ -35,6 +48,7 @@ LIBRARIES: tuple[tuple[str, Version, Version, Callable[[], tuple[Function, ...]]
     ("kubernetes.urls", _ALWAYS, _NEVER, urls.functions),
     ("kubernetes.regex", _ALWAYS, _NEVER, regex.functions),
     ("kubernetes.lists/0", _ALWAYS, (1, 37), lambda: lists.functions(0)),
+    ("kubernetes.authz", (1, 27), _NEVER, authz.functions),
     ("optional", (1, 28), _NEVER, lambda: OPTIONALS),
     ("kubernetes.quantity", (1, 28), _NEVER, quantity.functions),
     ("cel.lib.ext.strings/0", _ALWAYS, (1, 29), lambda: strings.functions(0)),
@@ -43,6 +57,7 @@ LIBRARIES: tuple[tuple[str, Version, Version, Callable[[], tuple[Function, ...]]
     ("kubernetes.net.ip", (1, 30), _NEVER, ip.functions),
     ("kubernetes.net.cidr", (1, 30), _NEVER, cidr.functions),
     ("kubernetes.format", (1, 31), _NEVER, formats.functions),
+    ("kubernetes.authzSelectors", (1, 31), _NEVER, authz.selector_functions),
     ("cel.lib.ext.comprev2", (1, 32), _NEVER, lambda: TWO_VARIABLE_COMPREHENSIONS),
     ("kubernetes.Semver/1", (1, 33), _NEVER, semver.functions),
     ("cel.lib.ext.lists/3", (1, 34), _NEVER, cel_lists.functions),

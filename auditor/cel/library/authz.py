@@ -1,0 +1,64 @@
+"""Checks of authorization. No rule of a definition has an authorizer, so that all that is left of them is their types.
+
+An expression may call them on a value of any type (``dyn(x).allowed()``): that compiles, and fails on every object.
+
+Source: k8s.io/apiserver pkg/cel/library/authz.go.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from auditor.cel.equality import NO_SUCH_OVERLOAD
+from auditor.cel.errors import CelError
+from auditor.cel.function import Function, Overload
+from auditor.cel.types import BOOL, STRING, Type, object_type
+
+__all__ = ["functions", "selector_functions"]
+
+_AUTHORIZER, _PATH, _GROUP, _RESOURCE, _DECISION = (
+    object_type(f"kubernetes.authorization.{name}")
+    for name in ("Authorizer", "PathCheck", "GroupCheck", "ResourceCheck", "Decision")
+)
+
+
+def _never(*_values: object) -> NoReturn:
+    raise CelError(NO_SUCH_OVERLOAD)
+
+
+def _overload(key: str, receiver: Type, texts: int, result: Type) -> Overload:
+    return Overload(key, (receiver, *[STRING] * texts), result, _never)
+
+
+def _member(name: str, *overloads: Overload) -> Function:
+    return Function(name, member=True, overloads=overloads)
+
+
+def functions() -> tuple[Function, ...]:
+    """Return the functions of the library."""
+    return (
+        _member("path", _overload("authorizer_path", _AUTHORIZER, 1, _PATH)),
+        _member("group", _overload("authorizer_group", _AUTHORIZER, 1, _GROUP)),
+        _member("serviceAccount", _overload("authorizer_serviceaccount", _AUTHORIZER, 2, _AUTHORIZER)),
+        _member("resource", _overload("groupcheck_resource", _GROUP, 1, _RESOURCE)),
+        _member("subresource", _overload("resourcecheck_subresource", _RESOURCE, 1, _RESOURCE)),
+        _member("namespace", _overload("resourcecheck_namespace", _RESOURCE, 1, _RESOURCE)),
+        _member("name", _overload("resourcecheck_name", _RESOURCE, 1, _RESOURCE)),
+        _member(
+            "check",
+            _overload("pathcheck_check", _PATH, 1, _DECISION),
+            _overload("resourcecheck_check", _RESOURCE, 1, _DECISION),
+        ),
+        _member("errored", _overload("decision_errored", _DECISION, 0, BOOL)),
+        _member("error", _overload("decision_error", _DECISION, 0, STRING)),
+        _member("allowed", _overload("decision_allowed", _DECISION, 0, BOOL)),
+        _member("reason", _overload("decision_reason", _DECISION, 0, STRING)),
+    )
+
+
+def selector_functions() -> tuple[Function, ...]:
+    """Return the functions that narrow a check by selectors."""
+    return tuple(
+        _member(name, _overload(f"authorizer_{name.lower()}", _RESOURCE, 1, _RESOURCE))
+        for name in ("fieldSelector", "labelSelector")
+    )
