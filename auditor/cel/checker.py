@@ -22,8 +22,9 @@ from auditor.cel.ast import (
 )
 from auditor.cel.equality import type_of
 from auditor.cel.errors import Issue
+from auditor.cel.messages import MESSAGE_OF, SCALARS
 from auditor.cel.type_relations import Bindings, is_dyn, is_dyn_or_error, most_general, unwrap_optional
-from auditor.cel.types import BOOL, DYN, ERROR, INT, Kind, Type, list_of, map_of, optional_of, type_param
+from auditor.cel.types import BOOL, DYN, ERROR, INT, Kind, Type, list_of, map_of, object_type, optional_of, type_param
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -341,22 +342,20 @@ class _Checker:
 
     def check_struct(self, expr: StructLiteral) -> None:
         name = expr.type_name.removeprefix(".")
-        found = self.environment.find_name(name)
-        if found is None:
+        found = self.environment.find_type(name)
+        if found is None or not found.is_type:
             self.undeclared(expr.id, expr.type_name)
             self.set_type(expr, ERROR)
             return
         self.references[expr.id] = Reference(name)
-        result = ERROR
-        if not found.is_type:
-            self.report(expr.id, f"'{found.type.name}' is not a type")
-        else:
-            result = found.type.parameters[0]
-            if self.environment.message(name) is None and result.kind is not Kind.OBJECT:
-                self.report(expr.id, f"'{result.name}' is not a message type")
-                result = ERROR
+        result = found.type.parameters[0]
+        message = MESSAGE_OF.get(name, name)
+        fields = self.environment.message(message)
+        if message == name and fields is None and result.kind is not Kind.OBJECT:
+            self.report(expr.id, f"'{result.name}' is not a message type")
+            result = ERROR
+            fields = {} if name in SCALARS else None
         self.set_type(expr, result)
-        fields = self.environment.message(name)
         for part in expr.fields:
             self.check(part.value)
             expected = ERROR
@@ -364,8 +363,8 @@ class _Checker:
                 expected = fields.get(part.name, ERROR)
                 if part.name not in fields:
                     self.report(part.id, f"undefined field '{part.name}'")
-            elif result.kind is Kind.OBJECT:
-                expected = self.field_type(part.id, result, part.name)
+            elif message != "map":
+                expected = self.field_type(part.id, object_type(message), part.name)
             kind = self.type(part.value)
             if part.optional:
                 kind = self.optional_item(part.value, kind)

@@ -59,15 +59,17 @@ class Name:
         type: The type of the variable, or ``type(T)`` for the name of a type.
         is_type: Whether it is the name of a type.
         value: The number of an enumeration's name.
+        is_value: Whether an expression can use it as a value; the checker knows more names of types than the rest.
     """
 
     type: Type
     is_type: bool = False
     value: int | None = None
+    is_value: bool = True
 
 
-def _type_name(kind: Type) -> Name:
-    return Name(type_of(kind), is_type=True)
+def _type_name(kind: Type, *, is_value: bool = True) -> Name:
+    return Name(type_of(kind), is_type=True, is_value=is_value)
 
 
 _TYPES: dict[str, Name] = {
@@ -77,6 +79,8 @@ _TYPES: dict[str, Name] = {
     "list": _type_name(list_of(DYN)),
     "map": _type_name(map_of(DYN, DYN)),
     "google.protobuf.NullValue.NULL_VALUE": Name(INT, value=0),
+    "duration": _type_name(DURATION, is_value=False),
+    "timestamp": _type_name(TIMESTAMP, is_value=False),
 }
 
 
@@ -135,17 +139,19 @@ class Environment:
 
     def find_name(self, name: str) -> Name | None:
         """Return what a name stands for: a variable, a type, a constant."""
+        variable = self.variables.get(name)
+        return self.find_type(name) if variable is None else Name(variable)
+
+    def find_type(self, name: str) -> Name | None:
+        """Return the same of what is no variable."""
         from auditor.cel.messages import MESSAGES  # noqa: PLC0415 - with the first expression
 
-        variable = self.variables.get(name)
-        if variable is not None:
-            return Name(variable)
         found = self.libraries.names.get(name)
         if found is not None:
             return found
         if name in self.object_types:
             return _type_name(self.object_types[name].type)
-        return _type_name(MESSAGES[name][0]) if name in MESSAGES else None
+        return _type_name(MESSAGES[name][0], is_value=False) if name in MESSAGES else None
 
     def object_type(self, name: str) -> ObjectType | None:
         """Return the declared object type of a name."""

@@ -28,7 +28,7 @@ from auditor.cel.types import (
 )
 from auditor.cel.values import Duration, UInt
 
-__all__ = ["MESSAGES", "make_message"]
+__all__ = ["MESSAGES", "MESSAGE_OF", "SCALARS", "make_message"]
 
 _SECOND = 10**9
 _STRUCT = map_of(STRING, DYN)
@@ -65,6 +65,16 @@ MESSAGES: dict[str, tuple[Type, dict[str, Type]]] = {
 }
 """Name to the type that the message is, and its fields."""
 
+MESSAGE_OF: dict[str, str] = {
+    "duration": f"{_PREFIX}Duration",
+    "list": f"{_PREFIX}ListValue",
+    "null_type": f"{_PREFIX}NullValue",
+    "timestamp": f"{_PREFIX}Timestamp",
+}
+"""Other names of types to the message whose fields the checker then looks for; no such message is ever made."""
+SCALARS = frozenset({"bool", "bytes", "double", "int", "string", "uint"})
+"""Types that are no message and have no fields (a map is none either, but has any)."""
+
 
 def make_message(name: str, fields: dict[str, Any]) -> Any:
     """Return the value of a message.
@@ -74,8 +84,10 @@ def make_message(name: str, fields: dict[str, Any]) -> Any:
         fields: Those that were given, of the declared types.
 
     Raises:
-        CelError: A number does not fit its field.
+        CelError: A number does not fit its field, or the name is another one of the type.
     """
+    if name in MESSAGE_OF:
+        raise CelError(f"unknown type '{name}'")
     short = name.removeprefix(_PREFIX)
     wrapped = _WRAPPERS.get(short)
     if wrapped is not None:

@@ -494,6 +494,9 @@ class _Planner:
         if reference.value is not None:
             return Constant(reference.value)
         if reference.is_type:
+            found = self.environment.find_type(reference.name)
+            if found is None or not found.is_value:
+                raise CompileError(f"reference to undefined type: {reference.name}")
             return Constant(TypeValue(self.types[expr.id].parameters[0].name))
         return Read(VariableAttribute(reference.name))
 

@@ -73,6 +73,45 @@ def test_exists_one_in_camel_case_is_a_macro_of_two_variables_only(text: str) ->
         ENVIRONMENT.compile(text)
 
 
+@pytest.mark.parametrize(
+    "name", ["timestamp", "duration", "google.protobuf.Value", "google.protobuf.Struct", "google.protobuf.Int64Value"]
+)
+def test_names_of_types_that_are_no_values_are_found_out_last(name: str) -> None:
+    with pytest.raises(CompileError) as caught:
+        ENVIRONMENT.compile(f"type(self) == {name}")
+    assert caught.value.text == f"reference to undefined type: {name}"
+
+
+def test_a_name_of_a_type_behind_a_variable_of_a_macro_is_no_value() -> None:
+    with pytest.raises(CompileError) as caught:
+        ENVIRONMENT.compile("[1].all(int, type(self) == .int)")
+    assert caught.value.text == "reference to undefined type: .int"
+
+
+@pytest.mark.parametrize(
+    ("text", "complaints"),
+    [
+        ("int{value: 1}", ["1:4: 'int' is not a message type", "1:10: undefined field 'value'"]),
+        ("map{value: 1}", ["1:4: 'map' is not a message type"]),
+        ("type{a: 1}", ["1:5: 'type' is not a message type", "1:7: unexpected failed resolution of 'type'"]),
+        ("null_type{a: 1}", ["1:12: unexpected failed resolution of 'google.protobuf.NullValue'"]),
+        ("list{value: 1}", ["1:11: undefined field 'value'"]),
+        ("self{}", ["1:5: undeclared reference to 'self' (in container '')"]),
+    ],
+)
+def test_messages_of_types_that_are_none_are_refused(text: str, complaints: list[str]) -> None:
+    with pytest.raises(CompileError) as caught:
+        ENVIRONMENT.compile(text)
+    assert [f"{each.line}:{each.column}: {each.text}" for each in caught.value.issues] == complaints
+
+
+@pytest.mark.parametrize("name", ["list", "null_type", "timestamp", "duration"])
+def test_messages_by_other_names_of_their_types_fail_as_values(name: str) -> None:
+    value, _ = ENVIRONMENT.compile(f"{name}{{}} == dyn(1)").evaluate({})
+    assert isinstance(value, CelError)
+    assert value.text == f"unknown type '{name}'"
+
+
 def test_fields_of_declared_objects_are_checked() -> None:
     spec = ObjectType("Spec", {"replicas": INT})
     environment = Environment({"self": spec.type}, object_types=[spec])

@@ -367,6 +367,6 @@ def _literal_size(expr: Expr) -> Range | None:
 
 
 def _is_scalar(kind: Type) -> bool:
-    while kind.is_optional:
+    while kind.is_optional or kind.kind is Kind.WRAPPER:
         kind = kind.parameters[0]
     return kind.kind in _SCALARS
