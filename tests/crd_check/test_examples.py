@@ -70,6 +70,10 @@ NEEDS_Z = {"type": "object", "required": ["z"], "properties": {"z": {"type": "st
             properties(b={**properties(x=TEXT), "default": {"y": 1}}),
             [f'{S}.properties[b].default: Invalid value: {{"y":1}}: must not have unknown fields'],
         ),
+        (
+            {"type": "object", "default": {"metadata": {"x": 1}, "y": 1}},
+            [f'{S}.default: Invalid value: {{"metadata":{{}},"y":1}}: must not have unknown fields'],
+        ),
         (properties(h=NEEDS_Z), [f"{S}.properties[h].default.z: Required value"]),
         (
             {"type": "object", "anyOf": [{"properties": {"x": {"minimum": 1}}}]},

@@ -81,13 +81,16 @@ def _node(
 
 def _outside_meta(schema: StructuralSchema, where: str, walk: _Walk) -> list[Finding]:
     found: list[Finding] = []
-    if walk.pruned and prune_below(copy_json(schema.default), schema):
-        found.append(invalid(_CHECK, where, schema.default, "must not have unknown fields"))
-    value = copy_json(schema.default)
+    value, failure = copy_json(schema.default), None
     try:
         coerce_embedded(value, schema, drop=False)
     except CoerceError as error:
-        return [*found, _coercion(str(error), schema.default, where)]
+        failure = _coercion(str(error), schema.default, where)
+    if walk.pruned and prune_below(copy_json(schema.default), schema):
+        # The server shows the default as its metadata have been made to fit since.
+        found.append(invalid(_CHECK, where, value, "must not have unknown fields"))
+    if failure is not None:
+        return [*found, failure]
     embedded = compile_embedded(schema)
     problems: list[Finding] = []
     if embedded is not None:
