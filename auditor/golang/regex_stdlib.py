@@ -7,7 +7,7 @@ and harmless: ``[-a-z]*[a-z]`` before something that no ``[-a-z]`` can be, the e
 then costs at most one more look at every character. A pattern that is not tied to the start of the text is tried at
 each place anew, so it must be short there.
 
-Everything about letter case, words and lines is left to RE2. Only yes or no is asked: which match is found, `re` and Go
+Everything about words and lines is left to RE2. Only yes or no is asked: which match is found, `re` and Go
 may see differently.
 """
 
@@ -110,8 +110,6 @@ def _branches(node: Alternate, follow: Ranges) -> str:
 
 def _one(node: Chars) -> str:
     if len(node.ranges) > _MAX_RANGES or not node.ranges:
-        raise _NotTame
-    if node.fold and any((low <= 0x7A and high >= 0x41) or high >= 0x80 for low, high in node.ranges):
         raise _NotTame
     return "[" + "".join([f"\\U{low:08x}-\\U{high:08x}" for low, high in node.ranges]) + "]"
 

@@ -2,7 +2,8 @@
 
 RE2 matches for us (`regex.py`), and its grammar is nearly Go's, but not quite: its words differ, it allows ``\\C``, it
 refuses two groups of one name, and its Unicode tables are those of another year. So every pattern is parsed here first.
-Besides the tree, parsing writes the pattern down again for RE2: names of groups left out, Unicode classes as ranges.
+Besides the tree, parsing writes the pattern down again for RE2: names of groups and letter case left out, classes as
+ranges.
 
 Source: regexp/syntax of Go 1.26, with the flags of syntax.Perl.
 """
@@ -12,7 +13,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from auditor.golang.regex_tree import Assertion, Chars, Concat, Node, alternate, complement, concat, normal, repeat
+from auditor.golang.regex_tree import (
+    Assertion,
+    Chars,
+    Concat,
+    Node,
+    alternate,
+    complement,
+    concat,
+    folded,
+    normal,
+    repeat,
+)
 from auditor.golang.unicode import MAX_RUNE, class_name, class_ranges
 
 if TYPE_CHECKING:
@@ -47,7 +59,7 @@ _POSIX_CLASSES: dict[str, Ranges] = {
 _CONTROL_ESCAPES = {"a": 0x07, "f": 0x0C, "n": 0x0A, "r": 0x0D, "t": 0x09, "v": 0x0B}
 _ANY: Ranges = ((0, MAX_RUNE),)
 _NOT_NEWLINE: Ranges = ((0, 9), (11, MAX_RUNE))
-_UNKNOWN_TO_RE2 = frozenset({"Ascii", "Assigned", "Cn", "LC", "Lc"})
+_NEVER_FOLDED = frozenset({"LC", "Lc"})
 _ALPHANUMERIC = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 
@@ -140,7 +152,7 @@ class _Parser:
             elif character == "\\":
                 self.backslash()
             else:
-                self.add(self.literal(ord(character)), 1)
+                self.add_literal(ord(character), 1)
             last_repeat = this_repeat
         if len(self.groups) != 1:
             raise _error("missing closing )", pattern)
@@ -150,14 +162,21 @@ class _Parser:
 
     # Building
 
-    def literal(self, code: int) -> Chars:
-        return Chars(((code, code),), "i" in self.flags)
+    def fold(self, ranges: Ranges) -> Ranges:
+        return folded(ranges) if "i" in self.flags else ranges
 
     def add(self, node: Node, length: int, written: str | None = None) -> None:
         text = self.pattern[self.at : self.at + length]
         self.at += length
         self.groups[-1].items.append(node)
         self.written.append(text if written is None else written)
+
+    def add_class(self, ranges: Ranges, length: int) -> None:
+        self.add(Chars(ranges), length, _re2_class(ranges))
+
+    def add_literal(self, code: int, length: int) -> None:
+        ranges = self.fold(((code, code),))
+        self.add(Chars(ranges), length, _re2_class(ranges) if "i" in self.flags else None)
 
     def check(self, node: Node) -> None:
         if node.size > _MAX_SIZE:
@@ -241,7 +260,7 @@ class _Parser:
                 if character == ":":
                     self.groups.append(_Group(captures=False, flags=self.flags))
                 self.flags = frozenset(added)
-                self.written.append(pattern[start:at])
+                self.written.append(_without_case(pattern[start:at]))
                 self.at = at
                 return
             else:
@@ -273,25 +292,24 @@ class _Parser:
         elif following == "Q":
             end = pattern.find("\\E", start + 2)
             for character in pattern[start + 2 : end if end >= 0 else len(pattern)]:
-                self.groups[-1].items.append(self.literal(ord(character)))
+                ranges = self.fold(((ord(character), ord(character)),))
+                self.add(Chars(ranges), 0, _re2_class(ranges))
             self.at = end + 2 if end >= 0 else len(pattern)
-            self.written.append(pattern[start : self.at])
         elif following in ("p", "P") and len(pattern) - start >= 2:
-            ranges, negated, end = self.unicode_class(start)
-            written = f"[{'^' if negated else ''}{_re2_ranges(ranges)}]"
-            if not ranges or ranges == _ANY:
-                written = pattern[start:end]
-            node = Chars(complement(ranges) if negated else ranges, "i" in self.flags)
-            self.add(node, end - start, written)
+            ranges, end = self.unicode_class(start)
+            self.add_class(ranges, end - start)
         elif following.lower() in _PERL_CLASSES and following:
-            ranges = _PERL_CLASSES[following.lower()]
-            self.add(Chars(ranges if following.islower() else complement(ranges), "i" in self.flags), 2)
+            self.add_class(self.perl_class(following), 2)
         else:
             code, end = self.escape(start)
-            self.add(self.literal(code), end - start)
+            self.add_literal(code, end - start)
 
-    def unicode_class(self, start: int) -> tuple[Ranges, bool, int]:
-        r"""Read ``\pL`` or ``\p{^Greek}`` at `start`; returns the ranges, whether all others are meant, and the end."""
+    def perl_class(self, letter: str) -> Ranges:
+        ranges = self.fold(_PERL_CLASSES[letter.lower()])
+        return ranges if letter.islower() else complement(ranges)
+
+    def unicode_class(self, start: int) -> tuple[Ranges, int]:
+        r"""Read ``\pL`` or ``\p{^Greek}`` at `start`; returns the ranges that are meant and the end."""
         pattern = self.pattern
         negated = pattern[start + 1] == "P"
         if start + 2 >= len(pattern):
@@ -311,7 +329,9 @@ class _Parser:
         ranges = class_ranges(name)
         if ranges is None:
             raise _error("invalid character class range", pattern[start:end])
-        return ranges, negated, end
+        if class_name(name) not in _NEVER_FOLDED:
+            ranges = self.fold(ranges)
+        return complement(ranges) if negated else ranges, end
 
     def escape(self, start: int) -> tuple[int, int]:
         """Read the backslash and what follows as one character; returns it and the end."""
@@ -370,45 +390,30 @@ class _Parser:
         if negated:
             at += 1
         ranges: list[tuple[int, int]] = []
-        written = ["[^" if negated else "["]
         first = True
         while at >= len(pattern) or pattern[at] != "]" or first:
             first = False
             if pattern.startswith("[:", at) and (closing := pattern.find(":]", at + 2)) >= 0:
-                name = pattern[at : closing + 2]
-                ranges += self.posix_class(name)
-                written.append(name)
+                ranges += self.posix_class(pattern[at : closing + 2])
                 at = closing + 2
             elif pattern.startswith(("\\p", "\\P"), at):
-                found, inverted, end = self.unicode_class(at)
-                found = complement(found) if inverted else found
+                found, at = self.unicode_class(at)
                 ranges += found
-                name = class_name(pattern[at + 2 : end].strip("{^}"))
-                # Where letter case does not matter, what is not in a class is less than what has a form outside of it.
-                keep = inverted and "i" in self.flags and name not in _UNKNOWN_TO_RE2
-                written.append(f"\\P{{{name}}}" if keep else _re2_ranges(found))
-                at = end
             elif pattern[at : at + 1] == "\\" and pattern[at + 1 : at + 2].lower() in (*_PERL_CLASSES,):
-                letter = pattern[at + 1]
-                found = _PERL_CLASSES[letter.lower()]
-                ranges += found if letter.islower() else complement(found)
-                written.append(pattern[at : at + 2])
+                ranges += self.perl_class(pattern[at + 1])
                 at += 2
             else:
-                low, high, end = self.class_range(at, start)
-                ranges.append((low, high))
-                written.append(pattern[at:end])
-                at = end
-        written.append("]")
+                low, high, at = self.class_range(at, start)
+                ranges += self.fold(((low, high),))
         found = normal(ranges)
-        node = Chars(complement(found) if negated else found, "i" in self.flags)
-        self.add(node, at + 1 - start, "".join(written))
+        self.add_class(complement(found) if negated else found, at + 1 - start)
 
     def posix_class(self, name: str) -> Ranges:
         word = name[2:-2]
         found = _POSIX_CLASSES.get(word.removeprefix("^"))
         if found is None:
             raise _error("invalid character class range", name)
+        found = self.fold(found)
         return complement(found) if word.startswith("^") else found
 
     def class_range(self, at: int, start: int) -> tuple[int, int, int]:
@@ -429,10 +434,17 @@ class _Parser:
         return ord(self.pattern[at]), at + 1
 
 
-def _re2_ranges(ranges: Ranges) -> str:
-    return "".join(
-        [f"\\x{{{low:x}}}" if low == high else f"\\x{{{low:x}}}-\\x{{{high:x}}}" for low, high in ranges],
-    )
+def _re2_class(ranges: Ranges) -> str:
+    """Write a class for RE2; one of no character as all others than any."""
+    written = "".join([f"\\x{{{low:x}}}-\\x{{{high:x}}}" for low, high in ranges or _ANY])
+    return f"[{written}]" if ranges else f"[^{written}]"
+
+
+def _without_case(flags: str) -> str:
+    """Write ``(?i-s:`` or ``(?is)`` without the flag of letter case, which the ranges of every class have in them."""
+    on, _, off = flags[2:-1].replace("i", "").partition("-")
+    rest = f"{on}-{off}" if off else on
+    return f"(?{rest}{flags[-1]}" if rest or flags[-1] == ":" else ""
 
 
 def _count(text: str) -> int | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from auditor.golang.unicode import MAX_RUNE
+from auditor.golang.unicode import MAX_RUNE, other_cases
 
 if TYPE_CHECKING:
     from auditor.golang.unicode import Ranges
@@ -24,6 +24,7 @@ __all__ = [
     "alternate",
     "complement",
     "concat",
+    "folded",
     "normal",
     "repeat",
 ]
@@ -31,10 +32,9 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Chars:
-    """One character out of ranges (in order, inclusive); `fold` where letter case does not matter."""
+    """One character out of ranges (in order, inclusive); where letter case does not matter, all cases are in them."""
 
     ranges: Ranges
-    fold: bool = False
     height: int = 1
     size: int = 1
     repeats: int = 1
@@ -133,6 +133,11 @@ def normal(ranges: list[tuple[int, int]]) -> Ranges:
         else:
             joined.append((low, high))
     return tuple(joined)
+
+
+def folded(ranges: Ranges) -> Ranges:
+    """Return ranges with all that differs from a character of them in letter case alone."""
+    return normal([*ranges, *((code, code) for low, high in ranges for code in other_cases(low, high))])
 
 
 def complement(ranges: Ranges) -> Ranges:

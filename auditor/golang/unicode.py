@@ -1,12 +1,13 @@
 """Character classes of the Unicode version that the server's Go release knows (15.0), whatever Python knows.
 
-The two text files beside this module hold one run a line, first code point and name, as unicode.Categories and
-unicode.Scripts of Go 1.26 have them. They are read when the first character beyond ASCII asks for them.
+Two text files beside this module hold one run a line, first code point and name, as unicode.Categories and
+unicode.Scripts of Go 1.26 have them; a third the code points, one set a line, that differ in letter case alone, as
+unicode.SimpleFold goes round them. They are read when they are first asked for.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +15,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["MAX_RUNE", "class_name", "class_ranges", "digits_end", "is_digit", "is_letter", "is_print", "unprintable"]
+__all__ = [
+    "MAX_RUNE",
+    "class_name",
+    "class_ranges",
+    "digits_end",
+    "is_digit",
+    "is_letter",
+    "is_print",
+    "other_cases",
+    "unprintable",
+]
 
 MAX_RUNE = 0x10FFFF
 
@@ -110,6 +121,24 @@ def digits_end(text: str, at: int) -> int:
 def _category(code: int) -> str:
     starts, names = _runs("categories")
     return names[bisect_right(starts, code) - 1]
+
+
+@cache
+def _folds() -> tuple[list[int], dict[int, list[int]]]:
+    """Return the code points that have other cases, in order, and all cases of each."""
+    lines = Path(__file__).with_name("unicode_folds.txt").read_text(encoding="ascii").splitlines()
+    sets = [[int(code, 16) for code in line.split()] for line in lines]
+    cases = {code: codes for codes in sets for code in codes}
+    return sorted(cases), cases
+
+
+def other_cases(low: int, high: int) -> set[int]:
+    """Return what differs in letter case alone from a code point of a range; those of the range may be among it.
+
+    Source: unicode.SimpleFold.
+    """
+    points, cases = _folds()
+    return {case for code in points[bisect_left(points, low) : bisect_right(points, high)] for case in cases[code]}
 
 
 def unprintable(text: str) -> list[tuple[int, str]]:

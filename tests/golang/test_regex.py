@@ -60,3 +60,30 @@ def test_asking_re2_itself_says_what_its_wrapper_says(pattern):
     assert ask.__name__ == "matches" != ask_wrapper.__name__, "this RE2 has no such door"
     for text in map("".join, product(["", "a", "ab", "é", "K", "\n", "\ud800", "\u212a"], repeat=2)):
         assert ask(text) == ask_wrapper(text) == (compiled.search(text.encode("utf-8", "replace")) is not None)
+
+
+CASES = [
+    ("(?i)^[^\ufb05]$", "\ufb06", True),  # two cases of one letter from Unicode 15.1 on
+    ("(?i)^\u0390$", "\u1fd3", False),
+    ("(?i)^\u1c8a$", "\u1c89", False),  # new in Unicode 16.0
+    (r"(?i)^[\P{L}]$", "\U0002ebf0", True),  # new in Unicode 15.1
+    (r"(?i)^[\P{Lu}]$", "\U00010d50", True),
+    (r"(?i)^\p{LC}$", "\u0345", False),  # another case of an iota, to all other classes
+    (r"(?i)^\p{Ll}$", "\u0345", True),
+    (r"(?i)^[^\p{LC}]$", "\u0345", True),
+    (r"(?i)^\w\W$", "\u212a\u212b", True),
+    (r"(?i)^[[:^alpha:]]$", "\u017f", False),
+    ("(?i)^[j-l]$", "\u212a", True),
+    (r"(?i)^\Qk\E+(?-i:k)k$", "K\u212akK", True),
+    (r"(?i)^\Qk\E+(?-i:k)k$", "KKK", False),
+    ("(?i-s)^a.(?i:b)(?-i)c$", "A\u00e9Bc", True),
+    ("(?i-s)^a.(?i:b)(?-i)c$", "A\u00e9BC", False),
+    (r"^[^\p{^Any}]$", "\U0010ffff", True),
+    (r"^a[\P{Any}]?$", "a", True),
+    (r"[\P{Any}]", "a", False),
+]
+
+
+@pytest.mark.parametrize(("pattern", "text", "found"), CASES)
+def test_classes_and_letter_case_are_those_of_go(pattern, text, found):
+    assert compile_pattern(pattern).matches(text) is found
