@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["bool_conditions", "enum_conditions", "float_conditions", "int_bounds", "int_conditions", "str_conditions"]
 
 _INT32: Final = (-(2**31), 2**31 - 1)
-_EXACT: Final = 2**53
+_WHOLE: Final = (-(2**53), 2**53)
 _FLOAT32_MAX: Final = 3.4028234e38
 """A little below the largest float32."""
 
@@ -59,7 +59,7 @@ def int_conditions(schema: StructuralSchema, x: str, mode: Mode, checks: Checks)
         found.append(("True", mode.doubt))
     if schema.multiple_of is not None:
         factor = int(schema.multiple_of)
-        plain = 0 < factor < _EXACT and (factor == schema.multiple_of or not _only_integer(schema))
+        plain = 0 < factor <= _limits(schema)[1] and (factor == schema.multiple_of or not _only_integer(schema))
         found.append((f"{x} % {factor}", mode.bad) if plain else ("True", mode.doubt))
     return found + enum_conditions(schema, x, "int", mode, checks)
 
@@ -69,9 +69,9 @@ def int_bounds(schema: StructuralSchema) -> tuple[int | None, int | None, bool]:
     low: int | None = None
     high: int | None = None
     doubtful = False
-    limits = (-_EXACT, _EXACT)
-    if _only_integer(schema) and schema.format == "int32":
-        limits = low, high = _INT32
+    limits = _limits(schema)
+    if limits is _INT32:
+        low, high = limits
     for bound, exclusive, upper in (
         (schema.maximum, schema.exclusive_maximum, True),
         (schema.minimum, schema.exclusive_minimum, False),
@@ -88,6 +88,11 @@ def int_bounds(schema: StructuralSchema) -> tuple[int | None, int | None, bool]:
             whole += exclusive
             low = whole if low is None else max(low, whole)
     return low, high, doubtful
+
+
+def _limits(schema: StructuralSchema) -> tuple[int, int]:
+    """Return between which whole numbers a keyword means what it says; beyond, the server may say more of any value."""
+    return _INT32 if _only_integer(schema) and schema.format == "int32" else _WHOLE
 
 
 def _only_integer(schema: StructuralSchema) -> bool:
@@ -107,6 +112,8 @@ def float_conditions(schema: StructuralSchema, x: str, mode: Mode, checks: Check
     found: list[Condition] = []
     if schema.type == "number" and schema.format == "float":
         found.append((f"not {-_FLOAT32_MAX!r} <= {x} <= {_FLOAT32_MAX!r}", mode.doubt))
+        if any(abs(bound) > _FLOAT32_MAX for bound in (schema.maximum, schema.minimum) if bound is not None):
+            found.append(("True", mode.doubt))
     if schema.maximum is not None:
         sign = ">=" if schema.exclusive_maximum else ">"
         found.append((f"{x} {sign} {float(schema.maximum)!r}", mode.bad))

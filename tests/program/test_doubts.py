@@ -118,3 +118,29 @@ def test_values_in_doubt_of_a_node_that_is_decoded_as_it_is_are_not_taken_for_pr
     assert typed.prove(object_of({"spec": {**GOOD, "kept": GOOD}})) is not None
     assert typed.prove(object_of({"spec": {**GOOD, "kept": {"size": 0, "absent": "x"}}})) is None
     assert typed.prove(object_of({"spec": {**GOOD, "kept": GOOD}})) is not None
+
+
+BOUNDS_OUT_OF_RANGE = [
+    (
+        {"type": "integer", "format": "int32", "multipleOf": 2147483648},
+        0,
+        "MultipleOf value must be of type integer with format int32",
+    ),
+    (
+        {"type": "number", "format": "float", "maximum": 1e39},
+        1.5,
+        "Maximum boundary value must be of type number with format float",
+    ),
+    (
+        {"type": "number", "format": "float", "minimum": -1e39},
+        1.5,
+        "Minimum boundary value must be of type number with format float",
+    ),
+]
+
+
+@pytest.mark.parametrize(("schema", "value", "text"), BOUNDS_OUT_OF_RANGE)
+def test_any_value_is_in_doubt_where_a_bound_is_out_of_the_range_of_the_format(schema, value, text):
+    things = definition({"type": "object", "properties": {"a": schema}})
+    audited = AuditProgram(things, things.versions["v1"]).audit(object_of({"spec": {"a": value}}))
+    assert [finding.message for finding in audited.findings] == [f'<nil>: Invalid value: "": {text} in spec.a']
