@@ -374,7 +374,8 @@ class UpdateProgram:
                 new.pop("status", None)
         _set(metadata, "managedFields", managed)
         if not is_status and known is None and not _same_but_metadata(new, old):
-            _set(metadata, "generation", before.get("generation", 0) + 1)
+            following = before.get("generation", 0) + 1
+            _set(metadata, "generation", following if following < _BEYOND else -_BEYOND)
         if not metadata.get("uid"):
             _set(metadata, "uid", before.get("uid"))
         for name in ("creationTimestamp", "deletionTimestamp"):
@@ -411,6 +412,8 @@ class UpdateProgram:
 
 
 _ABSENT: Final = object()
+_BEYOND: Final = 2**63
+"""The first number beyond 64 bits; what follows the last one before it is the least."""
 
 
 def _metadata(obj: JsonObject) -> JsonObject:

@@ -146,6 +146,19 @@ def test_a_number_that_changes_its_spelling_is_a_change():
     assert noop.verdicts == ((WHILE, "s"),)
 
 
+def test_the_generation_after_the_last_one_is_negative():
+    _, noop = judge(obj(n={"type": "number"}), '{"n":1.0}', metadata={"generation": 2**63 - 1})
+    assert (noop.put.code, {finding.message for finding in noop.put.findings}) == (
+        422,
+        {
+            "metadata.generation: Invalid value: -9223372036854775808: must be greater than or equal to 0",
+            "metadata.generation: Invalid value: -9223372036854775808: must not be decremented",
+        },
+    )
+    _, noop = judge(obj(n={"type": "number"}), '{"n":1.0}', metadata={"generation": 2**63 - 2})
+    assert noop.put.code == 200
+
+
 def test_an_object_without_uid_cannot_be_patched():
     _, noop = judge(obj(), "{}", metadata={"uid": ""})
     assert (noop.put.code, noop.label.code, noop.impacts) == (200, 404, ("blocks-metadata",))
