@@ -216,7 +216,7 @@ class NoopUpdates:
         return NoopVerdict(put, None, status, None, verdicts, _impacts(put, None, status, None, verdicts))
 
     def _rules_once(self, audited: AuditedObject) -> UpdateRules | None:
-        """Return an evaluator for the updates of an object that send back what was read: they all hear the same.
+        """Return an evaluator for updates that send back what was read: those with the same metadata hear the same.
 
         Rules that hold on a create hold on such an update, where none of them looks at the old object.
         """
@@ -225,12 +225,14 @@ class NoopUpdates:
             return None
         if not self._has_old_self and not any(finding.check == "rule" for finding in audited.findings):
             return _no_findings
-        told: list[list[Finding]] = []
+        told: list[tuple[Any, list[Finding]]] = []
 
         def once(new: JsonObject, old: JsonObject, twin: CorrelatedObject | None) -> list[Finding]:
-            if not told:
-                told.append(rules(new, old, twin))
-            return told[0]
+            for metadata, found in told:
+                if metadata == new["metadata"]:
+                    return found
+            told.append((new["metadata"], rules(new, old, twin)))
+            return told[-1][1]
 
         return once
 

@@ -360,7 +360,8 @@ class UpdateProgram:
         metadata, before = _metadata(new), _metadata(old)
         _set(metadata, "generation", before.get("generation"))
         managed = _managed_fields(metadata if not is_status else before, before)
-        if is_status:
+        _drop_repeated_owners(metadata)
+        if is_status:  # of the metadata that were sent nothing is left
             status = new.get("status", _ABSENT)
             new = {**old, "metadata": {**before}}
             new.pop("status", None)
@@ -383,7 +384,6 @@ class UpdateProgram:
                 metadata[name] = before[name]
         if before.get("deletionGracePeriodSeconds") is not None and metadata.get("deletionGracePeriodSeconds") is None:
             metadata["deletionGracePeriodSeconds"] = before["deletionGracePeriodSeconds"]
-        _drop_repeated_owners(metadata)
         if self.validator.crashes(new, old):
             return None
         found = self.validator.check_common(new, old, known)

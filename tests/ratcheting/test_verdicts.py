@@ -159,6 +159,26 @@ def test_the_generation_after_the_last_one_is_negative():
     assert noop.put.code == 200
 
 
+OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "1"}
+
+
+def test_owners_that_are_named_twice_are_told_apart_only_in_a_status():
+    owners = [{**OWNER, "controller": True}] * 2
+    _, noop = judge(obj(status=ANY), '{"status":{}}', metadata={"ownerReferences": owners}, status={})
+    assert (noop.put.code, noop.label.code, noop.status.code) == (200, 200, 422)
+    assert {finding.field for finding in noop.status.findings} == {"metadata.ownerReferences"}
+    assert noop.impacts == ("blocks-status", WHILE)
+
+
+def test_a_rule_hears_of_each_update_what_that_does_to_metadata():
+    root = {**obj(status=ANY), "x-kubernetes-validations": [{"rule": "self == oldSelf"}]}
+    _, noop = judge(root, '{"status":{}}', metadata={"ownerReferences": [OWNER] * 2}, status={})
+    assert (noop.put.code, noop.status.code) == (422, 200)
+    assert [finding.message for finding in noop.put.findings] == ["<nil>: Invalid value: failed rule: self == oldSelf"]
+    _, noop = judge(root, '{"status":{}}', metadata={"ownerReferences": [OWNER]}, status={})
+    assert (noop.put.code, noop.status.code) == (200, 200)
+
+
 def test_an_object_without_uid_cannot_be_patched():
     _, noop = judge(obj(), "{}", metadata={"uid": ""})
     assert (noop.put.code, noop.label.code, noop.impacts) == (200, 404, ("blocks-metadata",))
