@@ -9,6 +9,7 @@ Source: client-go util/jsonpath (parser.go, jsonpath.go), third_party/forked/gol
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from auditor.golang import jsontext
 from auditor.golang.text import display, type_name
-from auditor.golang.unicode import digits_end, is_digit, is_letter, is_print
+from auditor.golang.unicode import MAX_RUNE, digits_end, is_digit, is_letter, is_print
 
 __all__ = ["JsonPathError", "Template", "compile_template", "relaxed", "to_text"]
 
@@ -56,6 +57,7 @@ _SLICE: Final = re.compile(r"(-?[0-9]*)(:-?[0-9]*)?(:-?[0-9]*)?")
 _DICT_KEY: Final = re.compile(r"'([^']*)'")
 _COMPARISON: Final = re.compile(r"([^!<>=]+)([!<>=]+)(.+)", re.DOTALL)
 _RELAXED: Final = re.compile(r"\{\.?([^{}]+)\}|\.?([^{}]+)")
+_ESCAPE: Final = re.compile(r"\\(x[0-9a-fA-F]{2}|[0-7]{3}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)")
 _ESCAPES: Final = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, "\\": 92, "'": 39, '"': 34}
 
 
@@ -151,13 +153,10 @@ class _Parser:
     def number(self) -> _Step:
         start, self.at = self.at, digits_end(self.text, self.at + 1)
         text = self.text[start : self.at]
-        read = text if text.isascii() else ""  # of other digits no number is made
-        try:
-            if "." not in text and -(2**63) <= int(read) < 2**63:
-                return _Step("value", int(read))
-            return _Step("value", float(read))
-        except ValueError:
-            raise JsonPathError("parse", f"cannot parse number {text}") from None
+        number = parse_number(text)
+        if number is None:
+            raise JsonPathError("parse", f"cannot parse number {text}")
+        return _Step("value", number)
 
     def array(self) -> list[_Step]:
         start = self.at
@@ -241,6 +240,19 @@ def _index(text: str) -> int:
     return number
 
 
+def parse_number(text: str) -> int | float | None:
+    """Return what sign, digits and points stand for: an int64, else a float64; None: neither holds it."""
+    try:
+        number = float(text if text.isascii() else "")  # of other digits no number is made
+    except ValueError:
+        return None
+    if math.isinf(number):
+        return None
+    if "." not in text and -(2**63) <= int(text) < 2**63:
+        return int(text)
+    return number
+
+
 def _unquote(quoted: str) -> str:
     """Undo the quotes and Go's escapes; bytes that are no UTF-8 become U+FFFD."""
     quote, inner = quoted[0], quoted[1:-1]
@@ -249,22 +261,28 @@ def _unquote(quoted: str) -> str:
     out = bytearray()
     at = 0
     while at < len(inner):
-        if inner[at] != "\\":
+        if inner[at] not in ("\\", quote):
             out += inner[at].encode("utf-8", "surrogatepass")
             at += 1
             continue
-        match = re.compile(r"x[0-9a-fA-F]{2}|[0-7]{3}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.").match(inner, at + 1)
-        escape = match[0] if match else ""
-        if len(escape) > 1 and escape[0] in "uU" and int(escape[1:], 16) <= 0x10FFFF:
-            out += chr(int(escape[1:], 16)).encode("utf-8", "replace")
-        elif len(escape) > 1 and (escape[0] == "x" or int(escape, 8) < 256):
-            out.append(int(escape[1:], 16) if escape[0] == "x" else int(escape, 8))
-        elif escape in _ESCAPES and (escape not in "'\"" or escape == quote):
-            out.append(_ESCAPES[escape])
-        else:
+        escape = _ESCAPE.match(inner, at)
+        meant = _meant(escape[1], quote) if escape is not None else b""
+        if escape is None or not meant:
             raise JsonPathError("parse", f"unquote string {quoted} error invalid syntax")
-        at += 1 + len(escape)
+        out += meant
+        at = escape.end()
     return out.decode("utf-8", "replace")
+
+
+def _meant(escape: str, quote: str) -> bytes:
+    """Return the bytes that what follows a backslash stands for; empty: it is no escape."""
+    if len(escape) == 1:
+        known = escape in _ESCAPES and (escape not in "'\"" or escape == quote)
+        return bytes([_ESCAPES[escape]]) if known else b""
+    code = int(escape, 8) if escape.isdigit() else int(escape[1:], 16)
+    if escape[0] in "uU":
+        return b"" if code > MAX_RUNE or 0xD800 <= code < 0xE000 else chr(code).encode()
+    return bytes([code]) if code < 256 else b""
 
 
 # -- run ---------------------------------------------------------------------------------------------------------------

@@ -36,3 +36,19 @@ def test_what_goes_wrong_is_said_as_the_library_says_it(template, stage, text):
     with pytest.raises(JsonPathError) as caught:
         compile_template(template).execute(OBJECT, allow_missing=False)
     assert (caught.value.stage, str(caught.value)) == (stage, text)
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        ("{'\\U00110000'}", "unquote string '\\U00110000' error invalid syntax"),
+        ("{'\\ud800'}", "unquote string '\\ud800' error invalid syntax"),
+        ("{'a\\\\'b'}", "unquote string 'a\\\\'b' error invalid syntax"),
+        (f"{{{'1' * 400}}}", f"cannot parse number {'1' * 400}"),
+        (f"{{{'1' * 5000}}}", f"cannot parse number {'1' * 5000}"),
+    ],
+)
+def test_literals_of_what_cannot_be_held_do_not_parse(template, text):
+    with pytest.raises(JsonPathError) as caught:
+        compile_template(template)
+    assert (caught.value.stage, str(caught.value)) == ("parse", text)
