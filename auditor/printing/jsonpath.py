@@ -301,8 +301,7 @@ class Template:
         Raises:
             JsonPathError: With stage ``exec``.
         """
-        found, _ = _Run(self.blocks, allow_missing=allow_missing).blocks_from(0, data, depth=0)
-        return found
+        return _Run(self.blocks, allow_missing=allow_missing).blocks_from(0, data)
 
     def execute(self, data: Any, *, allow_missing: bool = True) -> str:
         """Return the text that the template makes of an object.
@@ -349,40 +348,45 @@ def relaxed(expression: str) -> str:
 
 
 class _Run:
-    """One evaluation of a template."""
+    """One evaluation of a template; what opens and closes ranges is counted wherever it stands, even in a filter."""
 
     def __init__(self, blocks: tuple[tuple[_Step, ...], ...], *, allow_missing: bool) -> None:
         self.blocks = blocks
         self.allow_missing = allow_missing
+        self.opened = 0
+        self.closed = 0
+        self.depth = 0
+        self.last_end = -1
 
-    def blocks_from(self, at: int, data: Any, *, depth: int) -> tuple[list[list[Any]], int | None]:
-        """Evaluate blocks up to the end of the template or of the range; return results and where that end stands."""
+    def blocks_from(self, at: int, data: Any) -> list[list[Any]]:
+        """Evaluate blocks up to the end of the template or of the range."""
         out: list[list[Any]] = []
         while at < len(self.blocks):
-            block = self.blocks[at]
-            results = self.steps(block, [data], depth=depth)
-            kinds = {step.kind for step in block}
-            if depth and "end" in kinds:
-                return out, at
-            if "range" not in kinds:
+            results = self.steps(self.blocks[at], [data])
+            if 0 < self.closed <= self.depth:
+                self.closed -= 1
+                self.last_end = at
+                break
+            if self.opened:
+                self.opened -= 1
+                self.depth += 1
+                for item in results:
+                    out += self.blocks_from(at + 1, item)
+                if not results:  # nothing to repeat, but the end of the range must be found
+                    self.blocks_from(at + 1, None)
+                self.depth -= 1
+                at = max(at, self.last_end)  # where a range has no end, that of one inside it counts
+            else:
                 out.append(results)
-                at += 1
-                continue
-            stop: int | None = None
-            for item in results:
-                found, stop = self.blocks_from(at + 1, item, depth=depth + 1)
-                out += found
-            if not results:  # nothing to repeat, but the end of the range must be found
-                _, stop = self.blocks_from(at + 1, None, depth=depth + 1)
-            at = at + 1 if stop is None else stop + 1
-        return out, None
+            at += 1
+        return out
 
-    def steps(self, steps: tuple[_Step, ...], values: list[Any], *, depth: int) -> list[Any]:
+    def steps(self, steps: tuple[_Step, ...], values: list[Any]) -> list[Any]:
         for step in steps:
-            values = self.step(step, values, depth)
+            values = self.step(step, values)
         return values
 
-    def step(self, step: _Step, values: list[Any], depth: int) -> list[Any]:
+    def step(self, step: _Step, values: list[Any]) -> list[Any]:
         kind = step.kind
         if kind == "key":
             return self.key(step.value, values)
@@ -397,14 +401,16 @@ class _Run:
         if kind == "below":
             return [each for value in values for each in _descendants(value)]
         if kind == "union":
-            return [each for part in step.value for each in self.steps(part, values, depth=depth)]
+            return [each for part in step.value for each in self.steps(part, values)]
         if kind == "filter":
-            return [item for value in values for item in self.filtered(step.value, value, depth)]
+            return [item for value in values for item in self.filtered(step.value, value)]
         if kind == "range":
+            self.opened += 1
             return values
         if kind == "end":
-            if not depth:
+            if not self.depth:
                 raise JsonPathError("exec", "not in range, nothing to end")
+            self.closed += 1
             return []
         raise JsonPathError("exec", f"unrecognized identifier {step.value}")
 
@@ -414,17 +420,17 @@ class _Run:
             raise JsonPathError("exec", f"{name} is not found")
         return found
 
-    def filtered(self, condition: _Filter, value: Any, depth: int) -> list[Any]:
+    def filtered(self, condition: _Filter, value: Any) -> list[Any]:
         if type(value) is not list:
             raise JsonPathError("exec", f"{display(value)} is not array or slice and cannot be filtered")
-        return [item for item in value if self.passes(condition, item, depth)]
+        return [item for item in value if self.passes(condition, item)]
 
-    def passes(self, condition: _Filter, item: Any, depth: int) -> bool:
+    def passes(self, condition: _Filter, item: Any) -> bool:
         if condition.operator == "exists":
-            return self.exists(condition.left, [item], depth)
+            return self.exists(condition.left, [item])
         sides = []
         for side in (condition.left, condition.right):
-            found = self.steps(side, [item], depth=depth)
+            found = self.steps(side, [item])
             if not found:
                 return False
             if len(found) > 1:
@@ -432,11 +438,11 @@ class _Run:
             sides.append(found[0])
         return _compare(condition.operator, *sides)
 
-    def exists(self, steps: tuple[_Step, ...], values: list[Any], depth: int) -> bool:
+    def exists(self, steps: tuple[_Step, ...], values: list[Any]) -> bool:
         """Whether steps lead anywhere; one that fails counts as what went into it, unless it found nothing."""
         for step in steps:
             try:
-                values = self.step(step, values, depth)
+                values = self.step(step, values)
             except JsonPathError:
                 return bool(values) and step.kind not in ("key", "end")
         return bool(values)

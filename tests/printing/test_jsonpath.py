@@ -52,3 +52,17 @@ def test_literals_of_what_cannot_be_held_do_not_parse(template, text):
     with pytest.raises(JsonPathError) as caught:
         compile_template(template)
     assert (caught.value.stage, str(caught.value)) == ("parse", text)
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        ("{range .r[*]}{range .r[*]}{.k}{end}{.k}", "121"),
+        ("{range .r[*]}{range .r[*]}[{.k}]{end}", ""),
+        ("{range .r[*]}{.k}{end}{range .r[*]}{.k}", "12121"),
+        ("{range .none}{range .r[*]}{.k}{end}|{.k}", "|1"),
+        ("{.r[?(range)]}", ""),
+    ],
+)
+def test_a_range_without_an_end_ends_where_the_last_one_did(template, text):
+    assert compile_template(template).execute({"k": 1, "r": [{"k": 1}, {"k": 2}]}) == text
