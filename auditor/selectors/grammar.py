@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["FieldRequirement", "LabelRequirement", "parse_field_selector", "parse_label_selector"]
 
 _INT64 = 1 << 63
+_MOST_DIGITS = 19
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,10 @@ class LabelRequirement:
 def _int64(text: str) -> int | None:
     if not re.fullmatch(r"[+-]?[0-9]+", text, re.ASCII):
         return None
-    number = int(text)
+    digits = text.lstrip("+-").lstrip("0") or "0"
+    if len(digits) > _MOST_DIGITS:
+        return None
+    number = -int(digits) if text[0] == "-" else int(digits)
     return number if -_INT64 <= number < _INT64 else None
 
 
@@ -113,7 +117,7 @@ def parse_field_selector(text: str) -> tuple[FieldRequirement, ...]:
         SelectorError: With the server's text.
     """
     out = []
-    for term in sorted(_split_terms(text), key=lambda part: part.encode()):
+    for term in sorted(_split_terms(text), key=lambda part: part.encode("utf-8", "surrogatepass")):
         if not term:
             continue
         for at in range(len(term)):
@@ -135,7 +139,10 @@ _EXAMPLES = "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for valida
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:
-    """Return (kind, text) with kind ``id``, ``in``, ``notin`` or the special token itself, ending with ``end``."""
+    """Return (kind, text) with kind ``id``, ``in``, ``notin`` or the special token itself, ending with ``end``.
+
+    A NUL ends the text, unless a token ends at it: that one is passed over.
+    """
     out: list[tuple[str, str]] = []
     at = 0
     while at < len(text):
@@ -148,11 +155,13 @@ def _tokens(text: str) -> list[tuple[str, str]]:
             token = next(token for token in _TOKENS if text.startswith(token, at))
             out.append((token, token))
             at += len(token)
+            at += text.startswith("\0", at)
         else:
             start = at
             while at < len(text) and text[at] not in _SPECIAL + " \t\r\n\0":
                 at += 1
             word = text[start:at]
+            at += text.startswith("\0", at)
             out.append((word if word in {"in", "notin"} else "id", word))
     out.append(("end", ""))
     return out
@@ -173,7 +182,7 @@ def _key_messages(key: str) -> list[str]:
         if not prefix:
             out.append("prefix part must be non-empty")
         else:
-            if len(prefix.encode()) > 253:
+            if len(prefix.encode("utf-8", "surrogatepass")) > 253:
                 out.append("prefix part must be no more than 253 bytes")
             if not re.fullmatch(_SUBDOMAIN, prefix):
                 out.append(
@@ -184,7 +193,7 @@ def _key_messages(key: str) -> list[str]:
     name = parts[-1]
     if not name:
         out.append("name part must be non-empty")
-    elif len(name.encode()) > 63:
+    elif len(name.encode("utf-8", "surrogatepass")) > 63:
         out.append("name part must be no more than 63 bytes")
     if not re.fullmatch(_NAME, name):
         out.append(
@@ -196,7 +205,7 @@ def _key_messages(key: str) -> list[str]:
 
 def _value_messages(value: str) -> list[str]:
     out = []
-    if len(value.encode()) > 63:
+    if len(value.encode("utf-8", "surrogatepass")) > 63:
         out.append("must be no more than 63 bytes")
     if not re.fullmatch(f"({_NAME})?", value):
         out.append(

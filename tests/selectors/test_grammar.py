@@ -17,6 +17,7 @@ FIELDS = [
     ("!=", ()),
     ("a!b=c", (FieldRequirement("a!b", "c"),)),
     ("a==b", (FieldRequirement("a", "b"),)),
+    ("b=\udcff,a=b", (FieldRequirement("a", "b"), FieldRequirement("b", "\udcff"))),
 ]
 
 
@@ -65,6 +66,8 @@ LABEL_ERRORS = [
     ("a!b", "unable to parse requirement: found '!', expected: in, notin, =, ==, !=, gt, lt"),
     ("(a)", "found '(', expected: !, identifier, or 'end of string'"),
     ("a in (b))", "found ')', expected: ',' or 'end of string'"),
+    ("a\0b", "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"),
+    ("a>\0)", "unable to parse requirement: found ')', expected: identifier"),
 ]
 
 
@@ -89,6 +92,10 @@ MATCHES = [
     ("a>1", {"a": "2"}, True),
     ("a>1", {"a": "x"}, False),
     ("a<1", {"a": "0"}, True),
+    ("a>5", {"a": "1" * 5000}, False),
+    ("a>5", {"a": "0" * 5000 + "7"}, True),
+    ("b\0=", {"b": ""}, True),
+    ("a \0=x", {"a": ""}, True),
     ("a=,b", {"a": "", "b": "1"}, True),
     ("", {}, True),
 ]
@@ -117,6 +124,9 @@ def test_label_values_and_keys_are_checked(text):
             "a>\\",
             "unable to parse requirement: [values[0]: Invalid value: \"\\\\\": for 'Gt', 'Lt' operators, the value must be",
         ),
+        (f"a>{'1' * 5000}", 'unable to parse requirement: [values[0]: Invalid value: "1111'),
+        ("a=\udcff", 'unable to parse requirement: values[0][a]: Invalid value: "\\xff": a valid label must be'),
+        ("\udcff", 'unable to parse requirement: <nil>: Invalid value: "\\xff": name part must consist'),
         (f"a in ({'x' * 64}, b,)", 'unable to parse requirement: values[2][a]: Invalid value: "xxxxx'),
         ("a in (b,!c)", "unable to parse requirement: found '!', expected: ',', or identifier"),
         ("a in (!c)", "unable to parse requirement: found '!', expected: ',', ')' or identifier"),
