@@ -295,6 +295,12 @@ class Template:
     text: str
     blocks: tuple[tuple[_Step, ...], ...]
 
+    @property
+    def keys(self) -> tuple[str, ...] | None:
+        """The keys of a template that is one block of keys; None: it is more than that."""
+        steps = self.blocks[0] if len(self.blocks) == 1 else (_Step("text"),)
+        return tuple(step.value for step in steps) if all(step.kind == "key" for step in steps) else None
+
     def find(self, data: Any, *, allow_missing: bool = True) -> list[list[Any]]:
         """Return the results of each block in turn, those inside ranges once an item.
 

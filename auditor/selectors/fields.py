@@ -10,31 +10,22 @@ Source: apiextensions-apiserver pkg/registry/customresource/strategy.go (selecta
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from auditor.errors import SelectorError
 from auditor.golang.text import display
-from auditor.golang.unicode import digits_end, is_digit, is_letter, is_print
+from auditor.printing.jsonpath import JsonPathError, compile_template
 
 if TYPE_CHECKING:
     from auditor.crds.definition import CrdVersion
     from auditor.model import JsonObject
+    from auditor.printing.jsonpath import Template
     from auditor.schema.structural import StructuralSchema
 
 __all__ = ["IndexValue", "field_text", "field_types", "node_at", "plain_keys", "selectable", "selectable_values"]
 
 IndexValue = bool | int | str | None
 """A value as the index keeps it beside its text; None where it is absent or of a type that cannot be selected by."""
-
-
-class _Step(NamedTuple):
-    """One step of a path: a key, all of them, or something that yields itself or fails."""
-
-    kind: str
-    value: Any = None
-
-
-_TERMINATORS: Final = frozenset(" \t\r\n.,[]$@{}")
 
 
 def selectable(version: CrdVersion, obj: JsonObject, namespaced: bool) -> dict[str, str]:
@@ -71,7 +62,7 @@ def plain_keys(path: str) -> tuple[str, ...] | None:
     """Return the keys that lead to the value of a path; None: it is more than keys, or does not parse."""
     try:
         return _parse(path)[0]
-    except ValueError:
+    except JsonPathError:
         return None
 
 
@@ -130,8 +121,8 @@ def _typed(value: Any) -> IndexValue:
 
 def _find(path: str, obj: JsonObject) -> Any:
     try:
-        keys, steps = _parse(path)
-    except ValueError as error:
+        keys, template = _parse(path)
+    except JsonPathError as error:
         raise SelectorError(path, f"unexpected error parsing jsonPath: {error}") from None
     if keys is not None:
         value: Any = obj
@@ -140,137 +131,23 @@ def _find(path: str, obj: JsonObject) -> Any:
                 return None
             value = value.get(key)
         return value
-    found: list[Any] = [obj]
-    for step in steps:
-        if step.kind == "key":
-            found = [one[step.value] for one in found if type(one) is dict and step.value in one]
-        elif step.kind == "all":
-            found = [child for one in found for child in _children(one)]
-        elif step.kind == "below":
-            found = _descendants(found)
-        elif step.kind == "value":
-            found = [step.value] * len(found)
-        elif step.kind == "text":
-            found = [step.value]
-        else:
-            raise SelectorError(path, f"unexpected error finding value with jsonPath: {step.value}")
-    if len(found) > 1:
+    try:
+        found = template.find(obj)
+    except JsonPathError as error:
+        raise SelectorError(path, f"unexpected error finding value with jsonPath: {error}") from None
+    if not found or not found[0]:
+        return None
+    if len(found) > 1 or len(found[0]) > 1:
         raise SelectorError(path, "unexpectedly received more than one JSON path result")
-    return found[0] if found else None
-
-
-def _children(value: Any) -> list[Any]:
-    if type(value) is dict:
-        return list(value.values())
-    if type(value) is str:
-        return list(value.encode("utf-8", "surrogatepass"))  # Go's strings are made of bytes
-    return value if type(value) is list else []
-
-
-def _descendants(values: list[Any]) -> list[Any]:
-    """Return the values and everything below them that is made of parts, in no order."""
-    found: list[Any] = []
-    todo = list(values)
-    while todo:
-        value = todo.pop()
-        children = _children(value)
-        if children:
-            found.append(value)
-            todo.extend(children)
-    return found
+    return found[0][0]
 
 
 @lru_cache(maxsize=1024)
-def _parse(path: str) -> tuple[tuple[str, ...] | None, tuple[_Step, ...]]:
-    """Return the keys of a path that has nothing else, and the steps of any path.
+def _parse(path: str) -> tuple[tuple[str, ...] | None, Template]:
+    """Return the keys of a path that has nothing else, and the template of any path.
 
     Raises:
-        ValueError: As `_steps`.
+        JsonPathError: It does not parse; with Go's text.
     """
-    steps = _steps(path)
-    is_plain = all(step.kind == "key" for step in steps)
-    return tuple(step.value for step in steps) if is_plain else None, steps
-
-
-def _steps(path: str) -> tuple[_Step, ...]:
-    """Return the steps of a path.
-
-    Raises:
-        ValueError: It does not parse; with Go's text. Brackets, which no stored definition holds, count as such.
-    """
-    steps: list[_Step] = []
-    at = 0
-    while at < len(path):
-        letter = path[at]
-        if letter in " @$":
-            at += 1
-        elif letter == ".":
-            if path.startswith("..", at):
-                if steps and steps[-1].kind == "below":
-                    raise ValueError("invalid multiple recursive descent")
-                steps.append(_Step("below"))
-                at += 1
-                following = path[at + 1 : at + 2]
-                if not (following == "_" or is_letter(following) or is_digit(following)):
-                    at += 1
-                    continue
-            at, name = _field(path, at + 1)
-            steps.append(_Step("all") if name == "*" else _Step("key", name.replace("\\", "")))
-        elif letter in "\"'":
-            at, text = _quoted(path, at)
-            steps.append(_Step("text", text))
-        elif letter in "+-" or is_digit(letter):
-            at = _number(path, at, steps)
-        elif letter == "_" or is_letter(letter):
-            at = _identifier(path, at, steps)
-        elif letter in "\r\n":
-            raise ValueError("unclosed action")
-        elif letter == "[":
-            raise ValueError("array notation is not evaluated")
-        else:
-            shown = f" '{letter}'" if is_print(ord(letter)) else ""
-            raise ValueError(f"unrecognized character in action: U+{ord(letter):04X}{shown}")
-    return tuple(steps)
-
-
-def _field(path: str, at: int) -> tuple[int, str]:
-    start = at
-    while at < len(path) and path[at] not in _TERMINATORS:
-        at += 2 if path[at] == "\\" else 1
-    if at > len(path):  # a backslash at the end takes the closing brace with it
-        raise ValueError("unclosed action")
-    return at, path[start:at]
-
-
-def _quoted(path: str, at: int) -> tuple[int, str]:
-    quote, start = path[at], at + 1
-    while True:
-        end = path.find(quote, at + 1)
-        if end < 0 or "\n" in path[start:end]:
-            raise ValueError("unterminated quoted string")
-        if path[end - 1] != "\\":
-            return end + 1, path[start:end].replace(f"\\{quote}", quote)
-        at = end
-
-
-def _number(path: str, at: int, steps: list[_Step]) -> int:
-    end = digits_end(path, at + 1)
-    text = path[at:end]
-    read = text if text.isascii() else ""  # of other digits no number is made
-    try:
-        steps.append(_Step("value", float(read) if "." in text else int(read)))
-    except ValueError:
-        raise ValueError(f"cannot parse number {text}") from None
-    return end
-
-
-def _identifier(path: str, at: int, steps: list[_Step]) -> int:
-    start = at
-    while at < len(path) and path[at] not in _TERMINATORS:
-        at += 1
-    name = path[start:at]
-    if name in ("true", "false"):
-        steps.append(_Step("value", name == "true"))
-    else:
-        steps.append(_Step("error", f"unrecognized identifier {name}"))
-    return at
+    template = compile_template(f"{{{path}}}")
+    return template.keys, template
