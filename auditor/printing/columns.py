@@ -131,6 +131,6 @@ def cell_text(cell: Cell) -> str:
     if type(cell) is float:
         text = float_json(cell)
         if "." not in text and "e" not in text and _INT64_MIN <= int(text) < -_INT64_MIN:
-            return text
+            return str(int(text))  # also of -0
         return display(cell)
     return display(cell)

@@ -9,15 +9,16 @@ __all__ = ["human_duration"]
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _YEAR = 365 * _DAY
+_LONGEST = 9223372036
 
 
 def human_duration(seconds: float) -> str:
     """Return a length of time the way kubectl's AGE shows it: ``90s``, ``2m3s``, ``4h5m``, ``3d4h``, ``2y1d``.
 
     Args:
-        seconds: From then to now; below zero: in the future.
+        seconds: From then to now; below zero: in the future. Go's durations end after 292 years.
     """
-    whole = int(seconds)
+    whole = min(int(seconds), _LONGEST)
     if whole < -1:
         return "<invalid>"
     if whole < 0:

@@ -1,0 +1,34 @@
+"""Tables and ages where kubectl has ways of its own; each text is what its printers wrote."""
+
+from typing import Any
+
+import pytest
+
+from auditor.printing.columns import cell_text, custom_resource_columns, custom_resource_row
+
+NOW = 1_795_000_000.0
+
+
+def cell(kind: str, value: Any) -> str:
+    columns = custom_resource_columns([{"name": "V", "type": kind, "jsonPath": ".v"}])
+    return cell_text(custom_resource_row(columns, {"v": value}, NOW)[0])
+
+
+@pytest.mark.parametrize(
+    ("time", "age"),
+    [
+        ("1736-01-01T00:00:00Z", "291y"),
+        ("1700-01-01T00:00:00Z", "292y"),
+        ("0000-01-01T00:00:00Z", "292y"),
+        ("0001-01-01T00:00:01Z", "292y"),
+        ("0001-01-01T00:00:00Z", "<unknown>"),
+        ("9999-12-31T23:59:59Z", "<invalid>"),
+    ],
+)
+def test_an_age_is_no_longer_than_a_duration_of_go(time: str, age: str) -> None:
+    assert cell("date", time) == age
+
+
+@pytest.mark.parametrize(("kind", "text"), [("number", "0"), ("integer", "0"), ("string", "-0")])
+def test_minus_zero_loses_its_sign_as_a_number(kind: str, text: str) -> None:
+    assert cell(kind, -0.0) == text
