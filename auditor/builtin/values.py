@@ -86,10 +86,10 @@ def utc(moment: str) -> str:
 
 
 def labels_text(labels: Any) -> str:
-    """Return labels as ``a=b,c=d`` sorted by key, ``<none>`` without any."""
+    """Return labels as ``a=b,c=d`` in the order of these pairs, ``<none>`` without any."""
     if type(labels) is not dict or not labels:
         return NONE
-    return ",".join(f"{key}={labels[key]}" for key in sorted(labels))
+    return ",".join(sorted(f"{key}={value}" for key, value in labels.items()))
 
 
 def listed_text(items: list[str], most: int) -> str:

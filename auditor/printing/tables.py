@@ -145,7 +145,7 @@ class TableText:
     def _extra(self, row: Row) -> list[str]:
         out = [row.labels.get(name, "") for name in self.label_columns]
         if self.show_labels:
-            pairs = [f"{key}={value}" for key, value in sorted(row.labels.items())]
+            pairs = sorted(f"{key}={value}" for key, value in row.labels.items())  # a-b=1 before a=1
             out.append(",".join(pairs) or "<none>")
         return out
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from auditor.printing.columns import cell_text, custom_resource_columns, custom_resource_row
+from auditor.printing.tables import Header, Row, TableText
 
 NOW = 1_795_000_000.0
 
@@ -32,3 +33,9 @@ def test_an_age_is_no_longer_than_a_duration_of_go(time: str, age: str) -> None:
 @pytest.mark.parametrize(("kind", "text"), [("number", "0"), ("integer", "0"), ("string", "-0")])
 def test_minus_zero_loses_its_sign_as_a_number(kind: str, text: str) -> None:
     assert cell(kind, -0.0) == text
+
+
+def test_labels_stand_in_the_order_of_their_pairs() -> None:
+    rows = [Row(("x",), "", {"a": "", "a.b": "1", "a/b": "v", "A": "1", "a-b": ""})]
+    text = TableText(show_labels=True).render([Header("Name", is_name=True)], rows)
+    assert text == "NAME   LABELS\nx      A=1,a-b=,a.b=1,a/b=v,a=\n"
