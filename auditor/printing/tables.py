@@ -48,10 +48,16 @@ def upper(text: str) -> str:
 def align(text: str) -> str:
     """Lay out lines of cells that tabs end; the last cell of a line is never padded.
 
-    A column is as wide as its widest cell and three blanks, at least six, over consecutive lines that have the cell.
+    A column is as wide as its widest cell and three blanks, at least six, over consecutive lines that have the cell, up
+    to a form feed; and no narrower than it was above them.
     """
+    widths: dict[int, int] = {}
+    return "\n".join([_aligned(part, widths) for part in text.replace("\v", "\t").split("\f")])
+
+
+def _aligned(text: str, widths: dict[int, int]) -> str:
     ends = text.endswith("\n")
-    lines = [line.split("\t") for line in text.replace("\v", "\t").replace("\f", "\n").split("\n")]
+    lines = [line.split("\t") for line in text.split("\n")]
     if ends:
         lines.pop()
     deepest = max((len(line) for line in lines), default=0)
@@ -64,7 +70,8 @@ def align(text: str) -> str:
             stop = start
             while stop < len(lines) and len(lines[stop]) > at + 1:
                 stop += 1
-            width = max(_MIN_WIDTH, _PADDING + max(len(lines[row][at]) for row in range(start, stop)))
+            widest = _PADDING + max(len(lines[row][at]) for row in range(start, stop))
+            widths[at] = width = max(widths.get(at, _MIN_WIDTH), widest)
             for row in range(start, stop):
                 lines[row][at] = lines[row][at].ljust(width)
             start = stop

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from auditor.printing.columns import cell_text, custom_resource_columns, custom_resource_row
+from auditor.printing.customcolumns import parse_custom_columns
 from auditor.printing.tables import Header, Row, TableText
 
 NOW = 1_795_000_000.0
@@ -39,3 +40,18 @@ def test_labels_stand_in_the_order_of_their_pairs() -> None:
     rows = [Row(("x",), "", {"a": "", "a.b": "1", "a/b": "v", "A": "1", "a-b": ""})]
     text = TableText(show_labels=True).render([Header("Name", is_name=True)], rows)
     assert text == "NAME   LABELS\nx      A=1,a-b=,a.b=1,a/b=v,a=\n"
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        (
+            ["longer value", "x\ny", "z"],
+            "V              V\nlonger value   longer value\nx\ny              x\ny\nz              z\n",
+        ),
+        (["x\fy", "longer value"], "V     V\nx\ny     x\ny\nlonger value   longer value\n"),
+    ],
+)
+def test_a_column_is_not_narrower_than_above_a_broken_line(values: list[str], text: str) -> None:
+    objects = [{"v": value} for value in values]
+    assert parse_custom_columns("V:.v,V:.v").render(objects, headers=True) == (text, None)
