@@ -133,7 +133,7 @@ def to_bytes(value: Any) -> bytes:
     if type(value) is bytes:
         return value
     if type(value) is str:
-        return value.encode("utf-8", "surrogatepass")
+        return value.encode("utf-8", "surrogateescape")
     raise _failure(value, "bytes")
 
 

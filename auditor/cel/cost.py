@@ -105,7 +105,7 @@ def _traversal(value: Any) -> int:
     """Return the cost of reading a value once, down to its leaves; texts count by bytes."""
     kind = type(value)
     if kind is str:
-        return int(len(value.encode("utf-8", "surrogatepass")) * _TEXT)
+        return int(len(value.encode("utf-8", "surrogateescape")) * _TEXT)
     if kind is bytes:
         return int(len(value) * _TEXT)
     if is_list(value):

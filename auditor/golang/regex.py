@@ -7,6 +7,7 @@ text up costs about 0.05 us, asking RE2 0.7 us.
 
 from __future__ import annotations
 
+import codecs
 import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
@@ -42,6 +43,18 @@ Where a text does not match, going back is short: runs of characters are apart f
 """
 
 _REMEMBERED_PATTERNS = 4096
+_REPLACEMENT = "\ufffd"
+_AS_REPLACEMENT = "auditor-no-utf8-replaced"
+"""Go's expressions see U+FFFD in every byte that is no UTF-8, which a text holds as "surrogateescape" does."""
+
+
+def _replaced(error: UnicodeError) -> tuple[bytes, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    return _REPLACEMENT.encode() * (error.end - error.start), error.end
+
+
+codecs.register_error(_AS_REPLACEMENT, _replaced)
+
 _BETWEEN_BYTES = "\\B"
 _MEMORY_FOR_LARGE = 1 << 30
 
@@ -93,16 +106,16 @@ class Pattern:
             at = start + 1
 
     def _matches_between_bytes(self, text: str) -> bool:
-        return self._first(text.encode("utf-8", "replace"), 0) is not None
+        return self._first(text.encode("utf-8", _AS_REPLACEMENT), 0) is not None
 
     def find(self, text: str) -> str | None:
         """Return the text of the leftmost match, or None where there is none.
 
         Source: regexp.Regexp.FindString, which cannot tell none from an empty match.
         """
-        data = text.encode()
+        data = text.encode("utf-8", _AS_REPLACEMENT)
         found = self._first(data, 0)
-        return None if found is None else data[found[0] : found[1]].decode()
+        return None if found is None else _part(text, data, *found)
 
     def find_all(self, text: str, limit: int = -1) -> list[str]:
         """Return the texts of all matches that do not overlap, from the left.
@@ -114,7 +127,7 @@ class Pattern:
         An empty match right after another match does not count.
         Source: regexp.Regexp.FindAllString.
         """
-        data = text.encode()
+        data = text.encode("utf-8", _AS_REPLACEMENT)
         found: list[str] = []
         at, last_end = 0, -1
         while at <= len(data) and (limit < 0 or len(found) < limit):
@@ -123,7 +136,7 @@ class Pattern:
                 break
             start, end = match
             if end > start or start != last_end:
-                found.append(data[start:end].decode())
+                found.append(_part(text, data, start, end))
             # An empty match moves on by one character, not by one byte.
             at = end if end > at else at + _character_length(data, at)
             last_end = end
@@ -134,6 +147,15 @@ class Pattern:
 
     def __reduce__(self) -> tuple[Callable[[str], Pattern], tuple[str]]:
         return compile_pattern, (self.source,)
+
+
+def _part(text: str, data: bytes, start: int, end: int) -> str:
+    """Return what stands in a text between two of its bytes; of one that is no UTF-8, what it was."""
+    part = data[start:end].decode()
+    if _REPLACEMENT not in part:
+        return part
+    at = len(data[:start].decode())
+    return text[at : at + len(part)]
 
 
 def _character_length(data: bytes, at: int) -> int:
@@ -149,10 +171,10 @@ def _by_re2(compiled: re2._Regexp) -> Callable[[str], bool]:
     try:
         match, anywhere = compiled._regexp.Match, re2._Anchor.UNANCHORED  # noqa: SLF001 - where it has them
     except AttributeError:
-        return lambda text: search(text.encode("utf-8", "replace")) is not None
+        return lambda text: search(text.encode("utf-8", _AS_REPLACEMENT)) is not None
 
     def matches(text: str) -> bool:
-        data = text.encode("utf-8", "replace")
+        data = text.encode("utf-8", _AS_REPLACEMENT)
         found: bool = match(anywhere, data, 0, len(data))[0] != _NO_MATCH
         return found
 

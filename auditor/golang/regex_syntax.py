@@ -10,6 +10,7 @@ Source: regexp/syntax of Go 1.26, with the flags of syntax.Perl.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -92,6 +93,10 @@ class _Group:
         return alternate([*self.branches, concat(self.items)])
 
 
+_BROKEN = re.compile("[\udc80-\udcff]")
+"""Bytes that are no UTF-8, as "surrogateescape" holds them."""
+
+
 def parse(pattern: str) -> Syntax:
     """Return what Go understands a pattern to be.
 
@@ -102,6 +107,9 @@ def parse(pattern: str) -> Syntax:
 
     Source: regexp/syntax Parse, with the flags of syntax.Perl.
     """
+    broken = _BROKEN.search(pattern)
+    if broken is not None:
+        raise _error("invalid UTF-8", pattern[broken.start() :])
     return _Parser(pattern).parse()
 
 

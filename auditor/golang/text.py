@@ -7,7 +7,7 @@ from typing import Any
 
 from auditor.golang.unicode import is_print
 
-__all__ = ["display", "float_json", "float_v", "quote", "type_name"]
+__all__ = ["display", "float_json", "float_v", "quote", "type_name", "without_broken"]
 
 _SHORT_ESCAPES = {
     '"': '\\"',
@@ -20,6 +20,8 @@ _SHORT_ESCAPES = {
     "\t": "\\t",
     "\v": "\\v",
 }
+
+_BROKEN = dict.fromkeys(range(0xDC80, 0xDD00), "\ufffd")
 
 _TYPE_NAMES = {
     str: "string",
@@ -44,6 +46,15 @@ def quote(text: str) -> str:
     if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     return '"' + "".join([_quoted_character(character) for character in text]) + '"'
+
+
+def without_broken(text: str) -> str:
+    """Return `text` with U+FFFD for every byte that is no UTF-8, as Go's runes and its JSON have it.
+
+    Args:
+        text: Such bytes are held as Python's "surrogateescape" does.
+    """
+    return text if text.isascii() else text.translate(_BROKEN)
 
 
 def _quoted_character(character: str) -> str:

@@ -112,7 +112,7 @@ _MOST_OF_SUBDOMAIN = 253
 
 def _bytes(text: str) -> str:
     """Return a text whose characters are the bytes of the one given: lengths count bytes."""
-    return text if text.isascii() else text.encode("utf-8", "surrogatepass").decode("latin-1")
+    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("latin-1")
 
 
 def _masked(data: str) -> str:

@@ -84,7 +84,7 @@ def clause_at(template: str, at: int) -> tuple[str, int | None, int]:
         raise CelError(f"{doing}{error}") from None
     letter = template[at]
     if letter not in _CLAUSES:
-        byte = letter.encode("utf-8", "surrogatepass")[0]
+        byte = letter.encode("utf-8", "surrogateescape")[0]
         raise CelError(f'{doing}unrecognized formatting clause "{chr(byte)}"')
     return letter, number, at + 1
 
@@ -208,7 +208,7 @@ def _octal(value: Any) -> str:
 
 def _hexadecimal(value: Any) -> str:
     if type(value) is str:
-        return value.encode("utf-8", "surrogatepass").hex()
+        return value.encode("utf-8", "surrogateescape").hex()
     if type(value) is bytes:
         return value.hex()
     if type(value) in (int, UInt):

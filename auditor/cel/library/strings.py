@@ -12,6 +12,7 @@ from auditor.cel.errors import CelError
 from auditor.cel.function import Function, Overload
 from auditor.cel.library.formatting import format_string
 from auditor.cel.types import DYN, INT, STRING, Type, list_of
+from auditor.golang.text import without_broken
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +47,7 @@ def _out_of_range(index: int) -> CelError:
 def _char_at(text: str, index: int) -> str:
     if not 0 <= index <= len(text):
         raise _out_of_range(index)
-    return text[index : index + 1]
+    return without_broken(text[index : index + 1])
 
 
 def _index_of(text: str, part: str, start: int = 0) -> int:
@@ -86,7 +87,7 @@ def _substring(text: str, start: int, end: int | None = None) -> str:
         raise _out_of_range(start)
     if end is not None and not 0 <= end <= len(text):
         raise _out_of_range(end)
-    return text[start:end]
+    return without_broken(text[start:end])
 
 
 def _join(texts: Any, separator: str = "") -> str:
@@ -126,7 +127,7 @@ def functions(version: int = 2) -> tuple[Function, ...]:
             ("string_last_index_of_string", two, INT, _last_index_of),
             ("string_last_index_of_string_int", (*two, INT), INT, _last_index_of),
         ),
-        _member("lowerAscii", ("string_lower_ascii", text, STRING, lambda it: it.translate(_TO_LOWER))),
+        _member("lowerAscii", ("string_lower_ascii", text, STRING, lambda it: without_broken(it.translate(_TO_LOWER)))),
         _member(
             "replace",
             ("string_replace_string_string", three, STRING, str.replace),
@@ -143,7 +144,7 @@ def functions(version: int = 2) -> tuple[Function, ...]:
             ("string_substring_int_int", (STRING, INT, INT), STRING, _substring),
         ),
         _member("trim", ("string_trim", text, STRING, lambda it: it.strip(_SPACE))),
-        _member("upperAscii", ("string_upper_ascii", text, STRING, lambda it: it.translate(_TO_UPPER))),
+        _member("upperAscii", ("string_upper_ascii", text, STRING, lambda it: without_broken(it.translate(_TO_UPPER)))),
         _member("join", ("list_join", (texts,), STRING, _join), ("list_join_string", (texts, STRING), STRING, _join)),
     )
     if version == 0:

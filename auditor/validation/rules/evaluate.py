@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from auditor.cel.environment import PER_CALL_LIMIT
 from auditor.cel.errors import COST_LIMIT_EXCEEDED, CelError, GaveUp
 from auditor.cel.values import NONE, Optional_
-from auditor.golang.text import quote
+from auditor.golang.text import quote, without_broken
 from auditor.model import Finding
 from auditor.ratcheting import MapListKeys
 from auditor.schema.structural import ListType
@@ -297,7 +297,7 @@ class _Walk:
         if type(value) is not str:
             return "", ""
         text = trim_space(value)
-        fits = "\n" not in text and len(text.encode("utf-8", "surrogatepass")) <= _LONGEST_MESSAGE
+        fits = "\n" not in text and len(text.encode("utf-8", "surrogateescape")) <= _LONGEST_MESSAGE
         return text if fits else "", ""
 
     def report(self, node: RuleNode, trail: Trail, detail: str, rule: CompiledRule | None = None) -> None:
@@ -320,6 +320,7 @@ def _false(field: str, rule: CompiledRule, value: Any, detail: str, *, omitted: 
 
 
 def _finding(field: str, type_: str, value: Any, detail: str, rule: CompiledRule | None) -> Finding:
+    detail = without_broken(detail)
     made = finding("rule", field, type_, value, detail)
     text = made.message
     if value is _OMITTED:
