@@ -369,7 +369,7 @@ def _prove_owners(owners: Any) -> bool:
             raise NotNormal from None
         if type(name) is not str or type(uid) is not str:
             raise NotNormal
-        if not name or not uid or ((api_version, kind) not in _owners and not _check_owner(api_version, kind)):
+        if ((api_version, kind) not in _owners and not _check_owner(api_version, kind)) or not name or not uid:
             ok = False
         if "controller" in owner:
             if type(owner["controller"]) is not bool:

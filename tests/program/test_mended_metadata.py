@@ -34,3 +34,15 @@ def test_both_paths_read_the_same(field, others):
         data = json.dumps(made).encode()
         assert told(program.audit(data)) == told(reference.audit(data)), value
     assert program.proven + program.read > len(VALUES) / 2
+
+
+@pytest.mark.parametrize("empty", ["name", "uid"])
+@pytest.mark.parametrize("field", ["apiVersion", "kind"])
+@pytest.mark.parametrize("value", [1, [], [None], {}, None, True])
+def test_both_paths_read_the_same_owner_with_an_empty_field(value, field, empty):
+    version = VERSION.versions["v1"]
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "u", empty: "", field: value}
+    metadata = {"name": "a", "uid": "u", "generation": 1, "ownerReferences": [owner]}
+    data = json.dumps({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": metadata}).encode()
+    reference = AuditProgram(VERSION, version, compiled=False).audit(data)
+    assert told(AuditProgram(VERSION, version).audit(data)) == told(reference)
