@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 from auditor.schema.objectmeta.reference import CoerceError, decode_metadata
 from auditor.schema.structural import StructuralSchema
 from auditor.validation.findings import invalid, required, unique
-from auditor.validation.metaconvert import is_clean
 from auditor.validation.names import dns_1035_label, go_lower, group_version, path_segment
 from auditor.validation.objectmeta import check_metadata
 from auditor.validation.trail import Trail, structured
@@ -90,7 +89,7 @@ def _check_resource(resource: JsonObject, path: str, found: list[Finding]) -> No
         return
     where = f"{prefix}metadata"
     try:
-        metadata = raw if type(raw) is dict and is_clean(raw) else decode_metadata(raw, drop=False)
+        metadata = decode_metadata(raw, drop=False)
     except CoerceError as error:
         found.append(invalid(_CHECK, where, raw, str(error)))
         return
