@@ -337,10 +337,10 @@ def _prove_managed_fields(entries: Any) -> bool:
 
 
 def _only_maps(fields: JsonObject) -> None:
-    """Check that a map holds maps down to the leaves, or what comes back from JSON as it is: what is empty or zero."""
+    """Check that a map holds maps down to the leaves, or what comes back from JSON as it is: what is empty, or 0."""
     below: list[Any] = [fields]
     for node in below:
-        below.extend(child for child in node.values() if child)
+        below.extend(child for child in node.values() if child or type(child) is float)
 
 
 def _check_manager(who: tuple[Any, Any, Any, Any]) -> bool:

@@ -46,3 +46,15 @@ def test_both_paths_read_the_same_owner_with_an_empty_field(value, field, empty)
     data = json.dumps({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": metadata}).encode()
     reference = AuditProgram(VERSION, version, compiled=False).audit(data)
     assert told(AuditProgram(VERSION, version).audit(data)) == told(reference)
+
+
+@pytest.mark.parametrize("written", ["0.0", "-0.0", "1e-400", "0", "-0", "1.0", "false", "null", "[]", "{}"])
+def test_both_paths_read_the_same_in_the_fields_of_a_manager(written):
+    version = VERSION.versions["v1"]
+    entry = {"manager": "m", "operation": "Update", "apiVersion": "v1", "time": "2024-01-01T00:00:00Z"}
+    entry |= {"fieldsType": "FieldsV1", "fieldsV1": {"f:a": "?"}}
+    metadata = {"name": "a", "generation": 1, "managedFields": [entry]}
+    made = json.dumps({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": metadata})
+    data = made.replace('"?"', written).encode()
+    reference = AuditProgram(VERSION, version, compiled=False).audit(data)
+    assert told(AuditProgram(VERSION, version).audit(data)) == told(reference)
