@@ -16,7 +16,7 @@ import orjson
 
 from auditor.golang.text import float_json, quote
 
-__all__ = ["MAX_DEPTH", "GoJsonError", "decode", "decode_exactly", "decode_object", "encode"]
+__all__ = ["MAX_DEPTH", "GoJsonError", "as_text", "decode", "decode_exactly", "decode_object", "encode"]
 
 MAX_DEPTH = 10_000
 _MAX_INT64 = 2**63 - 1
@@ -120,6 +120,11 @@ def _replace_one_byte(error: UnicodeError) -> tuple[str, int]:
 
 
 codecs.register_error(_ERROR_HANDLER, _replace_one_byte)
+
+
+def as_text(data: bytes) -> str:
+    """Return bytes as the text that Go makes of them: every byte that is no UTF-8 is one U+FFFD."""
+    return data.decode("utf-8", _ERROR_HANDLER)
 
 
 def decode_exactly(data: bytes) -> Any:
@@ -242,7 +247,7 @@ class _Decoder:
         if found is None:
             raise self.broken_string()
         self.at = found.end()
-        text = found[1].decode("utf-8", _ERROR_HANDLER)
+        text = as_text(found[1])
         return _ESCAPES.sub(_unescape, text) if "\\" in text else text
 
     def broken_string(self) -> GoJsonError:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.crds.conversion import NEEDS_WEBHOOK, ConversionError, convert, parse_group_version
 from auditor.golang import cbor
-from auditor.golang.jsontext import GoJsonError, decode
+from auditor.golang.jsontext import GoJsonError, as_text, decode
 from auditor.golang.text import display, type_name
 from auditor.schema.defaulting.reference import default, drop_nulls
 from auditor.schema.objectmeta.reference import CoerceError, coerce_embedded, decode_metadata
@@ -161,7 +161,7 @@ def _decode_cbor(data: bytes) -> JsonObject:
     if not _kind(obj):
         raise ReadError(_missing_kind(data))
     if not _group_version(obj)[1]:
-        raise ReadError(f"Object 'apiVersion' is missing in '{_shown(data)}'")
+        raise ReadError(f"Object 'apiVersion' is missing in '{as_text(data)}'")
     return obj
 
 
@@ -249,11 +249,7 @@ def _kind(obj: JsonObject) -> str:
 
 
 def _missing_kind(data: bytes) -> str:
-    return f"Object 'Kind' is missing in '{_shown(data)}'"
-
-
-def _shown(data: bytes) -> str:
-    return data.decode("utf-8", "replace")
+    return f"Object 'Kind' is missing in '{as_text(data)}'"
 
 
 def _word(value: Any) -> str:

@@ -10,7 +10,7 @@ from auditor.crds.catalog import CrdCatalog
 from auditor.crds.definition import parse_definition
 from auditor.errors import SelectorError
 from auditor.golang.jsontext import decode
-from auditor.program.read import NO_METADATA, choose_version, read_object
+from auditor.program.read import NO_METADATA, ReadError, choose_version, decode_value, read_object
 from auditor.selectors.fields import selectable
 from auditor.sources.yaml import documents
 from tests.shared import shared
@@ -346,3 +346,9 @@ def test_metadata_is_written_last():
 )
 def test_the_version_is_the_objects_own_or_the_storage_version(obj, asked, expected):
     assert choose_version(foos(), obj, asked) == expected
+
+
+def test_the_text_of_a_value_without_a_kind_has_each_broken_byte_replaced():
+    with pytest.raises(ReadError) as caught:
+        decode_value(b'{"k":"\xf0\x9f\x98"}')
+    assert str(caught.value) == "Object 'Kind' is missing in '{\"k\":\"\ufffd\ufffd\ufffd\"}'"
