@@ -88,6 +88,8 @@ class NoopUpdates:
         nodes = list(_nodes(self.version.structural))
         defaults = [node.default for node in nodes if node.default is not ABSENT]
         self._has_old_self = any(_OLD_SELF.search(rule.rule) for node in nodes for rule in node.rules)
+        own = _metadata_nodes(self.version.structural)
+        self._compares_metadata = any(_OLD_SELF.search(rule.rule) for node in own for rule in node.rules)
         self._always = (
             self._has_old_self
             or (self.version.schema is not None and self.version.structural is None)
@@ -185,7 +187,7 @@ class NoopUpdates:
             put = self.update.attempt("put", old, place, revision)
             if self.version.has_status:
                 status = self.update.attempt("status", old, place, revision)
-        label = self._label(old, place, put)
+        label = self._label(old, place, revision, put)
         end_delete = None
         if metadata.get("deletionTimestamp") and metadata.get("finalizers"):
             end_delete = self.update.attempt("remove-finalizer", old, place, revision)
@@ -243,11 +245,14 @@ class NoopUpdates:
         obj = audited.object or {}
         return obj.get("kind") == self.definition.kind and not self._is_respelled(audited, data)
 
-    def _label(self, old: JsonObject, place: Place, put: TriedUpdate) -> TriedUpdate:
-        """Return the answer to the patch of a label: that to the unchanged PUT, unless there is nothing to patch."""
+    def _label(self, old: JsonObject, place: Place, revision: int, put: TriedUpdate) -> TriedUpdate:
+        """Return the answer to the patch of a label: that to the unchanged PUT, unless there is nothing to patch.
+
+        A rule that may compare metadata with the old ones may see the label.
+        """
         if not old["metadata"].get("uid"):
             return TriedUpdate(404, f'{self.definition.resource} "{place.name}" not found')
-        return put
+        return self.update.attempt("label", old, place, revision) if self._compares_metadata else put
 
     def _verdicts(
         self,
@@ -350,6 +355,15 @@ def _impacts(
 
 def _is_refused(tried: TriedUpdate | None) -> bool:
     return tried is not None and tried.is_refused and not tried.needs_webhook
+
+
+def _metadata_nodes(schema: StructuralSchema | None) -> list[StructuralSchema]:
+    """Return the nodes of a root schema whose rules see metadata."""
+    found = [] if schema is None else [schema]
+    for one in found:
+        found += one.all_of
+        found += [below for name, below in one.properties.items() if name == "metadata"]
+    return found
 
 
 def _nodes(schema: StructuralSchema | None) -> Iterator[StructuralSchema]:

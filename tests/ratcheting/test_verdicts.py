@@ -176,7 +176,8 @@ def test_a_rule_hears_of_each_update_what_that_does_to_metadata():
     assert (noop.put.code, noop.status.code) == (422, 200)
     assert [finding.message for finding in noop.put.findings] == ["<nil>: Invalid value: failed rule: self == oldSelf"]
     _, noop = judge(root, '{"status":{}}', metadata={"ownerReferences": [OWNER]}, status={})
-    assert (noop.put.code, noop.status.code) == (200, 200)
+    assert (noop.put.code, noop.label.code, noop.status.code) == (200, 422, 200)
+    assert noop.impacts == ("blocks-metadata",)
 
 
 def test_an_object_without_uid_cannot_be_patched():
