@@ -50,6 +50,17 @@ PARTINGS = [
     ('"a\\/b"', "yaml: found unknown escape character"),
     ('x: 1\ny: "a\\\\/b"', '{"true":"a\\\\/b","x":1}'),
     ("'\\/'", '"\\\\/"'),
+    ('a: "it\\\'s"', '{"a":"it\'s"}'),
+    ("x: 'a\\'\nz: {\"b\\'c\\'\": \"\\\\\\'\"}", '{"x":"a\\\\","z":{"b\'c\'":"\\\\\'"}}'),
+    ("a: b\\'c", '{"a":"b\\\\\'c"}'),
+    ('"\\\'\\/"', "yaml: found unknown escape character"),
+    ("[!!str, a]", '["a"]'),
+    ("[!!str , a]", '["","a"]'),
+    ("{!,a: b}", '{"b":null}'),
+    ('[&a !!str, "b\\\'", c:, !foo[1],x d]', '["b\'","c:","d"]'),
+    ("[!!str,a]", "yaml: line 1: did not find expected ',' or ']'"),
+    ("- !foo[bar],a x\n- !![seq y", '["x","y"]'),
+    ("[!<tag:yaml.org,2002:str>, a]", "yaml: did not find expected whitespace or line break"),
     ("%YAML 1.2\n---\na: 1\n", "yaml: found incompatible YAML document"),
 ]
 
@@ -58,6 +69,15 @@ PARTINGS = [
 def test_where_libyaml_and_go_part_go_is_followed(text, expected):
     try:
         found = yaml_to_json_text(text.encode())
+    except YamlError as error:
+        found = str(error)
+    assert found == expected
+
+
+@pytest.mark.parametrize(("text", "expected"), [part for part in PARTINGS if "\ufeff" not in part[0]])
+def test_utf_16_parts_from_go_no_more_than_utf_8(text, expected):
+    try:
+        found = yaml_to_json_text(text.encode("utf-16"))
     except YamlError as error:
         found = str(error)
     assert found == expected

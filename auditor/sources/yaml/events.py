@@ -1,16 +1,19 @@
 """The events of the first document of a text, as Go's parser would give them.
 
-libyaml does the scanning. It is younger than the C code that Go's parser was made from and differs in five places,
+libyaml does the scanning. It is younger than the C code that Go's parser was made from and differs in seven places,
 which are put right here:
 
 - ``"\\/"`` is an escape for libyaml and an error for Go;
+- ``"\\'"`` is an error for libyaml and an escape for Go;
 - a ``?`` inside a flow collection ends a plain scalar for Go, and what follows is then out of place;
 - a ``:`` before one of ``,?[]{}`` is an error for libyaml and part of the plain scalar for Go;
+- a ``,``, ``[`` or ``]`` belongs to a tag like ``!a`` for Go, and ends it for libyaml; behind one like ``!<a>`` Go
+  takes none of them;
 - a byte order mark at the start of a later line is skipped by libyaml and text for Go;
 - ``%YAML 1.2`` passes libyaml; Go takes 1.1 only.
 
-The third and fourth are done by putting a character that the text does not use in the place of the one concerned,
-and by putting it back in the scalars.
+Apostrophes, colons and byte order marks are done by putting a character that the text does not use in the place of
+the one concerned, and by putting it back in the scalars; tags by writing the character as tags may, ``%2C``.
 """
 
 from __future__ import annotations
@@ -29,17 +32,29 @@ __all__ = ["document_events"]
 
 BOM: Final = "\ufeff"
 MAX_STAND_INS: Final = 200
-"""Re-reads of one text for colons that libyaml refuses; each costs a parse, and real texts have none."""
+"""Re-reads of one text for what libyaml refuses; each costs a parse, and real texts have none."""
 
 _UNEXPECTED_COLON: Final = "found unexpected ':'"
+_UNKNOWN_ESCAPE: Final = "found unknown escape character"
+_NO_TAG: Final = "did not find expected tag URI"
+_AFTER_TAG: Final = "did not find expected whitespace or line break"
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*+', re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _PARSER: Final[Callable[[bytes], Any]] = yaml.CSafeLoader
 
 
-class _ColonHere(Exception):
-    def __init__(self, index: int) -> None:
-        super().__init__(index)
-        self.index = index
+class _PartingHere(Exception):
+    """Libyaml refuses or takes for something else what Go reads on over.
+
+    Attributes:
+        start: Index of the colon, the double-quoted scalar or the character of a tag.
+        end: Index behind it.
+    """
+
+    def __init__(self, start: int, end: int) -> None:
+        super().__init__(start, end)
+        self.start = start
+        self.end = end
 
 
 def _decoded(data: bytes) -> str:
@@ -61,6 +76,23 @@ def _go_error(error: yaml.MarkedYAMLError) -> YamlError:
     return YamlError(f"yaml: {where}{error.problem or 'unknown problem parsing YAML content'}")
 
 
+def _parting(error: yaml.MarkedYAMLError, data: bytes) -> _PartingHere | None:
+    """Return what is to be put right before the text is read once more; None where the error is Go's as well."""
+    if error.problem_mark is None:
+        return None
+    at = error.problem_mark.index
+    if error.problem == _UNEXPECTED_COLON:
+        return _PartingHere(at, at + 1)
+    if error.problem == _UNKNOWN_ESCAPE and error.context_mark is not None:
+        text = _decoded(data)
+        quoted = _QUOTED.match(text, error.context_mark.index)
+        return _PartingHere(*quoted.span()) if quoted and text.startswith("\\'", at) else None
+    if error.problem in (_AFTER_TAG, _NO_TAG):
+        text = _decoded(data)
+        return _PartingHere(at, at + 1) if text.startswith((",", "[", "]"), at) and text[at - 1] != ">" else None
+    return None
+
+
 def _raw_events(data: bytes) -> Iterator[Any]:
     """Yield libyaml's events up to the end of the first document."""
     try:
@@ -73,8 +105,9 @@ def _raw_events(data: bytes) -> Iterator[Any]:
             if type(event) is yaml.DocumentEndEvent:
                 return
     except yaml.MarkedYAMLError as error:
-        if error.problem == _UNEXPECTED_COLON and error.problem_mark is not None:
-            raise _ColonHere(error.problem_mark.index) from None
+        parting = _parting(error, data)
+        if parting is not None:
+            raise parting from None
         raise _go_error(error) from None
     except yaml.reader.ReaderError as error:
         raise YamlError(f"yaml: {error.reason}") from None
@@ -89,6 +122,19 @@ def _check_escapes(event: Any, text: str) -> None:
             line = event.start_mark.line + raw.count("\n", 0, match.start())
             where = f"line {line + 1}: " if line else ""
             raise YamlError(f"yaml: {where}found unknown escape character")
+
+
+def _check_tag(event: Any, text: str) -> None:
+    """Refuse a comma right behind the tag of an empty scalar, where libyaml ends the tag."""
+    end = event.end_mark.index
+    tag = text[event.start_mark.index : end].rsplit(maxsplit=1)[-1]
+    if not tag.startswith("!") or not text.startswith(",", end):
+        return
+    if not tag.startswith("!<"):
+        raise _PartingHere(end, end + 1)
+    line = event.end_mark.line
+    where = f"line {line + 1}: " if line else ""
+    raise YamlError(f"yaml: {where}{_AFTER_TAG}")
 
 
 class _Flow:
@@ -118,10 +164,13 @@ class _Flow:
 
 def _checked(data: bytes, text: str | None) -> Iterator[Any]:
     """Yield the events, raising where Go's parser would."""
+    if text is None and data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        text = _decoded(data)
     escapes = b"\\/" in data if text is None else "\\/" in text
     questions = b"?" in data
+    tags = b"!" in data
     flow: _Flow | None = None
-    if escapes or questions:
+    if escapes or questions or tags:
         text = _decoded(data) if text is None else text
         flow = _Flow(text) if questions else None
     for event in _raw_events(data):
@@ -130,6 +179,8 @@ def _checked(data: bytes, text: str | None) -> Iterator[Any]:
         if type(event) is yaml.ScalarEvent:
             if escapes and event.style == '"' and text is not None:
                 _check_escapes(event, text)
+            elif tags and event.tag is not None and not event.value and text is not None:
+                _check_tag(event, text)
         elif type(event) is yaml.DocumentStartEvent and event.version not in (None, (1, 1)):
             raise YamlError("yaml: found incompatible YAML document")
         yield event
@@ -151,21 +202,31 @@ def _encoded(text: str) -> bytes:
 
 
 def _with_stand_ins(data: bytes) -> Iterator[Any]:
-    """Yield the events of a text with byte order marks inside, or with colons that libyaml refuses."""
+    """Yield the events of a text with byte order marks inside, or with something that libyaml refuses."""
     text = _decoded(data)
-    colon, mark = _unused(text, 2)
+    colon, mark, apostrophe = _unused(text, 3)
+    apostrophe *= 2  # as long as the escape, so that marks tell the same places
     text = text[:1] + text[1:].replace(BOM, mark)
+
+    def instead(piece: str) -> str:
+        if piece.startswith('"'):
+            return _ESCAPE.sub(lambda match: apostrophe if match[1] == "'" else match[0], piece)
+        return colon if piece == ":" else f"%{ord(piece):02X}"
+
+    def restored(piece: str) -> str:
+        return piece.replace(colon, ":").replace(mark, BOM).replace(apostrophe, "'")
+
     for _ in range(MAX_STAND_INS):
         try:
             events = list(_checked(_encoded(text), text))
-        except _ColonHere as here:
-            text = text[: here.index] + colon + text[here.index + 1 :]
+        except _PartingHere as here:
+            text = text[: here.start] + instead(text[here.start : here.end]) + text[here.end :]
             continue
         except YamlError as error:
-            raise YamlError(error.found.replace(colon, ":").replace(mark, BOM)) from None
+            raise YamlError(restored(error.found)) from None
         for event in events:
             if type(event) is yaml.ScalarEvent:
-                event.value = event.value.replace(colon, ":").replace(mark, BOM)
+                event.value = restored(event.value)
         return iter(events)
     raise YamlError(f"yaml: {_UNEXPECTED_COLON}")
 
@@ -190,7 +251,7 @@ def document_events(data: bytes) -> Iterator[Any]:
         for event in _checked(data, None):
             yield event
             given += 1
-    except _ColonHere:
+    except _PartingHere:
         # Events already given are the same the second time.
         for number, event in enumerate(_with_stand_ins(data)):
             if number >= given:
