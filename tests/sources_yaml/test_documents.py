@@ -61,6 +61,8 @@ PARTINGS = [
     ("[!!str,a]", "yaml: line 1: did not find expected ',' or ']'"),
     ("- !foo[bar],a x\n- !![seq y", '["x","y"]'),
     ("[!<tag:yaml.org,2002:str>, a]", "yaml: did not find expected whitespace or line break"),
+    ("0.0: a\n-0.0: b", '{"-0":"b"}'),
+    ("{-0.0: 1, 0.0: 2}", '{"0":2}'),
     ("%YAML 1.2\n---\na: 1\n", "yaml: found incompatible YAML document"),
 ]
 
@@ -134,6 +136,12 @@ def test_unsupported_keys_show_their_value_as_go_syntax():
         "unsupported map key of type: %!s(<nil>), key: <nil>, value: "
         '[]interface {}{1, 1.5, "x", true, 0xffffffffffffffff, 1e+07, 1.23456789e+08}'
     )
+
+
+def test_a_key_that_loses_to_another_of_its_text_keeps_its_errors():
+    for text in (b"-0: {~: a}\n0.0: b\n", b"0.0: {a: [{~: a}]}\n-0: b\n"):
+        with pytest.raises(YamlError, match="unsupported map key of type: "):
+            yaml_to_json(text)
 
 
 def test_two_keys_with_one_text_give_the_key_that_is_text():

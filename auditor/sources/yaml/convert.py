@@ -160,6 +160,8 @@ class _Decoder:
             if self.strict and key in out:
                 self.repeated.append(f"line {child.line + 1}: key {go_syntax(key)} already set in map")
             else:
+                if type(key) is tuple and not key[1]:
+                    out.pop(key, None)  # of 0.0 and -0.0 a map of Go keeps the one that came last
                 out[key] = value
         return out
 
@@ -237,6 +239,8 @@ def with_text_keys(tree: Any) -> Any:
                 texts.update((key, one) for key, one in value.items() if type(key) is str)
                 container[place] = texts
                 todo.append(texts)
+                if len(texts) < len(value):
+                    todo.append([*value.values()])  # what lost its place is converted as well, for its errors
             elif type(value) is dict or type(value) is list:
                 todo.append(value)
     return holder[0]
