@@ -138,6 +138,19 @@ def test_unsupported_keys_show_their_value_as_go_syntax():
     )
 
 
+BROKEN = [
+    b'a: "\xf0\x90\x80"\nb: \xef\xbb\xbf\n',
+    b"[a:,b]\n#" + b" " * 100_000 + b"\xc3(\n",
+    b"a: \xef\xbb\xbf \xed\xa0\x80",
+]
+
+
+@pytest.mark.parametrize("data", BROKEN)
+def test_broken_utf_8_is_an_error_where_characters_stand_in_for_others_too(data):
+    with pytest.raises(YamlError, match=r"invalid (trailing UTF-8 octet|Unicode character)"):
+        yaml_to_json(data)
+
+
 def test_a_key_that_loses_to_another_of_its_text_keeps_its_errors():
     for text in (b"-0: {~: a}\n0.0: b\n", b"0.0: {a: [{~: a}]}\n-0: b\n"):
         with pytest.raises(YamlError, match="unsupported map key of type: "):

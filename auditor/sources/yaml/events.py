@@ -58,10 +58,13 @@ class _PartingHere(Exception):
 
 
 def _decoded(data: bytes) -> str:
-    """Return the text that libyaml's marks count in: without the byte order mark that tells the encoding."""
+    """Return the text that libyaml's marks count in: without the byte order mark that tells the encoding.
+
+    Bytes that are no UTF-8 are kept, so that `_encoded` gives them to the parser as they were.
+    """
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", "replace")
-    return data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
+    return data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
 
 
 def _go_error(error: yaml.MarkedYAMLError) -> YamlError:
@@ -197,7 +200,7 @@ def _unused(text: str, count: int) -> list[str]:
 
 
 def _encoded(text: str) -> bytes:
-    data = text.encode()
+    data = text.encode("utf-8", "surrogateescape")
     return b"\xef\xbb\xbf" + data if text.startswith(BOM) else data
 
 
