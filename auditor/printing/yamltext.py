@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from auditor.golang import jsontext
 from auditor.golang.text import float_json, float_v
 from auditor.golang.unicode import is_digit, is_letter
 from auditor.sources.yaml.scalars import resolve_plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = ["YamlTextError", "to_yaml"]
 
@@ -22,6 +25,8 @@ _WIDTH: Final = 80
 _SIMPLE_KEY_BYTES: Final = 128
 _READABLE_KEY: Final = 1024
 _BREAKS: Final = "\n\r\x85\u2028\u2029"
+_NEL: Final = re.compile(" *\x85[ \x85]*")
+_DOCUMENT: Final = re.compile(r"\x85(?:---|\.\.\.)[ \x85]")
 _BLANK_BREAK: Final = re.compile(f" [{_BREAKS}]")
 _BLANK_AT_BREAK: Final = re.compile(f" [{_BREAKS}]|[{_BREAKS}] ")
 _BOM: Final = "\ufeff"
@@ -31,7 +36,7 @@ _BASE_60: Final = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?"
 _TIMESTAMP: Final = re.compile(
     r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})"
     r"(?:[Tt]([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?:[.,][0-9]+)?(?:Z|[-+]([0-9]{2}):([0-9]{2}))"
-    r"| ([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?:[.,][0-9]+)?)?"
+    r"| +([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?:[.,][0-9]+)?)?"
 )
 _ESCAPES: Final = {
     "\0": "0", "\a": "a", "\b": "b", "\t": "t", "\n": "n", "\v": "v", "\f": "f", "\r": "r", "\x1b": "e", '"': '"',
@@ -51,26 +56,42 @@ def to_yaml(value: Any) -> str:
     """
     _check(value)
     if type(value) is dict and value:
-        return "\n".join(_mapping(value, 0)) + "\n"
-    if type(value) is list and value:
-        return "\n".join(_sequence(value, 0)) + "\n"
-    return _scalar(value, 0, 0) + "\n"
+        lines = _mapping(value, 0)
+    elif type(value) is list and value:
+        lines = _sequence(value, 0)
+    else:
+        lines = [_scalar(value, 0, 0)]
+    return "".join([line if line[-1] in _BREAKS else f"{line}\n" for line in lines])  # literals may end in any break
 
 
 def _check(value: Any) -> None:
-    todo = [value]
+    """Refuse what cannot be read again; the JSON text is one line but for U+0085, which YAML takes for a break."""
+    strings = list(_strings(value))
+    if any(_CONTROL.search(text) for text, _ in strings):
+        raise YamlTextError("yaml: control characters are not allowed")
+    line = 0
+    for text, is_key in strings:
+        found = _DOCUMENT.search(text)
+        if found is not None:
+            line += text.count("\x85", 0, found.start()) + 2
+            raise YamlTextError(f"yaml: line {line}: found unexpected document indicator")
+        line += text.count("\x85")
+        if is_key and ("\x85" in text or len(jsontext.encode(text)) > _READABLE_KEY):
+            where = f"line {line}: " if line else ""
+            raise YamlTextError(f"yaml: {where}did not find expected ',' or '}}'")
+
+
+def _strings(value: Any) -> Iterator[tuple[str, bool]]:
+    """Yield keys and texts in the order of the JSON text, and whether each is a key."""
+    todo = [(value, False)]
     while todo:
-        one = todo.pop()
+        one, is_key = todo.pop()
         if type(one) is dict:
-            for key in one:
-                if len(jsontext.encode(key)) > _READABLE_KEY:
-                    raise YamlTextError("yaml: did not find expected ',' or '}'")
-            todo += one
-            todo += one.values()
+            todo += [pair for key in sorted(one, reverse=True) for pair in ((one[key], False), (key, True))]
         elif type(one) is list:
-            todo += one
-        elif type(one) is str and _CONTROL.search(one):
-            raise YamlTextError("yaml: control characters are not allowed")
+            todo += [(item, False) for item in reversed(one)]
+        elif type(one) is str:
+            yield one, is_key
 
 
 # -- containers --------------------------------------------------------------------------------------------------------
@@ -178,8 +199,13 @@ def _scalar(value: Any, column: int, indent: int, *, simple_key: bool = False) -
     if type(value) is float:
         return _float(value)
     if type(value) is str:
-        return _string(value.replace("\x85", " "), column, indent, simple_key=simple_key)
+        return _string(_NEL.sub(_unfolded, value), column, indent, simple_key=simple_key)
     return "{}" if type(value) is dict else "[]"
+
+
+def _unfolded(breaks: re.Match[str]) -> str:
+    """Return what is read for breaks inside quotes: a blank for one, else one less."""
+    return "\n" * (breaks[0].count("\x85") - 1) or " "
 
 
 def _float(value: float) -> str:
@@ -242,12 +268,12 @@ def _literal_is_possible(text: str) -> bool:
 
 def _literal(text: str, indent: int) -> str:
     head = "|" + ("2" if text[0] in f" {_BREAKS}" else "")
-    if not text.endswith("\n"):
+    if text[-1] not in _BREAKS:
         head += "-"
-    elif text == "\n" or text.endswith("\n\n"):
+    elif text[-2:-1] in _BREAKS:
         head += "+"
     out, margin, after_break = [head, "\n"], " " * indent, True
-    for char in text.removesuffix("\n"):
+    for char in text:
         if after_break and char not in _BREAKS:
             out.append(margin)
         out.append(char)

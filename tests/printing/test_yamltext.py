@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from auditor.printing.yamltext import to_yaml
+from auditor.printing.yamltext import YamlTextError, to_yaml
 
 
 @pytest.mark.parametrize(
@@ -18,6 +18,11 @@ from auditor.printing.yamltext import to_yaml
         ("a\u2028b", "'a\u2028  b'"),
         ("\u2028\n{", "|2-\n\u2028\n  {"),
         ("a\n\nb\n", "|\n  a\n\n  b"),
+        ("2024-01-01  01:02:03", '"2024-01-01  01:02:03"'),
+        ("b\u2028\n", "|+\n  b\u2028"),
+        ("\x85 <", "' <'"),
+        ("x \x85 \x85  y", "|-\n  x\n  y"),
+        ("\x85\x85\x85", "|2+\n\n"),
     ],
 )
 def test_odd_texts_are_printed_as_the_library_prints_them(text, printed):
@@ -35,3 +40,31 @@ def test_odd_texts_are_printed_as_the_library_prints_them(text, printed):
 )
 def test_keys_stand_as_the_library_orders_them(keys):
     assert list(yaml.safe_load(to_yaml(dict.fromkeys(keys, 1)))) == keys
+
+
+@pytest.mark.parametrize(
+    ("value", "printed"),
+    [
+        ({"a": "b\n\u2029\u2029", "c": 1}, "a: |+\n  b\n\u2029\u2029c: 1\n"),
+        ({"a": {"b": "x\ny\u2028"}, "c": {"d": 1}}, "a:\n  b: |\n    x\n    y\u2028c:\n  d: 1\n"),
+        ({"a": ["b\n\u2028", "c"]}, "a:\n- |+\n  b\n\u2028- c\n"),
+    ],
+)
+def test_a_literal_that_ends_in_another_break_gets_no_newline(value, printed):
+    assert to_yaml(value) == printed
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"k" * 1023: 1}, "yaml: did not find expected ',' or '}'"),
+        ({"a": "\x85", "k" * 1023: 1}, "yaml: line 1: did not find expected ',' or '}'"),
+        ({"b": "\x85", "a\x85\x85": 1}, "yaml: line 2: did not find expected ',' or '}'"),
+        ({"a": "x\x85--- b"}, "yaml: line 2: found unexpected document indicator"),
+        ({"a": "x\x85y\x85z", "b": "q\x85... \x85"}, "yaml: line 4: found unexpected document indicator"),
+    ],
+)
+def test_what_cannot_be_read_again_is_refused_with_its_line(value, text):
+    with pytest.raises(YamlTextError) as caught:
+        to_yaml(value)
+    assert str(caught.value) == text
