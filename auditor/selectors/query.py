@@ -23,7 +23,7 @@ from auditor.crds.definition import parse_definition
 from auditor.errors import AuditorError, PlanError, SelectorError
 from auditor.golang import jsontext
 from auditor.selectors.fields import field_types, node_at
-from auditor.selectors.filters import And, Filter, LabelTerm, Term, mask_of
+from auditor.selectors.filters import And, Constant, Filter, LabelTerm, Term, mask_of
 from auditor.selectors.grammar import parse_field_selector, parse_label_selector
 
 if TYPE_CHECKING:
@@ -549,7 +549,7 @@ def selector_filter(
     """
     terms: list[Filter] = []
     if namespace:
-        terms.append(Term("namespace", "==", namespace))
+        terms.append(_compared("namespace", "==", namespace))
     for requirement in fields:
         label = requirement.label
         if label == "metadata.name":
@@ -560,9 +560,18 @@ def selector_filter(
             column = f"field:{label}"
         else:
             raise SelectorError("", f"field label not supported: {label}")
-        terms.append(Term(column, "!=" if requirement.negated else "==", requirement.value, absent=""))
+        terms.append(_compared(column, "!=" if requirement.negated else "==", requirement.value, absent=""))
     terms += [LabelTerm(requirement) for requirement in labels]
     return And(tuple(terms))
+
+
+def _compared(column: str, operator: str, value: str, absent: str | None = None) -> Filter:
+    """Return the comparison of a column with a text; bytes that are no UTF-8 stand in no column."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return Constant(operator == "!=")
+    return Term(column, operator, value, absent)
 
 
 def open_index(path: str | Path) -> Index:

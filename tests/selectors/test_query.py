@@ -48,6 +48,14 @@ def test_select_gives_a_table(report: Path) -> None:
     assert set(others["namespace"].to_pylist()) == {"north"}
 
 
+@pytest.mark.parametrize(("selector", "all_of_them"), [("spec.flour=\udcff", False), ("spec.flour!=\udcff", True)])
+def test_bytes_that_are_no_text_equal_nothing(report: Path, selector: str, all_of_them: bool) -> None:
+    index = auditor.open_index(report)
+    every = index.select("loaves").num_rows
+    assert index.select("loaves", field_selector=selector).num_rows == (every if all_of_them else 0)
+    assert index.select("loaves", namespace="\udcff").num_rows == 0
+
+
 def test_all_of_them_are_the_rows_of_the_files(report: Path) -> None:
     index = auditor.open_index(report)
     for place in index.kinds:
