@@ -73,11 +73,12 @@ def compile_where(text: str, fields: Iterable[str] = ()) -> Where:
     """Parse and check a predicate.
 
     Args:
-        text: CEL.
+        text: CEL; what is no text in it is read as U+FFFD.
         fields: Further fields at the top of objects that it may name.
     Raises:
         SelectorError: It is no valid predicate; `found` is the compiler's text.
     """
+    text = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
     names = tuple(dict.fromkeys((*_ALWAYS, *(name for name in fields if name.isidentifier()))))
     environment = kubernetes_environment(dict.fromkeys(names, DYN))
     try:

@@ -54,6 +54,7 @@ def test_bytes_that_are_no_text_equal_nothing(report: Path, selector: str, all_o
     every = index.select("loaves").num_rows
     assert index.select("loaves", field_selector=selector).num_rows == (every if all_of_them else 0)
     assert index.select("loaves", namespace="\udcff").num_rows == 0
+    assert index.select("loaves", where="spec.flour == '\udcff'").num_rows == 0
 
 
 def test_all_of_them_are_the_rows_of_the_files(report: Path) -> None:
