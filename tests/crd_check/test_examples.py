@@ -71,8 +71,13 @@ NEEDS_Z = {"type": "object", "required": ["z"], "properties": {"z": {"type": "st
             [f'{S}.properties[b].default: Invalid value: {{"y":1}}: must not have unknown fields'],
         ),
         (
-            {"type": "object", "default": {"metadata": {"x": 1}, "y": 1}},
-            [f'{S}.default: Invalid value: {{"metadata":{{}},"y":1}}: must not have unknown fields'],
+            {"type": "object", "default": {"apiVersion": "v1", "kind": "A", "metadata": {"x": 1}, "y": 1}},
+            [
+                (
+                    f'{S}.default: Invalid value: {{"apiVersion":"v1","kind":"A","metadata":{{}},"y":1}}: '
+                    "must not have unknown fields"
+                )
+            ],
         ),
         (properties(h=NEEDS_Z), [f"{S}.properties[h].default.z: Required value"]),
         (
