@@ -150,14 +150,9 @@ def decode_value(data: bytes) -> JsonObject:
 
 def _decode_cbor(data: bytes) -> JsonObject:
     try:
-        obj = cbor.decode(data)
+        obj = cbor.decode_object(data)
     except cbor.CborError as error:
-        text = str(error)
-        if not text.startswith("cbor: cannot unmarshal"):  # malformed, so that the server finds no kind in it either
-            text = f"unable to determine group/version/kind: {text}"
-        raise ReadError(text) from None
-    if type(obj) is not dict:
-        raise ReadError(f"cbor: cannot unmarshal {_word(obj)} into Go value of type map[string]interface {{}}")
+        raise ReadError(str(error)) from None
     if not _kind(obj):
         raise ReadError(_missing_kind(data))
     if not _group_version(obj)[1]:

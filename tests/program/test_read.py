@@ -352,3 +352,19 @@ def test_the_text_of_a_value_without_a_kind_has_each_broken_byte_replaced():
     with pytest.raises(ReadError) as caught:
         decode_value(b'{"k":"\xf0\x9f\x98"}')
     assert str(caught.value) == "Object 'Kind' is missing in '{\"k\":\"\ufffd\ufffd\ufffd\"}'"
+
+
+TAKEN_AS = "unable to determine group/version/kind: cbor: cannot unmarshal"
+CBOR_ERRORS = {
+    "a2646b696e6463466f6f6178a2616101616102": 'cbor: found duplicate map key "a" at map element index 1',
+    "a2646b696e64056178f7": f"{TAKEN_AS} positive integer into Go struct field v1.TypeMeta.kind of type string",
+    "80": f"{TAKEN_AS} array into Go value of type v1.TypeMeta (cannot decode CBOR array to struct without toarray option)",
+    "a26161016161": "unable to determine group/version/kind: unexpected EOF",
+}
+
+
+@pytest.mark.parametrize("text", CBOR_ERRORS)
+def test_cbor_that_is_refused_is_so_in_the_words_of_the_server(text):
+    with pytest.raises(ReadError) as caught:
+        decode_value(bytes.fromhex("d9d9f7" + text))
+    assert str(caught.value) == CBOR_ERRORS[text]
