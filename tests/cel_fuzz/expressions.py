@@ -259,9 +259,11 @@ class Drawer:
         return self.opaque(kind)
 
     def opaque(self, kind: Type) -> str:
-        """Return a value of a type of the libraries."""
+        """Return a value of a type of the libraries; what nothing makes (an authorizer) is any value to the compiler."""
         makers = [call for call in self.calls if call[1].result == kind and call[1].args[:1] in ((STRING,), ())]
-        name = self.random.choice(makers)[0] if makers else "quantity"
+        if not makers:
+            return f"dyn({self.of(self.random.choice(_SIMPLE), 0)})"
+        name = self.random.choice(makers)[0]
         if name.startswith("format."):
             return f"{name}()"
         return f"{name}({quoted(self.random.choice(_TEXTS[name][:5]))})"

@@ -16,7 +16,7 @@ from tests.shared import shared
 def test_every_function_has_its_turn_in_expressions_that_compile():
     drawer = Drawer(Random(2), drawn.variables())
     used, compiled = Counter(), 0
-    for turn in range(len(drawer.turns) * 4):
+    for turn in range(len(drawer.turns) * 8):
         text, _ = drawer.root(turn)
         try:
             program = drawn._ENVIRONMENT.compile(text)
@@ -24,7 +24,7 @@ def test_every_function_has_its_turn_in_expressions_that_compile():
             continue
         compiled += 1
         used.update({one.name for one in program.checked.references.values() if one.overloads})
-    assert compiled > len(drawer.turns) * 3
+    assert compiled > len(drawer.turns) * 6
     assert set(kubernetes_libraries().functions) - set(used) == {"@sortByAssociatedKeys"} - set(used)
 
 
