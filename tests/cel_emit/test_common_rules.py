@@ -133,3 +133,14 @@ def test_the_contrary_is_not_proven(schema: dict[str, Any], rule: str, values: l
     judged = Judge(schema).rule(f"!({rule})")
     for value in values:
         assert_sound(judged.on(value), rule)
+
+
+@pytest.mark.parametrize("other", ["quantity(self)", "quantity('1')"])
+def test_a_quantity_that_was_compared_with_a_wide_one_is_made_anew(other: str) -> None:
+    compared = f"{other}.isLessThan(quantity('1.5Ki'))"
+    for rule, holds in [(f"{compared} && {other}.isInteger()", True), (f"{compared} && !{other}.isInteger()", False)]:
+        judged = Judge(TEXT).rule(rule)
+        for _ in range(2):
+            found = judged.on("1")
+            assert_sound(found, rule)
+            assert (found.value, found.is_proven) == (holds, holds)

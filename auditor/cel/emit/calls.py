@@ -35,6 +35,9 @@ _OF_TEXT: Final = frozenset({
     "semver", "isSemver", "int", "double", "bool",
 })  # fmt: skip
 """Functions of one text whose answers are remembered."""
+_WIDTH_SHOWS: Final = frozenset({
+    "quantity_get_int", "quantity_is_integer", "quantity_add", "quantity_add_int", "quantity_sub", "quantity_sub_int",
+})  # fmt: skip
 _TOTAL: Final = frozenset({"isURL", "isIP", "isCIDR", "isQuantity", "isSemver"})
 
 
@@ -259,13 +262,22 @@ def _invoke(emitter: Emitter, expr: Call, name: str, args: list[Value]) -> Value
     unpacked = _unpacked(shape, call)
     extent = _result_extent(name, shape, args)
     only = args[0] if args else None
-    if name in _OF_TEXT and len(args) == 1 and only is not None and only.shape.form is Form.STRING:
+    of_text = name in _OF_TEXT and not (name == "quantity" and _sees_width(emitter))
+    if of_text and len(args) == 1 and only is not None and only.shape.form is Form.STRING:
         if type(only.constant) is str:
             return _computed(emitter, unpacked, only.constant, shape, extent)
         code = f"{emitter.remember((name, overload), unpacked)}[{only.code}]"
         return Value(code, shape, extent, total=only.total and name in _TOTAL)
     arguments = ", ".join(map(argument, args))
     return Value(f"{emitter.slot(unpacked)}({arguments})", shape, extent)
+
+
+def _sees_width(emitter: Emitter) -> bool:
+    """Say whether a quantity must be made anew each time: comparing may make it wide, which shows in what it is asked.
+
+    Where nothing of the expression asks it that, one that is remembered does for all.
+    """
+    return any(not _WIDTH_SHOWS.isdisjoint(reference.overloads) for reference in emitter.references.values())
 
 
 def _unpacked(shape: Shape, call: Callable[..., Any]) -> Callable[..., Any]:
