@@ -15,6 +15,7 @@ from array import array
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol
 
+import msgspec
 import numpy as np
 import orjson
 
@@ -57,7 +58,7 @@ class Sink(Protocol):
         """Take many of them."""
 
     def inheriting(self, data: Bytes, start: int, end: int, header: Header, missing: dict[str, str]) -> None:
-        """Take an item of a list that lacks some of its type; `missing` has the values."""
+        """Take an item of a list that lacks some of its type; `missing` has the values, `header` has them already."""
 
     def value(self, value: Any) -> None:
         """Take a decoded object."""
@@ -110,14 +111,11 @@ class Spool:
             self._write(bytes(data[start:end]), header)
 
     def inheriting(self, data: Bytes, start: int, end: int, header: Header, missing: dict[str, str]) -> None:
-        """Copy an object with what it lacks put in front; its own keys come later and win."""
-        head = orjson.dumps(missing)[:-1]
-        body = bytes(data[start + 1 : end])
-        comma = b"" if body.lstrip()[:1] == b"}" else b","
-        whole = Header(
-            missing.get("apiVersion", header.apiVersion), missing.get("kind", header.kind), metadata=header.metadata
-        )
-        self._write(head + comma + body, whole)
+        """Copy an object with what it lacks put behind, where it wins over a key that is there but empty or null."""
+        tail = orjson.dumps(missing)[1:]
+        body = bytes(data[start : end - 1])
+        comma = b"" if body.rstrip() == b"{" else b","
+        self._write(body + comma + tail, header)
 
     def value(self, value: Any) -> None:
         """Write a decoded object as JSON text that decodes to the same."""
@@ -367,17 +365,22 @@ class ManifestWalk:
         """Give one value to the sink, or its items where it is a list."""
         while end > start and data[end - 1] in b" \t\r\n":
             end -= 1
-        if header is not None and header.kind == "Table" and header.apiVersion.startswith("meta.k8s.io/"):
+        if header is None or not self._take_no_object(data, view, start, header, depth):
+            self.objects += 1
+            self.sink.span(data, start, end, header)
+
+    def _take_no_object(self, data: Bytes, view: memoryview, start: int, header: Header, depth: int) -> bool:
+        """Take a printed table, or the items of a list; tell whether the value is one of these."""
+        if header.kind == "Table" and header.apiVersion.startswith("meta.k8s.io/"):
             self.tables += 1
             self.damage.add(f"Table at byte {start}", PRINTED)
-            return
-        if header is not None and header.kind.endswith("List") and not header.name and depth < MAX_NESTED_LISTS:
+            return True
+        if header.kind.endswith("List") and not header.name and depth < MAX_NESTED_LISTS:
             parts = layout(data, start)
             if parts.items is not None and not parts.broken:
                 self._items(data, view, parts, header.kind, header.apiVersion, depth)
-                return
-        self.objects += 1
-        self.sink.span(data, start, end, header)
+                return True
+        return False
 
     def _items(self, data: Bytes, view: memoryview, parts: Layout, kind: str, api_version: str, depth: int) -> None:
         self.lists += 1
@@ -390,8 +393,10 @@ class ManifestWalk:
             if header is not None and inherited and data[start : start + 1] == b"{":
                 missing = _missing(header, inherited)
                 if missing:
-                    self.objects += 1
-                    sink.inheriting(data, start, end, header, missing)
+                    whole = msgspec.structs.replace(header, **missing)
+                    if not self._take_no_object(data, view, start, whole, depth + 1):
+                        self.objects += 1
+                        sink.inheriting(data, start, end, whole, missing)
                     continue
             self._take(data, view, start, end, header, depth + 1)
 

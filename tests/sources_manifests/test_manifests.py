@@ -210,6 +210,22 @@ def test_items_of_a_typed_list_inherit_their_type(opened, tmp_path):
     assert plan.mapped != str(tmp_path / "dump")
 
 
+ODD_ITEMS = [
+    ('{"kind":null,"metadata":{"name":"a"}}', ["Widget"]),
+    ('{"apiVersion":"","kind":1,"metadata":{"name":"a"}}', ["Widget"]),
+    ("{ }", ["Widget"]),
+    ('{"kind":"WidgetList","items":[{"metadata":{"name":"a"}},{"kind":"Gadget"}]}', ["Gadget", "Widget"]),
+]
+
+
+@pytest.mark.parametrize(("item", "kinds"), ODD_ITEMS)
+@pytest.mark.parametrize("form", ["json", "yaml"])
+def test_odd_items_of_a_typed_list_are_the_same_in_json_and_yaml(opened, item, kinds, form):
+    text = f'{{"apiVersion":"example.com/v1","kind":"WidgetList","items":[{item}]}}'
+    found = objects(opened(text if form == "json" else "# yaml\n" + text))
+    assert [(one["kind"], one["apiVersion"]) for one in found] == [(kind, "example.com/v1") for kind in kinds]
+
+
 def test_items_of_a_plain_list_do_not_inherit(opened):
     assert objects(opened(json.dumps(listed({"metadata": {"name": "a"}})))) == [{"metadata": {"name": "a"}}]
 
