@@ -134,14 +134,14 @@ def _row(columns: dict[str, int], cells: list[bytes | None]) -> KineRow:
     name = cell("name")
     if not name:
         raise ValueError("no name")
-    create = _number(cell("create_revision"))
+    create, previous = (_number(cell(column)) for column in ("create_revision", "prev_revision"))
     return KineRow(
         revision,
         name,
         (cell("created") or b"").lower() in _TRUE,
         (cell("deleted") or b"").lower() in _TRUE,
         create if 0 <= create < 1 << 63 else 0,
-        max(0, _number(cell("prev_revision"))),
+        previous if 0 <= previous < 1 << 63 else 0,
         _value(cell("value")),
     )
 

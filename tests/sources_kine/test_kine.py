@@ -357,6 +357,18 @@ def test_a_line_that_is_no_row_is_damage(line: bytes, reason: str, tmp_path: Pat
     assert reason in damage.reason
 
 
+@pytest.mark.parametrize("previous", [1 << 63, 1 << 70, -1])
+def test_a_previous_revision_beyond_64_bits_is_unknown(previous: int, tmp_path: Path) -> None:
+    path = tmp_path / "kine.csv"
+    path.write_text(
+        "id,name,deleted,prev_revision,value\n"
+        f"1,compact_rev_key,0,{previous},\n2,/registry/a,0,{previous},\\x7b7d\n3,compact_rev_key,0,2,\n"
+    )
+    plan, live = read(path, tmp_path / "work")
+    assert live == {b"/registry/a": (0, 2, b"{}")}
+    assert plan.compacted_revision == 2
+
+
 def test_a_copy_that_breaks_off_says_so(tmp_path: Path) -> None:
     path = tmp_path / "kine.sql"
     whole = postgres_copy(ROWS)
