@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,25 @@ class _Group(click.Group):
             return super().invoke(ctx)
         except BrokenPipeError as error:  # click would make it a failure
             raise _ClosedPipe from error
+
+
+class _Ended(BaseException):
+    """Somebody wants the process to end, and what it made for itself to be gone; `args` are the signal."""
+
+
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def _go_on(_: int, __: Any) -> None:
+    """Do as SIG_IGN does, of which Python complains where the signal has come already."""
+
+
+def _end(number: int, _: Any) -> None:
+    for each in _ENDING:  # `timeout` sends it twice, and so do people: what is being cleaned up is cleaned up
+        signal.signal(each, _go_on)
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
+    raise _Ended(number)
 
 
 def _forget_output() -> None:
@@ -356,6 +376,9 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's threads wait busily, and there is no algebra here
     gc.set_threshold(50_000, 20, 20)  # modules and definitions are no garbage, and they come first
     atexit.register(gc.freeze)  # nor is there any use in looking at all of them once more at the end
+    for number in _ENDING:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as `nohup` does
+            signal.signal(number, _end)
     try:
         cli.main(standalone_mode=False, prog_name=os.environ.get("AUDITOR_PROG_NAME"))
     except click.exceptions.Exit as stop:
@@ -366,6 +389,9 @@ def main() -> None:
     except KeyboardInterrupt:
         click.echo("interrupted; nothing was written", err=True)
         sys.exit(130)
+    except _Ended as ended:
+        click.echo(f"ended by {signal.Signals(ended.args[0]).name}; nothing was written", err=True)
+        sys.exit(128 + ended.args[0])
     except click.ClickException as error:
         error.show()
         sys.exit(2)

@@ -197,7 +197,16 @@ def test_scope_counts_what_it_leaves_out(tmp_path):
 
 
 @pytest.mark.slow
-def test_interrupt_leaves_no_process_and_no_half_report(tmp_path):
+@pytest.mark.parametrize(
+    ("signals", "code"),
+    [
+        ([signal.SIGINT], 130),
+        ([signal.SIGINT, signal.SIGINT], 130),
+        ([signal.SIGTERM, signal.SIGTERM], 143),
+        ([signal.SIGHUP, signal.SIGTERM], 129),
+    ],
+)
+def test_interrupt_leaves_no_process_and_no_half_report(tmp_path, signals, code):
     lines = []
     for number in range(60_000):
         loaf = {"apiVersion": "x.example.com/v1", "kind": "X", "metadata": {"name": f"x{number}", "namespace": "d"}}
@@ -215,9 +224,12 @@ def test_interrupt_leaves_no_process_and_no_half_report(tmp_path):
     deadline = time.monotonic() + 30
     while not any(out.glob(".r.*/report/objects/*")) and time.monotonic() < deadline:
         time.sleep(0.02)
-    os.killpg(process.pid, signal.SIGINT)
+    for number in signals:
+        os.killpg(process.pid, number)
+        time.sleep(0.002)
     _, error = process.communicate(timeout=30)
-    assert process.returncode == 130, error
+    assert process.returncode == code, error
+    assert b"Traceback" not in error
     assert list(out.iterdir()) == []
     with pytest.raises(ProcessLookupError):
         for _ in range(100):

@@ -249,19 +249,21 @@ def test_a_closed_pipe_is_no_error(target: Path, words: list[str]) -> None:
     assert "BrokenPipe" not in errors
 
 
-def test_ctrl_c_ends_with_130_and_no_trace(tmp_path: Path) -> None:
-    pipe = tmp_path / "never.json"
-    os.mkfifo(pipe)  # the command waits for it to be written
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_signal_ends_with_its_code_no_trace_and_nothing_left(tmp_path: Path, number: int, code: int) -> None:
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
     command = [sys.executable, "-m", "pipelines", "query", "-", "pods"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, start_new_session=True
     ) as process:
-        time.sleep(1.5)
-        process.send_signal(signal.SIGINT)
+        deadline = time.monotonic() + 20
+        while not any(tmp_path.iterdir()) and time.monotonic() < deadline:  # it waits for what is unpacked there
+            time.sleep(0.02)
+        process.send_signal(number)
         _, errors = process.communicate(timeout=20)
-    assert process.returncode == 130, errors
+    assert process.returncode == code, errors
     assert b"Traceback" not in errors
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_tables_are_plain_where_nobody_looks(target: Path) -> None:
