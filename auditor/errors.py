@@ -7,7 +7,9 @@ holds data, compares by value, survives pickling, and says where, what was found
 
 from __future__ import annotations
 
-from typing import ClassVar
+import errno
+import os
+from typing import ClassVar, Final
 
 __all__ = [
     "AuditorError",
@@ -15,6 +17,7 @@ __all__ = [
     "EngineError",
     "NotStructural",
     "PlanError",
+    "Refused",
     "RuleError",
     "RuleSyntax",
     "SchemaError",
@@ -22,7 +25,15 @@ __all__ = [
     "SourceError",
     "UnknownDump",
     "WorkerLost",
+    "refusal",
 ]
+
+_REFUSALS: Final = frozenset({
+    errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.EISDIR, errno.ELOOP, errno.EMFILE, errno.ENAMETOOLONG, errno.ENFILE,
+    errno.ENOENT, errno.ENOSPC, errno.ENOTDIR, errno.EPERM, errno.EROFS,
+})  # fmt: skip
+"""What a person can put right: rights, room, names. Anything else that a call meets may be a fault of ours."""
+_NO_ROOM: Final = frozenset({errno.EDQUOT, errno.EFBIG, errno.ENOSPC})
 
 
 class AuditorError(Exception):
@@ -101,3 +112,16 @@ class EngineError(AuditorError):
 
 class WorkerLost(EngineError):
     """A worker process ended without finishing its shard, twice."""
+
+
+class Refused(AuditorError):
+    """The operating system refused a file or folder that is needed."""
+
+
+def refusal(error: BaseException) -> Refused | None:
+    """Return what an error of the operating system tells a person; None where it is another error, or not theirs."""
+    if not isinstance(error, OSError) or error.errno not in _REFUSALS:
+        return None
+    where = "" if error.filename is None else os.fsdecode(error.filename)
+    advice = "make room, or write elsewhere (--report, $TMPDIR)" if error.errno in _NO_ROOM else ""
+    return Refused(where, os.strerror(error.errno), advice=advice)

@@ -7,6 +7,7 @@ come from the environment (AUDITOR_AUDIT_JOBS=2) or from auditor.yaml (flag > en
 from __future__ import annotations
 
 import atexit
+import contextlib
 import gc
 import os
 import signal
@@ -404,6 +405,14 @@ def main() -> None:
         _forget_output()
         sys.exit(0)
     except Exception as error:  # noqa: BLE001 - the last word is an exit code, not a trace without advice
+        from auditor.errors import refusal  # noqa: PLC0415
+
+        if refused := refusal(error):
+            with contextlib.suppress(OSError):  # it may be what has no room
+                sys.stdout.flush()
+            _forget_output()
+            click.echo(f"error: {refused}", err=True)
+            sys.exit(2)
         import traceback  # noqa: PLC0415
 
         traceback.print_exc()

@@ -114,8 +114,14 @@ def new_report(options: AuditOptions) -> Iterator[tuple[Path, Path]]:
     """
     report = Path(options.report)
     _check_target(report, force=options.force)
-    report.parent.mkdir(parents=True, exist_ok=True)
-    workdir = Path(tempfile.mkdtemp(prefix=f".{report.name}.", dir=report.parent))
+    try:
+        report.parent.mkdir(parents=True, exist_ok=True)
+        workdir = Path(tempfile.mkdtemp(prefix=f".{report.name}.", dir=report.parent))
+    except OSError as error:
+        found = f"cannot be written: {error.strerror}"
+        raise PlanError(
+            str(report), found, "a folder in one that can be written to", "give another --report"
+        ) from error
     try:
         spool, parts = workdir / "spool", workdir / "report"
         spool.mkdir()

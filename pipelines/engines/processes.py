@@ -19,7 +19,7 @@ from collections import deque
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from auditor.errors import WorkerLost
+from auditor.errors import Refused, WorkerLost, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -44,8 +44,8 @@ def _serve(connection: Any, setup: Callable[[], Callable[[Any], Any]]) -> None:
             connection.send((True, work(item)))
     except EOFError:
         return
-    except Exception:  # noqa: BLE001 - the parent raises it again, with this trace
-        connection.send((False, traceback.format_exc()))
+    except Exception as error:  # noqa: BLE001 - the parent raises it again, with this trace
+        connection.send((False, refusal(error) or traceback.format_exc()))
 
 
 class _Shares(Generic[Item]):
@@ -236,6 +236,7 @@ def run_processes(
         preload: Modules that the fork server imports once for all workers.
     Raises:
         EngineError: A worker failed with an exception; its trace is in the text.
+        Refused: The operating system refused a worker what it needs.
     """
     from multiprocessing.connection import wait  # noqa: PLC0415 - it brings much along, and one process needs none of it
 
@@ -301,5 +302,5 @@ def _receive(worker: _Worker[Any]) -> Any:
         return None
     if not good:
         worker.kill()
-        raise EngineError("worker", f"failed:\n{answer}")
+        raise answer if isinstance(answer, Refused) else EngineError("worker", f"failed:\n{answer}")
     return answer

@@ -1,12 +1,13 @@
 """Errors are values that survive pickling."""
 
+import errno
 import pickle
 
 import pytest
 
 from auditor import errors
 
-CLASSES = [getattr(errors, name) for name in errors.__all__]
+CLASSES = [one for name in errors.__all__ if isinstance(one := getattr(errors, name), type)]
 
 
 @pytest.mark.parametrize("error", CLASSES, ids=lambda error: error.__name__)
@@ -27,3 +28,23 @@ def test_says_where_what_expected_and_what_to_do():
 
 def test_different_kinds_are_never_equal():
     assert errors.PlanError("a", "b") != errors.SourceError("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (PermissionError(errno.EACCES, "Permission denied", "snap/db"), "snap/db: Permission denied"),
+        (FileNotFoundError(errno.ENOENT, "No such file or directory", b"\xff"), "\udcff: No such file or directory"),
+        (
+            OSError(errno.ENOSPC, "Error writing bytes to file. Detail: [errno 28] No space left on device"),
+            "No space left on device; make room, or write elsewhere (--report, $TMPDIR)",
+        ),
+    ],
+)
+def test_what_the_system_refuses_is_told_in_its_words(error, text):
+    assert str(errors.refusal(error)) == text
+
+
+@pytest.mark.parametrize("error", [OSError(errno.EBADF, "Bad file descriptor"), OSError("no number"), ValueError("x")])
+def test_what_may_be_our_fault_is_no_refusal(error):
+    assert errors.refusal(error) is None

@@ -1,5 +1,6 @@
 """Engines give the result of every item, whatever happens to their workers."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from auditor.errors import EngineError
+from auditor.errors import EngineError, Refused
 from pipelines.engines import begun, run_inline, run_processes
 from tests.shared import ROOT
 
@@ -37,6 +38,13 @@ def dying_setup(folder, times):
 def failing_setup():
     def work(number):
         raise ValueError(f"no {number}")
+
+    return work
+
+
+def refused_setup():
+    def work(number):
+        raise OSError(errno.ENOSPC, "as Arrow words it")
 
     return work
 
@@ -90,6 +98,11 @@ def test_item_that_kills_twice_is_given_up_and_the_rest_goes_on(tmp_path):
 def test_exception_in_a_worker_is_raised_with_its_trace():
     with pytest.raises(EngineError, match="no 0"):
         list(run_processes(failing_setup, [0], jobs=1, on_lost=lambda item, error: -1))
+
+
+def test_what_the_system_refuses_a_worker_is_told_without_a_trace():
+    with pytest.raises(Refused, match=r"^No space left on device; make room"):
+        list(run_processes(refused_setup, [0], jobs=1, on_lost=lambda item, error: -1))
 
 
 def test_slow_item_keeps_nobody_else_from_working():

@@ -196,6 +196,35 @@ def test_scope_counts_what_it_leaves_out(tmp_path):
     assert manifest["counts"]["rows"] + manifest["counts"]["out_of_scope"] == manifest["counts"]["keys"]
 
 
+def test_report_that_cannot_be_written_is_told_before_anything_is_read(tmp_path):
+    (tmp_path / "file").touch()
+    done = auditor("audit", SAMPLE, "--report", tmp_path / "file" / "r")
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: {tmp_path}/file/r: cannot be written: ")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("dump", ["x" * 300, "loop"])
+def test_what_the_system_refuses_is_no_fault_of_ours(tmp_path, dump):
+    (tmp_path / "loop").symlink_to("loop")
+    done = auditor("audit", dump, "--report", "r", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: {dump}: ")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="needs a device that is always full")
+def test_full_disk_behind_standard_output_is_told():
+    with Path("/dev/full").open("w") as full:
+        env = {**os.environ, "PYTHONPATH": str(ROOT)}
+        command = [sys.executable, "-m", "pipelines", "query", str(SAMPLE), "loaves", "-o", "json"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=env, check=False)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "error: No space left on device; make room, or write elsewhere (--report, $TMPDIR)\n",
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("signals", "code"),
