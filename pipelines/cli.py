@@ -93,6 +93,13 @@ class _Group(click.Group):
             raise _ClosedPipe from error
 
 
+def _open_streams() -> None:
+    """Have every standard stream, where whoever started us closed some (`>&-`, supervisors)."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
+
+
 class _Ended(BaseException):
     """Somebody wants the process to end, and what it made for itself to be gone; `args` are the signal."""
 
@@ -373,6 +380,7 @@ def main() -> None:
     """Run the command line; the process ends with the exit codes of the contract."""
     from auditor.errors import AuditorError  # noqa: PLC0415
 
+    _open_streams()
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # its own keeps 40 MB more, and is no faster
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's threads wait busily, and there is no algebra here
     gc.set_threshold(50_000, 20, 20)  # modules and definitions are no garbage, and they come first

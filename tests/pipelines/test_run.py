@@ -225,6 +225,15 @@ def test_full_disk_behind_standard_output_is_told():
     )
 
 
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_no_hindrance(tmp_path, closed):
+    command = f"{sys.executable} -m pipelines audit {SAMPLE} --report {tmp_path / 'r'} --jobs 1 {closed}"
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, text=True, env=env, check=False)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert (tmp_path / "r" / "manifest.json").exists()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("signals", "code"),
