@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from auditor.cel.checker import CheckedExpression
+    from auditor.cel.types import Type
 
 __all__ = ["check_format"]
 
@@ -102,15 +103,21 @@ def _check_item(checked: CheckedExpression, letter: str, item: Expr) -> None:
         text = _ANY_STRING
     else:
         allowed, text = _CLAUSES[letter]
-        kind = checked.types[item.id].kind
+        kind = _type(checked, item).kind
         bad = None if kind is Kind.DYN or kind in allowed else item
     if bad is not None:
-        given = checked.types[bad.id].name
+        given = _type(checked, bad).name
         raise _Wrong(bad.id, f"error during formatting: {text}, was given {given}")
 
 
+def _type(checked: CheckedExpression, item: Expr) -> Type:
+    """Return the type of an item; a wrapper, which may be null, counts as what it wraps."""
+    found = checked.types[item.id]
+    return found.parameters[0] if found.kind is Kind.WRAPPER else found
+
+
 def _not_printable(checked: CheckedExpression, item: Expr) -> Expr | None:
-    kind = checked.types[item.id].kind
+    kind = _type(checked, item).kind
     if kind is not Kind.DYN and kind not in _AS_STRING:
         return item
     parts: list[Expr] = []

@@ -118,3 +118,15 @@ def test_fields_of_declared_objects_are_checked() -> None:
     assert environment.compile("self.replicas > 1").evaluate({"self": {"replicas": 2}}) == (True, 3)
     with pytest.raises(CompileError, match="undefined field 'missing'"):
         environment.compile("self.missing > 1")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("'%s %d'.format([google.protobuf.StringValue{value: 'b'}, google.protobuf.Int64Value{value: i}])", "b 3"),
+        ("'%s'.format([[google.protobuf.UInt64Value{value: 5u}]])", "[5]"),
+        ("'%x'.format([google.protobuf.BytesValue{value: b'a'}])", "61"),
+    ],
+)
+def test_wrappers_are_formatted_as_what_they_wrap(text: str, shown: str) -> None:
+    assert ENVIRONMENT.compile(text).evaluate({"i": 3})[0] == shown
