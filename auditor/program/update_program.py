@@ -27,6 +27,8 @@ from auditor.validation.findings import unique
 from auditor.validation.update import UpdateValidator
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from auditor.model import JsonObject
     from auditor.program.audit_program import AuditProgram
     from auditor.ratcheting import CorrelatedObject
@@ -135,6 +137,7 @@ class UpdateProgram:
         self._validator = UpdateValidator(program.validator)
         self._updates: RuleUpdates | None = None
         self.api_version = f"{program.definition.group}/{program.version.name}"
+        self._api_versions = {f"{program.definition.group}/{name}" for name in program.definition.versions}
 
     @property
     def validator(self) -> UpdateValidator:
@@ -359,7 +362,7 @@ class UpdateProgram:
         """
         metadata, before = _metadata(new), _metadata(old)
         _set(metadata, "generation", before.get("generation"))
-        managed = _managed_fields(metadata if not is_status else before, before)
+        managed = _managed_fields(metadata if not is_status else before, before, self._api_versions)
         _drop_repeated_owners(metadata)
         if is_status:  # of the metadata that were sent nothing is left
             status = new.get("status", _ABSENT)
@@ -446,16 +449,27 @@ def _drop_repeated_owners(metadata: JsonObject) -> None:
         metadata["ownerReferences"] = kept
 
 
-def _managed_fields(sent: JsonObject, live: JsonObject) -> list[Any]:
+def _managed_fields(sent: JsonObject, live: JsonObject, known: Collection[str]) -> list[Any]:
     """Return managedFields as the field manager leaves them: those sent, else the live ones, else none.
 
-    A list of which one entry cannot be decoded is dropped whole. What the update itself would add is left out.
+    A list of which one entry cannot be decoded is dropped whole. Of two entries of one manager the last one counts, and
+    one without fields is dropped; where one is of a version that is not known, the live list stays as it is. What the
+    update itself would add is left out.
     """
     for metadata in (sent, live):
         entries = metadata.get("managedFields") or []
         if entries and all(_is_decodable(entry) for entry in entries):
-            return sorted(entries, key=_entry_order) if len(entries) > 1 else entries
+            by_manager = {_manager(entry): entry for entry in entries}
+            if any(entry["apiVersion"] not in known for entry in by_manager.values()):
+                return live.get("managedFields") or []
+            return sorted((entry for entry in by_manager.values() if entry.get("fieldsV1")), key=_entry_order)
     return []
+
+
+def _manager(entry: JsonObject) -> tuple[str, ...]:
+    """Return what tells managers apart: one that applies is the same at all versions."""
+    names = ("operation", "manager", "subresource", *(("apiVersion",) if entry["operation"] == "Update" else ()))
+    return tuple(entry.get(name) or "" for name in names)
 
 
 def _is_decodable(entry: Any) -> bool:

@@ -170,6 +170,35 @@ def test_owners_that_are_named_twice_are_told_apart_only_in_a_status():
     assert noop.impacts == ("blocks-status", WHILE)
 
 
+ENTRY = {
+    "manager": "m\t",
+    "operation": "Update",
+    "apiVersion": "g.io/v1",
+    "fieldsType": "FieldsV1",
+    "fieldsV1": {"f:spec": {}},
+}
+
+
+@pytest.mark.parametrize(
+    ("entries", "named"),
+    [
+        ([ENTRY], {0}),
+        ([ENTRY, {**ENTRY, "time": "2026-01-01T00:00:00Z"}], {0}),
+        ([ENTRY, {**ENTRY, "subresource": "status"}], {0, 1}),
+        ([{**ENTRY, "operation": "Apply", "apiVersion": "g.io/v0"}, {**ENTRY, "operation": "Apply"}], {0}),
+        ([{**ENTRY, "operation": "Apply"}, {**ENTRY, "operation": "Apply", "apiVersion": "g.io/v0"}], {0, 1}),
+        ([{**ENTRY, "fieldsV1": {}}, {**ENTRY, "apiVersion": "g.io/v0"}], {0, 1}),
+        ([{**ENTRY, "fieldsV1": {}}], set()),
+        ([{**ENTRY, "fieldsV1": {}}, ENTRY], {0}),
+        ([ENTRY, {**ENTRY, "fieldsV1": {}}], set()),
+    ],
+)
+def test_managers_count_once_and_only_with_fields(entries, named):
+    _, noop = judge(obj(), "{}", metadata={"managedFields": entries})
+    fields = {finding.field for finding in noop.put.findings}
+    assert fields == {f"metadata.managedFields[{index}].manager" for index in named}
+
+
 def test_a_rule_hears_of_each_update_what_that_does_to_metadata():
     root = {**obj(status=ANY), "x-kubernetes-validations": [{"rule": "self == oldSelf"}]}
     _, noop = judge(root, '{"status":{}}', metadata={"ownerReferences": [OWNER] * 2}, status={})
