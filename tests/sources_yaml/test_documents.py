@@ -91,6 +91,11 @@ def test_many_colons_that_libyaml_refuses_end_in_its_error():
         yaml_to_json(b"[" + b"a:," * 1000 + b"]")
 
 
+def test_scalars_with_escaped_apostrophes_may_be_many():
+    text = "".join(f'k{number}: "it\\\'s {number}"\n' for number in range(400))
+    assert yaml_to_json(text.encode()) == {f"k{number}": f"it's {number}" for number in range(400)}
+
+
 LINES = [
     ("a: 1\nb\n", "yaml: line 3: could not find expected ':'"),
     ("a: [\n", "yaml: line 1: did not find expected node content"),

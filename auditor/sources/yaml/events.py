@@ -32,7 +32,9 @@ __all__ = ["document_events"]
 
 BOM: Final = "\ufeff"
 MAX_STAND_INS: Final = 200
-"""Re-reads of one text for what libyaml refuses; each costs a parse, and real texts have none."""
+"""Re-reads of one text for colons and tags that libyaml refuses; each costs a parse, and real texts have none."""
+MAX_READ_AGAIN: Final = 1 << 25
+"""Characters read again for the apostrophes of one text, which real ones may escape in many of their scalars."""
 
 _UNEXPECTED_COLON: Final = "found unexpected ':'"
 _UNKNOWN_ESCAPE: Final = "found unknown escape character"
@@ -219,10 +221,14 @@ def _with_stand_ins(data: bytes) -> Iterator[Any]:
     def restored(piece: str) -> str:
         return piece.replace(colon, ":").replace(mark, BOM).replace(apostrophe, "'")
 
-    for _ in range(MAX_STAND_INS):
+    others = read_again = 0
+    while others < MAX_STAND_INS and read_again < MAX_READ_AGAIN:
         try:
             events = list(_checked(_encoded(text), text))
         except _PartingHere as here:
+            quoted = text.startswith('"', here.start)
+            others += not quoted
+            read_again += here.end if quoted else 0
             text = text[: here.start] + instead(text[here.start : here.end]) + text[here.end :]
             continue
         except YamlError as error:
@@ -231,7 +237,7 @@ def _with_stand_ins(data: bytes) -> Iterator[Any]:
             if type(event) is yaml.ScalarEvent:
                 event.value = restored(event.value)
         return iter(events)
-    raise YamlError(f"yaml: {_UNEXPECTED_COLON}")
+    raise YamlError(f"yaml: {_UNKNOWN_ESCAPE if quoted else _UNEXPECTED_COLON}")
 
 
 def document_events(data: bytes) -> Iterator[Any]:
