@@ -34,6 +34,7 @@ _COPY: Final = re.compile(
     rb"^COPY (?:[\w\"]+\.)?\"?kine\"? \(([^)\n]*)\) FROM stdin;\r?$", re.MULTILINE | re.IGNORECASE
 )
 _FIELD_LIMIT: Final = 256 << 20
+_INTEGER: Final = re.compile(rb" *[+-]?[0-9]+ *")
 _HEX: Final = re.compile(rb"(?:7[Bb]|6[Bb]3873)(?:[0-9a-fA-F]{2})*")
 _ESCAPES: Final = {
     b"n": b"\n",
@@ -115,6 +116,8 @@ def _csv_lines(stream: Iterable[bytes], delimiter: str, *, escaped: bool) -> Ite
 
 
 def _number(cell: bytes | None) -> int:
+    if cell and not _INTEGER.fullmatch(cell):  # Python reads more, 1_0 for one
+        raise ValueError(f"{cell!r} is no number")
     return int(cell) if cell else 0
 
 

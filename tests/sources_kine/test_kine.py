@@ -340,8 +340,9 @@ def test_columns_stand_in_any_order_and_only_some_are_needed(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        (b"x,/registry/a,0,\\x7b7d", "invalid literal"),
+        (b"x,/registry/a,0,\\x7b7d", "b'x' is no number"),
         (b"0,/registry/a,0,\\x7b7d", "id 0"),
+        (b"1_0,/registry/a,0,\\x7b7d", "b'1_0' is no number"),
         (b"9,,0,\\x7b7d", "no name"),
         (b"9,/registry/a,0,\\x7b7", "Odd-length string"),
         (b"9,/registry/a,0", "3 cells, not 4"),
