@@ -253,9 +253,19 @@ def test_a_closed_pipe_is_no_error(target: Path, words: list[str]) -> None:
 def test_signal_ends_with_its_code_no_trace_and_nothing_left(tmp_path: Path, number: int, code: int) -> None:
     env = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
     command = [sys.executable, "-m", "pipelines", "query", "-", "pods"]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, start_new_session=True
-    ) as process:
+    before = signal.signal(number, signal.SIG_DFL)  # what is ignored here, as below `nohup`, is ignored there
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=env,
+            start_new_session=True,
+        )
+    finally:
+        signal.signal(number, before)
+    with process:
         deadline = time.monotonic() + 20
         while not any(tmp_path.iterdir()) and time.monotonic() < deadline:  # it waits for what is unpacked there
             time.sleep(0.02)
