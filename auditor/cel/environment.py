@@ -254,11 +254,11 @@ def _sorted(issues: list[Issue]) -> tuple[Issue, ...]:
 
 
 def display_issues(text: str, issues: Iterable[Issue]) -> str:
-    """Return issues as cel-go prints them: with position, the line and a caret, in the order of the text."""
-    ordered = _sorted(list(issues))
-    shown = [_display(text, issue) for issue in ordered[:_MOST_ISSUES]]
-    if len(ordered) > _MOST_ISSUES:
-        shown.append(f"{len(ordered) - _MOST_ISSUES} more errors were truncated")
+    """Return issues as cel-go prints them: position, line and caret, the first hundred in the order of the text."""
+    found = list(issues)
+    shown = [_display(text, issue) for issue in _sorted(found[:_MOST_ISSUES])]
+    if len(found) > _MOST_ISSUES:
+        shown.append(f"{len(found) - _MOST_ISSUES} more errors were truncated")
     return "\n".join(shown)
 
 
@@ -270,8 +270,7 @@ def _display(text: str, issue: Issue) -> str:
     line = lines[issue.line - 1].replace("\t", " ")
     if len(line.encode("utf-8", "surrogatepass")) > _LONGEST_LINE:
         return head
-    before = line[: issue.column - 1]
-    marks = "".join("." if letter.isascii() else _WIDE_DOT for letter in before)
-    pointed = line[issue.column - 1 : issue.column]
-    caret = "^" if pointed.isascii() else _WIDE_CARET
+    at = max(issue.column - 1, 0)
+    marks = "".join("." if letter.isascii() else _WIDE_DOT for letter in line[:at])
+    caret = "^" if line[at : at + 1].isascii() else _WIDE_CARET
     return f"{head}\n | {line}\n | {marks}{caret}"

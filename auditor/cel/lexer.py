@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["END", "Token", "tokenize"]
+__all__ = ["END", "Skipped", "Token", "tokenize"]
 
 END = "<EOF>"
 
@@ -48,7 +48,6 @@ _DEAD_END = re.compile(
     r"|`[A-Za-z0-9_.\-/ ]*|&|\||="
 )
 _KEYWORDS = frozenset({"in", "true", "false", "null"})
-_SHOWN = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 class Token(NamedTuple):
@@ -65,18 +64,26 @@ class Token(NamedTuple):
     offset: int
 
 
-def tokenize(text: str) -> tuple[list[Token], list[tuple[int, str]]]:
-    """Return the tokens, the last one being `END`, and what could not be read as offset and complaint."""
+class Skipped(NamedTuple):
+    """What is no token: from where to where, in code points, and what is said of it."""
+
+    start: int
+    stop: int
+    complaint: str
+
+
+def tokenize(text: str) -> tuple[list[Token], list[Skipped]]:
+    """Return the tokens, the last one being `END`, and what could not be read."""
     tokens: list[Token] = []
-    errors: list[tuple[int, str]] = []
+    errors: list[Skipped] = []
     position = 0
     while position < len(text):
         found = _TOKEN.match(text, position)
         if found is None:
             dead = _DEAD_END.match(text, position)
             stop = (dead.end() if dead else position) + 1
-            shown = "".join(_SHOWN.get(letter, letter) for letter in text[position:stop])
-            errors.append((position, f"Syntax error: token recognition error at: '{shown}'"))
+            complaint = f"token recognition error at: '{text[position:stop]}'"
+            errors.append(Skipped(position, min(stop, len(text)), complaint))
             position = stop
             continue
         kind, part = found.lastgroup or "", found.group()
