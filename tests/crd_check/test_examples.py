@@ -286,3 +286,20 @@ def test_a_warning_prints_by_the_unicode_of_the_server(letter: str, is_fine: boo
     document["spec"]["versions"].append({**old, "schema": {"openAPIV3Schema": {"type": "object"}}})
     found = [message.rpartition("; ")[2] for message in messages(document) if "printable" in message]
     assert found == ([] if is_fine else ["non-printable character found at index 5"])
+
+
+@pytest.mark.parametrize(
+    ("where", "value", "shown"),
+    [
+        ("group", "<&>", '"<&>"'),
+        ("group", "\u00a0", r'"\u00a0"'),
+        ("names.kind", "\x7f<", r'"\x7f<"'),
+        ("scope", "<&>", r'"\u003c\u0026\u003e"'),
+    ],
+)
+def test_what_may_not_change_is_shown_quoted_and_the_scope_as_json(where: str, value: str, shown: str) -> None:
+    new = definition()
+    *holders, key = where.split(".")
+    (new["spec"][holders[0]] if holders else new["spec"])[key] = value
+    found = [one.message for one in auditor.check_crd_update(stored(definition()), new).findings]
+    assert f"spec.{where}: Invalid value: {shown}: field is immutable" in found

@@ -176,7 +176,11 @@ def _immutable(form: Internal, old: Internal) -> list[Finding]:
     if old.has_condition("Established"):
         pairs.append(("spec.scope", form.scope, old.scope))
         pairs.append(("spec.names.kind", form.names.get("kind", ""), old.names.get("kind", "")))
-    return [invalid("schema", where, new, _IMMUTABLE, encode(new)) for where, new, was in pairs if new != was]
+    return [
+        invalid("schema", where, new, _IMMUTABLE, encode(new) if where == "spec.scope" else None)
+        for where, new, was in pairs
+        if new != was
+    ]
 
 
 def _rest(form: Internal, old: Internal | None, demands: Demands) -> tuple[list[Finding], list[tuple[str, int]]]:
