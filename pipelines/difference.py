@@ -20,10 +20,11 @@ import pyarrow.parquet as pq
 import auditor
 from auditor import tables
 from auditor.report.comparison import compared
+from auditor.sources.kernels import whole_parquet
 from pipelines.columns import write_parquet
 from pipelines.config import FAIL_ON
 from pipelines.kept_rows import concat, encoded, plain
-from pipelines.old_report import read_manifest
+from pipelines.old_report import check_rows, read_manifest
 from pipelines.report import MANIFEST
 
 if TYPE_CHECKING:
@@ -57,6 +58,10 @@ class _Side:
         some = [_read(path, schema) for path in sorted((folder / "objects").glob("part-*.parquet"))]
         self.objects = plain(concat(some, schema))
         self.by_cluster = by_cluster
+
+    def rows(self) -> dict[str, int]:
+        """Return how many rows each table has."""
+        return {"objects": self.objects.num_rows, "findings": self.findings.num_rows}
 
     def finding_names(self) -> Any:
         """Return one text for each finding by which it is found in the other report."""
@@ -96,7 +101,7 @@ class _Side:
 
 
 def _read(path: Path, schema: pa.Schema) -> pa.Table:
-    with pq.ParquetFile(path) as file:
+    with whole_parquet(path), pq.ParquetFile(path) as file:
         return file.read(columns=schema.names, use_threads=False).select(schema.names).cast(schema)
 
 
@@ -242,13 +247,16 @@ def difference(folder: Path, manifest: dict[str, Any], report: str, option: str 
         (what changed, what the manifest says of it)
 
     Raises:
-        PlanError: The earlier report is none.
+        PlanError: The earlier report is none, or one of them is not whole.
     """
     before = read_manifest(report, option)
     names = _clusters(before) | _clusters(manifest)
     by_cluster = bool(names)
     present = frozenset(_clusters(manifest)) if _clusters(manifest) else None
-    found = Difference(_Side(Path(report), by_cluster=by_cluster), _Side(folder, by_cluster=by_cluster), present)
+    old, new = (_Side(one, by_cluster=by_cluster) for one in (Path(report), folder))
+    check_rows(old.folder, before, old.rows(), option)
+    check_rows(folder, manifest, new.rows(), "NEW_REPORT")
+    found = Difference(old, new, present)
     notes = [
         f"{report} was made with other options: {name} was {_shown(before['options'].get(name))} and is "
         f"{_shown(manifest['options'].get(name))}"

@@ -10,7 +10,6 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import orjson
 import pyarrow as pa
 
 import auditor
@@ -18,12 +17,12 @@ from auditor import tables
 from auditor.errors import PlanError
 from auditor.sources import kernels
 from pipelines.columns import part_name
-from pipelines.report import MANIFEST
+from pipelines.report import MANIFEST, parse_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["REPEATED", "SCHEMAS", "OldReport", "in_types", "read_manifest"]
+__all__ = ["REPEATED", "SCHEMAS", "OldReport", "check_rows", "in_types", "read_manifest"]
 
 _PART: Final = re.compile(r"part-(\d+)\.parquet")
 SCHEMAS: Final = {"objects": tables.OBJECTS, "findings": tables.FINDINGS}
@@ -39,12 +38,38 @@ def read_manifest(report: str, option: str) -> dict[str, Any]:
         PlanError: There is none, or it is that of an upgrade scan.
     """
     try:
-        manifest: dict[str, Any] = orjson.loads((Path(report) / MANIFEST).read_bytes())
-    except (OSError, orjson.JSONDecodeError):
-        raise PlanError(option, f"{report} is no report", f"a folder with {MANIFEST}, as an audit writes it") from None
+        manifest = parse_manifest((Path(report) / MANIFEST).read_bytes())
+    except OSError:
+        manifest = None
+    if manifest is None:
+        raise PlanError(option, f"{report} is no report", f"a folder with {MANIFEST}, as an audit writes it")
     if "upgrade" in manifest:
         raise PlanError(option, f"{report} is the report of an upgrade scan", "that of an audit")
     return manifest
+
+
+def check_rows(folder: Path, manifest: dict[str, Any], rows: dict[str, int], option: str) -> None:
+    """Hold the numbers of rows of a report against its manifest.
+
+    Args:
+        folder: The report.
+        manifest: Or what it says of one cluster.
+        rows: Those of `objects` and `findings` that are there.
+        option: What names the report.
+
+    Raises:
+        PlanError: Rows are missing.
+    """
+    objects = manifest.get("counts", {}).get("rows", 0)
+    findings = sum(entry["count"] for entry in manifest.get("findings", ()))  # of the most frequent ones
+    for name, expected, whole in (
+        ("objects", str(objects), rows["objects"] == objects),
+        ("findings", f"at least {findings}", rows["findings"] >= findings),
+    ):
+        if not whole:
+            found = f"{folder}/{name} holds {rows[name]} rows"
+            advice = f"the report is not whole; audit without {option}" if option.startswith("--") else "audit anew"
+            raise PlanError(option, found, f"{expected}, as its manifest says", advice)
 
 
 def in_types(table: pa.Table, repeated: Sequence[str], schema: pa.Schema) -> pa.Table:
@@ -86,7 +111,7 @@ class OldReport:
         self.state: dict[str, Any] | None = part.get("state")
         if self.state is None and not self.not_read:
             self.not_read = "the report was made by an older auditor"
-        self.rows: int = part.get("counts", {}).get("rows", 0)
+        self._part = part
         self.not_evaluated = {
             (entry["crd"], entry["version"]): entry["objects"] for entry in part.get("not_evaluated") or ()
         }
@@ -172,17 +197,12 @@ class OldReport:
         Raises:
             PlanError: Rows are missing.
         """
-        rows = 0
-        for _, path in self._parts(self.folder / "objects"):
-            with kernels.parquet_reader(path) as reader:
-                rows += reader.metadata.num_rows
-        if rows != self.rows:
-            raise PlanError(
-                "--since",
-                f"{self.folder}/objects holds {rows} rows",
-                f"{self.rows}, as its manifest says",
-                "the report is not whole; audit without --since",
-            )
+        rows = dict.fromkeys(SCHEMAS, 0)
+        for name in rows:
+            for _, path in self._parts(self.folder / name):
+                with kernels.parquet_reader(path) as reader:
+                    rows[name] += reader.metadata.num_rows
+        check_rows(self.folder, self._part, rows, "--since")
 
     def _parts(self, folder: Path) -> list[tuple[int, Path]]:
         first, stop = self._range

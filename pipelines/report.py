@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 import pyarrow as pa
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from auditor.model import JsonObject
     from pipelines.plan import DefinitionEntry, Plan
 
-__all__ = ["MANIFEST", "merge", "write_manifest", "write_versions"]
+__all__ = ["MANIFEST", "merge", "parse_manifest", "write_manifest", "write_versions"]
 
 MANIFEST = "manifest.json"
+_ALWAYS: Final = frozenset(("tool", "inputs", "definitions", "options", "started", "counts", "findings"))
 
 
 def merge(results: Iterable[ShardResult]) -> ShardResult:
@@ -150,6 +151,16 @@ def _programs(plan: Plan, total: ShardResult) -> list[dict[str, Any]]:
         for name, version in sorted({key[:2] for key in total.proven if total.proven[key]} | set(total.interpreted))
         if name in entries
     ]
+
+
+def parse_manifest(data: bytes) -> dict[str, Any] | None:
+    """Return the manifest of a report; None: it is cut short, or no audit wrote it."""
+    try:
+        content = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return None
+    is_ours = type(content) is dict and type(content.get("inputs")) is list and content.keys() >= _ALWAYS
+    return content if is_ours else None
 
 
 def write_manifest(

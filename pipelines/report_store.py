@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from auditor.builtin.kinds import builtin_kind
-from auditor.errors import PlanError, SelectorError
+from auditor.errors import DamagedDump, PlanError, SelectorError
 from auditor.printing.columns import AGE, age_of
 from auditor.printing.discovery import Discovery, Resource
 from auditor.printing.get import StatusError, not_found
@@ -29,11 +29,12 @@ from auditor.selectors.pushdown import push_down
 from auditor.selectors.query import DEFINITIONS, UNKNOWN, Scan, open_index, selector_filter
 from auditor.selectors.where import compile_where, unparse
 from auditor.sources.compression import compression_of
+from auditor.sources.kernels import whole_parquet
 from auditor.sources.plan import SourcePlan
 from auditor.sources.registry_key import printable_key
 from pipelines.dump_store import DumpStore, Steps, StoredRow, Unreadable, name_of
 from pipelines.plan import DefinitionEntry, Plan, definition_entry, make_plan
-from pipelines.report import MANIFEST
+from pipelines.report import MANIFEST, parse_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -58,12 +59,14 @@ def read_manifest(report: Path) -> dict[str, Any]:
     """Return the manifest of a report.
 
     Raises:
-        PlanError: The folder is none.
+        PlanError: The folder is none, or its manifest is damaged.
     """
     path = report / MANIFEST
     if not path.exists():
         raise PlanError(str(report), "is no report (it has no manifest.json)", "the --report folder of an audit")
-    content: dict[str, Any] = json.loads(path.read_bytes())
+    content = parse_manifest(path.read_bytes())
+    if content is None:
+        raise PlanError(str(report), f"is no report (its {MANIFEST} is damaged)", "the --report folder of an audit")
     return content
 
 
@@ -154,7 +157,12 @@ def _entries(path: Path, manifest: dict[str, Any]) -> Iterator[DefinitionEntry]:
     at = 0
     with path.open("rb") as stream:
         for line in stream:
-            document = json.loads(line)
+            try:
+                document = json.loads(line)
+            except ValueError as error:
+                raise DamagedDump(
+                    str(path), "is damaged", "the definitions as an audit writes them", "audit anew"
+                ) from error
             name = (document.get("metadata") or {}).get("name")
             stored = name not in from_files and (not exported or "status" in document)
             yield definition_entry(str(name), document, stored, at, len(line) - 1)
@@ -326,7 +334,9 @@ def tell_broken(report: Path, resource: Resource, warn: Callable[[str], None]) -
     filters = [("group", "=", resource.group), ("plural", "=", resource.plural), ("status", "=", "unreadable")]
     told = 0
     for part in sorted((report / "objects").glob("*.parquet")):
-        for row in pq.read_table(part, columns=["key", "reason"], filters=filters).to_pylist():
+        with whole_parquet(part):
+            rows = pq.read_table(part, columns=["key", "reason"], filters=filters).to_pylist()
+        for row in rows:
             told += 1
             if told <= _TOLD:
                 reason = row["reason"] or ""

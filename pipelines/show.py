@@ -14,6 +14,7 @@ from auditor.printing.jsonprint import to_json
 from auditor.printing.yamltext import YamlTextError, to_yaml
 from auditor.program.audit_program import AuditProgram
 from auditor.program.impact import impacts_of, worst
+from auditor.sources.kernels import whole_parquet
 from auditor.sources.manifest_rows import read_header
 from auditor.sources.registry_key import classify, printable_key, split_key
 from pipelines.dump_store import DumpStore, Unreadable
@@ -79,16 +80,17 @@ def _of_report(report: Path, key: str) -> dict[str, Any]:
     namespace, _, name = key.rpartition("/")
     objects: list[dict[str, Any]] = []
     for part in sorted((report / "objects").glob("*.parquet")):
-        table = pq.read_table(part, filters=[("key", "=", key)])
-        if not table.num_rows and not key.startswith("/"):
-            table = pq.read_table(part, filters=[("name", "=", name)])
+        with whole_parquet(part):
+            table = pq.read_table(part, filters=[("key", "=", key)])
+            if not table.num_rows and not key.startswith("/"):
+                table = pq.read_table(part, filters=[("name", "=", name)])
         objects += [{k: v for k, v in row.items() if v not in (None, [], ())} for row in table.to_pylist()]
     findings: list[dict[str, Any]] = []
     columns = ["key", "namespace", "name", "audited_version", "check", "type", "field", "message", "request"]
     for part in sorted((report / "findings").glob("*.parquet")):
         findings += [
             {k: row[k] for k in ("audited_version", "request", "check", "type", "field", "message")}
-            for row in pq.read_table(part, columns=columns).to_pylist()
+            for row in _in_part(part, columns)
             if row["key"] == key or (row["key"] is None and (row["namespace"] or "", row["name"]) == (namespace, name))
         ]
     judged: dict[str, Any] = {"objects": objects, "findings": findings}
@@ -97,13 +99,18 @@ def _of_report(report: Path, key: str) -> dict[str, Any]:
     return judged
 
 
+def _in_part(part: Path, columns: list[str]) -> list[dict[str, Any]]:
+    with whole_parquet(part):
+        return pq.read_table(part, columns=columns).to_pylist()  # type: ignore[no-any-return]
+
+
 def _changes(report: Path, key: str, namespace: str, name: str) -> list[dict[str, Any]]:
     """Return what an upgrade changes of a key; old and new are JSON text."""
     columns = ["key", "namespace", "name", "audited_version", "change", "path", "old", "new"]
     return [
         {k: row[k] for k in columns[3:] if row[k] is not None}
         for part in sorted((report / "changes").glob("*.parquet"))
-        for row in pq.read_table(part, columns=columns).to_pylist()
+        for row in _in_part(part, columns)
         if row["key"] == key or (row["key"] is None and (row["namespace"] or "", row["name"]) == (namespace, name))
     ]
 

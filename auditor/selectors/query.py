@@ -25,6 +25,7 @@ from auditor.golang import jsontext
 from auditor.selectors.fields import field_types, node_at
 from auditor.selectors.filters import And, Constant, Filter, LabelTerm, Term, mask_of
 from auditor.selectors.grammar import parse_field_selector, parse_label_selector
+from auditor.sources.kernels import whole_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -96,7 +97,9 @@ class Index:
         known = {}
         path = self.report / "versions.parquet"
         if path.exists():
-            for row in pq.read_table(path).to_pylist():
+            with whole_parquet(path):
+                rows = pq.read_table(path).to_pylist()
+            for row in rows:
                 known[(row["group"], row["version"], row["kind"])] = row
         out = []
         for folder in sorted((self.report / "index").glob("group=*/version=*/kind=*")):
@@ -120,7 +123,8 @@ class Index:
         """Return the footer of a part, read once."""
         found = self._footers.get(path)
         if found is None:
-            found = self._footers[path] = pq.read_metadata(path)
+            with whole_parquet(path):
+                found = self._footers[path] = pq.read_metadata(path)
         return found
 
     def schema(self, place: IndexedKind) -> pa.Schema:
@@ -306,7 +310,8 @@ class Index:
         found: set[str] = set()
         of_kind = [("group", "=", place.group), ("kind", "=", place.kind), ("field", "in", sorted(fields))]
         for path in sorted(folder.glob("*.parquet")):
-            found.update(pq.read_table(path, columns=["field"], filters=of_kind)["field"].unique().to_pylist())
+            with whole_parquet(path):
+                found.update(pq.read_table(path, columns=["field"], filters=of_kind)["field"].unique().to_pylist())
         return found
 
     def _columns(self, place: IndexedKind, columns: Sequence[str] | None) -> list[str]:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow
 
+from auditor.errors import DamagedDump
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
@@ -39,6 +41,7 @@ __all__ = [
     "taken",
     "unlike_next",
     "where",
+    "whole_parquet",
 ]
 
 pa: Any = pyarrow
@@ -72,6 +75,22 @@ def parquet_writer(stream: Any, schema: pa.Schema, **options: Any) -> Iterator[A
 
 
 @contextmanager
+def whole_parquet(path: Path) -> Iterator[None]:
+    """Say which file of a report it is that is cut short or otherwise no Parquet, where the block finds that out.
+
+    Raises:
+        DamagedDump: It is.
+    """
+    try:
+        yield
+    except (pyarrow.ArrowInvalid, OSError) as error:
+        if isinstance(error, OSError) and error.errno:  # it is the system that refuses it
+            raise
+        text = str(error).partition("\n")[0]
+        raise DamagedDump(str(path), f"is damaged: {text}", "a file as an audit writes it", "audit anew") from error
+
+
+@contextmanager
 def parquet_reader(path: Path, dictionaries: Iterable[str] = ()) -> Iterator[Any]:
     """Yield what reads a Parquet file: `schema_arrow`, `metadata`, `read_all`, as inside `pyarrow.parquet.ParquetFile`.
 
@@ -84,7 +103,8 @@ def parquet_reader(path: Path, dictionaries: Iterable[str] = ()) -> Iterator[Any
     except ImportError:
         from pyarrow.parquet.core import ParquetReader  # noqa: PLC0415
     reader = ParquetReader()
-    reader.open(str(path), use_memory_map=True, read_dictionary=list(dictionaries))
+    with whole_parquet(path):
+        reader.open(str(path), use_memory_map=True, read_dictionary=list(dictionaries))
     try:
         yield reader
     finally:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import auditor
-from auditor.errors import PlanError, WorkerLost
+from auditor.errors import DamagedDump, PlanError, WorkerLost
 from auditor.model import Shard
 from pipelines import plan
 from pipelines.config import Scope
@@ -602,12 +602,23 @@ def test_a_folder_that_is_no_report_is_refused(nights, tmp_path):
         nights.audit(day(bakery(), tmp_path, "export", 1), since=str(tmp_path))
 
 
-def test_a_report_with_missing_parts_is_refused(nights, tmp_path):
+@pytest.mark.parametrize("option", ["since", "diff"])
+@pytest.mark.parametrize("table", ["objects", "findings"])
+def test_a_report_with_missing_parts_is_refused(nights, tmp_path, table, option):
     path = day(bakery(), tmp_path, "export", 1)
     old, _, _ = nights.audit(path)
-    shutil.rmtree(old / "objects")
-    with pytest.raises(PlanError, match="holds 0 rows"):
-        nights.audit(path, since=str(old))
+    shutil.rmtree(old / table)
+    with pytest.raises(PlanError, match=rf"--{option}: .*/{table} holds 0 rows"):
+        nights.audit(path, **{option: str(old)})
+
+
+def test_a_report_with_a_part_that_is_cut_short_is_refused(nights, tmp_path):
+    path = day(bakery(), tmp_path, "export", 1)
+    old, _, _ = nights.audit(path)
+    os.truncate(next(old.glob("findings/*")), 300)
+    for option in ("since", "diff"):
+        with pytest.raises(DamagedDump, match=r"findings/part-00000.parquet: is damaged"):
+            nights.audit(path, **{option: str(old)})
 
 
 @pytest.mark.parametrize(

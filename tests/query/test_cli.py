@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import os
@@ -274,6 +275,42 @@ def test_signal_ends_with_its_code_no_trace_and_nothing_left(tmp_path: Path, num
     assert process.returncode == code, errors
     assert b"Traceback" not in errors
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "command", "what"),
+    [
+        ("objects/*.parquet", "show", "/objects/part-00000.parquet: is damaged: "),
+        ("findings/*.parquet", "show", "/findings/part-00000.parquet: is damaged: "),
+        ("objects/*.parquet", "query", "/objects/part-00000.parquet: is damaged: "),
+        ("index/**/kind=Loaf/*.parquet", "query", "/part-00000.parquet: is damaged: "),
+        ("versions.parquet", "query", "/versions.parquet: is damaged: "),
+        ("definitions.ndjson", "query", "/definitions.ndjson: is damaged; expected the definitions"),
+        ("manifest.json", "query", ": is no report (its manifest.json is damaged)"),
+    ],
+)
+@pytest.mark.parametrize("size", [10, 300])
+def test_a_report_that_is_cut_short_is_told_by_file(
+    tmp_path: Path, pattern: str, command: str, what: str, size: int
+) -> None:
+    dump, folder = tmp_path / "cluster.db", tmp_path / "cut"
+    dump.write_bytes(gzip.decompress(SAMPLE.read_bytes()))
+    assert auditor("audit", dump, "--report", folder, "--jobs", 1, "--fail-on", "never").returncode == 0
+    for path in folder.glob(pattern):
+        os.truncate(path, size)
+    asked = "loaves" if command == "query" else "/registry/bakery.example.com/loaves/north/loaf-00"
+    done = auditor(command, folder, asked)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith(f"error: {folder}")
+    assert what in done.stderr
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", "null", '{"inputs": null}'])
+def test_a_manifest_that_no_audit_wrote_is_told(tmp_path: Path, text: str) -> None:
+    (tmp_path / "manifest.json").write_text(text)
+    done = auditor("query", tmp_path, "loaves")
+    assert done.returncode == 2
+    assert "is no report (its manifest.json is damaged)" in done.stderr
 
 
 def test_tables_are_plain_where_nobody_looks(target: Path) -> None:
