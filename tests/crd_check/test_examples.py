@@ -61,6 +61,10 @@ NEEDS_Z = {"type": "object", "required": ["z"], "properties": {"z": {"type": "st
                 f"{S}.type: Required value: must not be empty at the root",
             ],
         ),
+        (
+            properties(metadata={"type": "object", "items": "what is no schema", "dependencies": {}}),
+            [f"{S}.properties[metadata].dependencies: Forbidden: dependencies is not supported"],
+        ),
         (properties(a={"type": "array"}), [f"{S}.properties[a].items: Required value: must be specified"]),
         (
             properties(a={"type": "string", "default": 5}),

@@ -127,7 +127,7 @@ def _meta(properties: JsonObject, path: str, found: list[Finding], *, is_root: b
 def _only_names(metadata: JsonObject) -> bool:
     """Whether a schema of metadata says nothing but its type, and something of name and generateName."""
     for key, value in metadata.items():
-        if key in ("type", "default", "id", "$schema", "$ref"):
+        if key in ("type", "default", "id", "$schema", "$ref") or (key == "items" and item_schema(metadata) is None):
             continue
         if key == "properties":
             if set(value) - {"name", "generateName"}:
@@ -141,7 +141,7 @@ _ZERO_IS_ABSENT: Final = frozenset(
     {
         *("description", "title", "format", "pattern", "nullable", "uniqueItems"),
         *("exclusiveMaximum", "exclusiveMinimum", _EMBEDDED, _INT_OR_STRING),
-        *("allOf", "anyOf", "oneOf", "enum", "patternProperties", "definitions"),
+        *("allOf", "anyOf", "oneOf", "enum", "patternProperties", "definitions", "dependencies"),
     }
 )
 """Keys of which an empty value leaves no trace in the converted schema."""
