@@ -1,5 +1,5 @@
-"""Puts the project root on the path, so that tests import `tests.shared`, fixes what property tests draw in CI, and
-lets commands be interrupted.
+"""Puts the project root on the path, so that tests import `tests.shared`, fixes what property tests draw in CI, lets
+commands be interrupted, and shuts folders.
 
 A run of CI says something about the change that it runs on: it draws the same cases each time. Everybody else draws new
 ones, and a case that fails becomes a test of its own.
@@ -8,11 +8,13 @@ What a shell runs in the background is deaf to Ctrl-C (POSIX, of asynchronous li
 tests start there to interrupt them.
 """
 
+import errno
 import os
 import signal
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -21,3 +23,16 @@ if os.environ.get("CI"):
     settings.load_profile("ci")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def shut(monkeypatch):
+    """Let no folder of this name be read, as root may read any."""
+    listed = os.scandir
+
+    def scandir(path):
+        if Path(path).name == "shut":
+            raise PermissionError(errno.EACCES, "Permission denied", os.fspath(path))
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)

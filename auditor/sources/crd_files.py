@@ -120,11 +120,15 @@ def _documents(name: str, data: bytes) -> Iterator[Any]:
         raise _broken_json(name, data, at, "neither JSON nor a separator of YAML documents")
 
 
+def _refuse(error: OSError) -> None:
+    raise SourceError(str(error.filename), str(error.strerror)) from error
+
+
 def _files(paths: Iterable[str]) -> Iterator[Path]:
     for given in paths:
         path = Path(given)
         if path.is_dir():
-            chosen, _ = manifest_files(path)
+            chosen, _ = manifest_files(path, _refuse)
             yield from chosen
         elif path.exists():
             yield path

@@ -16,13 +16,16 @@ import hashlib
 import os
 import re
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from auditor.errors import DamagedDump, SourceError, UnknownDump
 from auditor.sources.digest import Digest, map_file
 from auditor.sources.manifest_rows import ManifestRows
 from auditor.sources.manifest_walk import PRINTED, ManifestWalk, NeedsSpool, Spans, Spool
 from auditor.sources.plan import DamageLog, SourcePlan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = [
     "MANIFEST_SUFFIXES",
@@ -186,11 +189,16 @@ def _suffix(path: Path) -> str:
     return Path(name).suffix
 
 
-def manifest_files(folder: Path) -> tuple[list[Path], list[Path]]:
-    """Return the files below a folder that are manifests by their names, and the others; both sorted by path."""
+def manifest_files(folder: Path, on_error: Callable[[OSError], object] | None = None) -> tuple[list[Path], list[Path]]:
+    """Return the files below a folder that are manifests by their names, and the others; both sorted by path.
+
+    Args:
+        folder: Where they are looked for.
+        on_error: Called where a folder cannot be read, of which nothing is returned then.
+    """
     chosen: list[Path] = []
     others: list[Path] = []
-    for directory, folders, names in os.walk(folder):
+    for directory, folders, names in os.walk(folder, onerror=on_error):
         folders.sort()
         for name in names:
             path = Path(directory, name)
@@ -302,12 +310,17 @@ def open_directory(path: Path, *, number: int, workdir: Path) -> SourcePlan:
     Raises:
         UnknownDump: No file in it is a manifest by its name.
     """
-    chosen, others = manifest_files(path)
+    refused: list[OSError] = []
+    chosen, others = manifest_files(path, refused.append)
+    if not chosen and refused:
+        raise refused[0]
     if not chosen:
         raise UnknownDump(str(path), "no manifest in this folder", f"files named {' '.join(MANIFEST_SUFFIXES)}")
     mapped, live = workdir / f"objects-{number}.ndjson", workdir / f"live-{number}.arrow"
     with mapped.open("wb") as file:
         folder = _Folder(path, number, file)
+        for error in refused:
+            folder.damage.add(os.path.relpath(error.filename, path), str(error.strerror))
         for one in chosen:
             folder.add(one)
     folder.note_others(others)

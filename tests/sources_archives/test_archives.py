@@ -105,6 +105,15 @@ def test_each_object_is_read_once(tool: str, container: str, tmp_path: Path) -> 
     assert len(plan.sha256) == 64
 
 
+@pytest.mark.usefixtures("shut")
+def test_a_folder_of_a_backup_that_may_not_be_read_is_damage(tmp_path: Path) -> None:
+    path = unpack(velero(OBJECTS), tmp_path / "backup")
+    (path / "resources" / "shut").mkdir()
+    (plan,) = plans_of(path, tmp_path / "work")
+    assert names(objects_of(plan)) == names(OBJECTS)
+    assert [(one.where, one.reason) for one in plan.damage] == [("folder 'resources/shut'", "Permission denied")]
+
+
 def test_other_versions_of_an_object_are_left_out_and_told(tmp_path: Path) -> None:
     path = tmp_path / "backup.tar.gz"
     path.write_bytes(tgz(velero(OBJECTS, other_versions=True)))

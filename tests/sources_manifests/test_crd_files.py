@@ -149,3 +149,11 @@ def test_what_cannot_be_read_twice_is_not_hashed(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in ("-", "https://example.com/crds.yaml", str(tmp_path / "pipe"), str(tmp_path / "missing")):
         assert files_digest([path]) == ""
+
+
+@pytest.mark.usefixtures("shut")
+def test_a_folder_that_may_not_be_read_is_an_error(tmp_path):
+    (tmp_path / "shut").mkdir()
+    (tmp_path / "a.json").write_text(json.dumps(definition("a")))
+    with pytest.raises(SourceError, match=r"/shut: Permission denied$"):
+        read_crd_documents([str(tmp_path)])

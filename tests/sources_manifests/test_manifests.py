@@ -385,3 +385,16 @@ def test_a_folder_without_manifests_is_refused(tmp_path):
     (tmp_path / "notes.txt").write_text("x")
     with pytest.raises(UnknownDump, match="no manifest"):
         open_directory(tmp_path, number=0, workdir=tmp_path)
+
+
+@pytest.mark.usefixtures("shut")
+def test_a_folder_that_may_not_be_read_is_damage(tmp_path):
+    folder = tmp_path / "dump"
+    (folder / "a" / "shut").mkdir(parents=True)
+    (folder / "b.json").write_text(json.dumps(thing("b")))
+    (folder / "a" / "shut" / "c.json").write_text(json.dumps(thing("c")))
+    plan = open_directory(folder, number=0, workdir=tmp_path)
+    assert names(plan) == ["b"]
+    assert [(one.where, one.reason) for one in plan.damage] == [("a/shut", "Permission denied")]
+    with pytest.raises(PermissionError):
+        open_directory(folder / "a", number=0, workdir=tmp_path)

@@ -295,7 +295,11 @@ def folder_members(root: Path, damage: DamageLog, limits: Limits | None = None) 
     limits = limits or Limits()
     home = root.resolve()
     count = 0
-    for directory, folders, names in os.walk(root):
+
+    def refused(error: OSError) -> None:
+        damage.add(f"folder {os.path.relpath(error.filename, root)!r}", str(error.strerror))
+
+    for directory, folders, names in os.walk(root, onerror=refused):
         folders.sort()
         for one in sorted(names):
             path = root.__class__(directory, one)
