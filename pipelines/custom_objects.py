@@ -5,6 +5,7 @@ What an audit does in many workers is done here in one loop; each value is decod
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from auditor.sources.encryption import resource_of
 from auditor.sources.registry_key import classify, printable_key, split_key
 from pipelines.audit import ShardAuditor
 from pipelines.config import AuditOptions
-from pipelines.plan import cut_value, make_plan
+from pipelines.plan import cut_value, make_plan, told_damage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -114,7 +115,7 @@ def _rows(table: Any) -> Iterator[tuple[bytes, int, int, int]]:
 
 @contextmanager
 def open_objects(dumps: tuple[str, ...], crds: tuple[str, ...] = (), **options: Any) -> Iterator[CustomObjects]:
-    """Open dumps for as long as the block lasts.
+    """Open dumps for as long as the block lasts; what of them could not be read is told on standard error.
 
     Args:
         dumps: As for an audit.
@@ -125,4 +126,5 @@ def open_objects(dumps: tuple[str, ...], crds: tuple[str, ...] = (), **options: 
     """
     with tempfile.TemporaryDirectory(prefix="auditor-objects-") as folder:
         plan = make_plan(AuditOptions(dumps=dumps, crds=crds, **options), Path(folder))
+        sys.stderr.write(told_damage(plan.sources))
         yield CustomObjects(plan, folder)

@@ -15,7 +15,7 @@ from auditor.printing.jsonprint import to_json
 from auditor.printing.tables import align
 from auditor.selectors.fields import field_types
 from pipelines.dump_store import DumpStore
-from pipelines.query import Writer, open_store
+from pipelines.query import Writer, is_damaged, open_store
 from pipelines.report_store import IndexOnlyStore, ReportStore
 
 if TYPE_CHECKING:
@@ -46,11 +46,12 @@ def run_fields(options: QueryOptions, kind: str, *, values: bool, limit: int, ou
         except StatusError as error:
             err(f"Error from server ({error.reason}): {error.message}\n")
             return 1
+        damaged = is_damaged(store)
     if output == "json":
         out(to_json([_as_json(row, values=values) for row in rows]))
     else:
         out(_table(rows, values=values, limit=limit))
-    return 0
+    return 3 if damaged else 0
 
 
 def _versions(store: AnyStore, wanted: Resource, *, only: bool) -> list[Resource]:

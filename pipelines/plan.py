@@ -49,6 +49,7 @@ __all__ = [
     "open_live",
     "open_values",
     "read_definitions",
+    "told_damage",
 ]
 
 _CRDS = ("apiextensions.k8s.io", "customresourcedefinitions")
@@ -305,6 +306,13 @@ def make_plan(
         options=options,
         old=tuple(old),
         identities=str(identities) if old else "",
+    )
+
+
+def told_damage(sources: Iterable[SourcePlan]) -> str:
+    """Return a line for each part of some dumps that could not be read."""
+    return "".join(
+        f"DAMAGED  {source.name}: {damage.where}: {damage.reason}\n" for source in sources for damage in source.damage
     )
 
 

@@ -17,7 +17,7 @@ from auditor.sources.stores import is_remote
 from pipelines.config import AuditOptions
 from pipelines.dump_store import DumpStore, ReadMode
 from pipelines.history import plan_as_of
-from pipelines.plan import make_plan
+from pipelines.plan import make_plan, told_damage
 from pipelines.query_output import extra_formats
 from pipelines.remote import query_here
 from pipelines.report import MANIFEST
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 AnyStore = DumpStore | IndexOnlyStore
 
-__all__ = ["AnyStore", "QueryOptions", "Writer", "open_store", "run_query"]
+__all__ = ["AnyStore", "QueryOptions", "Writer", "is_damaged", "open_store", "run_query"]
 
 
 @dataclass(slots=True)
@@ -98,10 +98,14 @@ def _open_local(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[
         plan = make_plan(_dumps_of(path, options, asked), Path(workdir))
         if options.as_of is not None:
             plan = plan_as_of(plan, options.as_of, Path(workdir))
-        for source in plan.sources:
-            for damage in source.damage:
-                warn(f"DAMAGED  {source.name}: {damage.where}: {damage.reason}\n")
+        if told := told_damage(plan.sources):
+            warn(told)
         yield DumpStore(plan, options.mode, warn)
+
+
+def is_damaged(store: AnyStore) -> bool:
+    """Tell whether part of a dump could not be read, of which the exit code speaks."""
+    return isinstance(store, DumpStore) and any(source.damage for source in store.plan.sources)
 
 
 def _dumps_of(path: Path, options: QueryOptions, asked: AuditOptions) -> AuditOptions:
@@ -163,7 +167,7 @@ def run_query(options: QueryOptions) -> int:
         code = get(store, asked, out, err)
         if options.explain:
             err(store.explain())
-        damaged = isinstance(store, DumpStore) and any(source.damage for source in store.plan.sources)
+        damaged = is_damaged(store)
     sys.stdout.flush()
     return 3 if code == 0 and damaged else code
 

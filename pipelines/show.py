@@ -19,7 +19,7 @@ from auditor.sources.manifest_rows import read_header
 from auditor.sources.registry_key import classify, printable_key, split_key
 from pipelines.dump_store import DumpStore, Unreadable
 from pipelines.history import check_history, key_revisions
-from pipelines.query import Writer, open_store
+from pipelines.query import Writer, is_damaged, open_store
 from pipelines.remote import query_here
 from pipelines.report import MANIFEST
 
@@ -52,6 +52,7 @@ def _show(options: QueryOptions, key: str, output: str) -> int:
     with open_store(options, err) as store:
         if isinstance(store, DumpStore):
             found = [_describe(store, row, options) for row in _rows(store, key)]
+        damaged = is_damaged(store)
     if judged is not None:
         found = [{"report": judged}, *found] if judged["objects"] else found
     if not found:
@@ -61,7 +62,7 @@ def _show(options: QueryOptions, key: str, output: str) -> int:
         if number:
             out("---\n")
         out(to_json(one) if output == "json" else _yaml(one))
-    return 0
+    return 3 if damaged else 0
 
 
 def _yaml(sections: dict[str, Any]) -> str:

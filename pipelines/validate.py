@@ -19,7 +19,7 @@ def run_validate(files: tuple[str, ...], crds: tuple[str, ...], output: str) -> 
     """Print what a create would say to each custom resource; return the exit code."""
     from pipelines.audit import ShardAuditor  # noqa: PLC0415
     from pipelines.config import AuditOptions  # noqa: PLC0415
-    from pipelines.plan import make_plan, open_live, open_values  # noqa: PLC0415
+    from pipelines.plan import make_plan, open_live, open_values, told_damage  # noqa: PLC0415
 
     results: list[dict[str, Any]] = []
     code = 0
@@ -35,6 +35,7 @@ def run_validate(files: tuple[str, ...], crds: tuple[str, ...], output: str) -> 
             spans = zip(table["offset"].to_pylist(), table["length"].to_pylist(), strict=True)
             for offset, length in sorted(spans):
                 results.append(_judge(auditor, source.name, bytes(values[offset : offset + length])))
+    click.echo(told_damage(plan.sources), nl=False, err=True)
     if any(result["status"] in {"invalid", "unreadable"} for result in results):
         code = code or 1
     _print(results, output)

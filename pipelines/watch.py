@@ -12,7 +12,7 @@ from auditor.printing.tables import align
 from auditor.sources.registry_key import printable_key
 from pipelines.dump_store import DumpStore
 from pipelines.history import changes
-from pipelines.query import Writer, open_store
+from pipelines.query import Writer, is_damaged, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +53,7 @@ def run_watch(options: QueryOptions, kind: str, *, after: int | None, output: st
         except StatusError as error:
             err(f"Error from server ({error.reason}): {error.message}\n")
             return 2
-    return 0
+        return 3 if is_damaged(store) else 0
 
 
 def _line(store: DumpStore, resource: Resource, change: Change) -> str:

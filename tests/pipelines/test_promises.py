@@ -228,8 +228,8 @@ def test_a_manifest_that_is_no_object_is_unreadable_and_breaks_nothing(tmp_path)
     assert all(kind["breaking"] is None for kind in manifest["kinds"])
 
 
-def test_validate_judges_manifests_and_tells_what_it_skips(tmp_path):
-    definition = {
+def xs():
+    return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": "xs.x.example.com"},
@@ -243,7 +243,10 @@ def test_validate_judges_manifests_and_tells_what_it_skips(tmp_path):
             ],
         },
     }  # fmt: skip
-    (tmp_path / "crd.json").write_text(json.dumps(definition))
+
+
+def test_validate_judges_manifests_and_tells_what_it_skips(tmp_path):
+    (tmp_path / "crd.json").write_text(json.dumps(xs()))
     head = "apiVersion: x.example.com/v1\nkind: Xx\nmetadata: {namespace: d, name: "
     text = f"{head}a}}\nsize: 3\n---\n{head}b}}\nsize: 9\n---\napiVersion: other.io/v1\nkind: Other\nmetadata: {{name: c}}\n"
     (tmp_path / "m.yaml").write_text(text)
@@ -257,3 +260,28 @@ def test_validate_judges_manifests_and_tells_what_it_skips(tmp_path):
     fine = run("validate", "--crds", "crd.json", "-", cwd=tmp_path, input=text.split("---", maxsplit=1)[0])
     assert fine.returncode == 0, fine.stderr
     assert run("validate", "m.yaml", cwd=tmp_path).returncode == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("validate", "dump"),
+        ("validate", "-o", "json", "dump"),
+        ("crds", "list", "dump"),
+        ("gates", "list", "dump"),
+        ("gates", "simulate", "dump"),
+        ("query", "dump", "xs"),
+        ("fields", "dump", "xs"),
+        ("show", "dump", "d/a"),
+    ],
+    ids=" ".join,
+)
+def test_what_could_not_be_read_of_a_dump_is_told_by_every_command(tmp_path, words):
+    dump = tmp_path / "dump"
+    dump.mkdir()
+    (dump / "crd.json").write_text(json.dumps(xs()))
+    (dump / "a.yaml").write_text("apiVersion: x.example.com/v1\nkind: Xx\nmetadata: {namespace: d, name: a}\nsize: 3\n")
+    (dump / "torn.json.gz").write_bytes(b"\x1f\x8b\x08")
+    done = run(*words, cwd=tmp_path)
+    assert done.returncode == 3
+    assert "DAMAGED  dump: torn.json.gz: " in done.stderr
