@@ -19,6 +19,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
+from auditor.errors import PlanError
 from auditor.golang import jsontext
 from auditor.model import Shard
 from auditor.sources import SourcePlan, kernels, open_source
@@ -229,6 +230,7 @@ def read_definitions(
         known: Tells what is known of files with a hash, as `OldReport.definitions`; then none of them is parsed.
 
     Raises:
+        PlanError: There is no definition in them.
         SourceError: A file cannot be read, as `read_crd_documents`.
     """
     files_sha256 = files_digest(paths)
@@ -237,6 +239,8 @@ def read_definitions(
     if by_name is None:
         documents = {_name(document): document for document in read_crd_documents(paths)}
         by_name = {name: _encoded(name, document, stored=False) for name, document in documents.items()}
+    if paths and not by_name:
+        raise PlanError(", ".join(paths), "no definition found", "at least one CustomResourceDefinition")
     return Given(by_name, files_sha256)
 
 

@@ -285,3 +285,26 @@ def test_what_could_not_be_read_of_a_dump_is_told_by_every_command(tmp_path, wor
     done = run(*words, cwd=tmp_path)
     assert done.returncode == 3
     assert "DAMAGED  dump: torn.json.gz: " in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("audit", SAMPLE, "--report", "r", "--crds", "none.yaml"),
+        ("audit", SAMPLE, "--report", "r", "--crds", "none.yaml", "--jobs", 1, "--engine", "inline"),
+        ("upgrade", SAMPLE, "--report", "r", "--old-crds", "none.yaml", "--new-crds", "crd.json"),
+        ("upgrade", SAMPLE, "--report", "r", "--old-crds", "crd.json", "--new-crds", "none.yaml"),
+        ("query", SAMPLE, "loaves", "--crds", "none.yaml"),
+        ("crds", "list", SAMPLE, "--crds", "none.yaml"),
+        ("gates", "list", SAMPLE, "--crds", "none.yaml"),
+        ("validate", "crd.json", "--crds", "none.yaml"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_files_without_a_definition_are_not_passed_over(tmp_path, words):
+    (tmp_path / "none.yaml").write_text("# kind: CustomResourceDefinition\n")
+    (tmp_path / "crd.json").write_text(json.dumps(xs()))
+    done = run(*words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "error: none.yaml: no definition found; expected " in done.stderr
+    assert not (tmp_path / "r").exists()
