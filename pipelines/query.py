@@ -105,7 +105,9 @@ def _open_local(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[
 
 def is_damaged(store: AnyStore) -> bool:
     """Tell whether part of a dump could not be read, of which the exit code speaks."""
-    return isinstance(store, DumpStore) and any(source.damage for source in store.plan.sources)
+    if isinstance(store, IndexOnlyStore):
+        return any(source["damage"] for source in store.manifest["inputs"])
+    return any(source.damage for source in store.plan.sources)
 
 
 def _dumps_of(path: Path, options: QueryOptions, asked: AuditOptions) -> AuditOptions:
@@ -122,6 +124,9 @@ def _report_store(
     report: Path, options: QueryOptions, asked: AuditOptions, warn: Callable[[str], None], workdir: Path
 ) -> ReportStore | IndexOnlyStore:
     manifest = read_manifest(report)
+    for source in manifest["inputs"]:
+        for damage in source["damage"]:
+            warn(f"DAMAGED  {source['name']}: {damage['where']}: {damage['reason']}\n")
     dumps = find_dumps(manifest, report, options.dumps)
     if dumps is None:
         names = ", ".join(source["name"] for source in manifest["inputs"])

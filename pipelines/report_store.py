@@ -30,7 +30,7 @@ from auditor.selectors.query import DEFINITIONS, UNKNOWN, Scan, open_index, sele
 from auditor.selectors.where import compile_where, unparse
 from auditor.sources.compression import compression_of
 from auditor.sources.kernels import whole_parquet
-from auditor.sources.plan import SourcePlan
+from auditor.sources.plan import Damage, SourcePlan
 from auditor.sources.registry_key import printable_key
 from pipelines.dump_store import DumpStore, Steps, StoredRow, Unreadable, name_of
 from pipelines.plan import DefinitionEntry, Plan, definition_entry, make_plan
@@ -68,6 +68,11 @@ def read_manifest(report: Path) -> dict[str, Any]:
     if content is None:
         raise PlanError(str(report), f"is no report (its {MANIFEST} is damaged)", "the --report folder of an audit")
     return content
+
+
+def _damage_of(source: dict[str, Any]) -> tuple[Damage, ...]:
+    """Return what of a dump could not be read, as a manifest tells it."""
+    return tuple(Damage(one["where"], one["reason"]) for one in source["damage"])
 
 
 def find_dumps(manifest: dict[str, Any], report: Path, given: Sequence[str]) -> list[Path] | None:
@@ -139,6 +144,7 @@ def report_plan(report: Path, manifest: dict[str, Any], dumps: list[Path], optio
                 is_export=False,
                 live="",
                 rows=source["keys"],
+                damage=_damage_of(source),
             )
         )
     return Plan(

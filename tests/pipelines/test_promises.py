@@ -1,6 +1,7 @@
 """What the command line promises beyond the road itself: configuration, environment, scope, help, pipes, terminals."""
 
 import fcntl
+import gzip
 import json
 import os
 import pty
@@ -308,3 +309,17 @@ def test_files_without_a_definition_are_not_passed_over(tmp_path, words):
     assert done.returncode == 2
     assert "error: none.yaml: no definition found; expected " in done.stderr
     assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.parametrize("dump", ["there", "gone"])
+def test_a_report_of_a_dump_in_parts_unreadable_says_so(tmp_path, dump):
+    data = bytearray(gzip.decompress(SAMPLE.read_bytes()))
+    data[6 * 4096 : 6 * 4096 + 16] = b"\xff" * 16
+    (tmp_path / "dump.db").write_bytes(data)
+    assert run("audit", "dump.db", "--report", "r", cwd=tmp_path).returncode == 3
+    if dump == "gone":
+        (tmp_path / "dump.db").unlink()
+    for words in (("query", "r", "loaves"), ("fields", "r", "loaves"), ("show", "r", "/registry/x")):
+        done = run(*words, cwd=tmp_path)
+        assert "DAMAGED  dump.db: page 6 " in done.stderr
+        assert done.returncode == (2 if words[0] == "show" else 3)
