@@ -128,6 +128,7 @@ def new_report(options: AuditOptions) -> Iterator[tuple[Path, Path]]:
         (parts / "objects").mkdir(parents=True)
         (parts / "findings").mkdir()
         yield spool, parts
+        _check_target(report, force=options.force)  # another run may have put one there meanwhile
         _put_in_place(parts, report)
     finally:
         shutil.rmtree(workdir, ignore_errors=True)

@@ -12,6 +12,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from auditor.errors import PlanError
+from pipelines.config import AuditOptions
+from pipelines.run import new_report
 from tests.documents import definition_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -165,6 +168,20 @@ def test_existing_report_is_replaced_only_with_force(tmp_path):
     forced = auditor("audit", SAMPLE, "--report", tmp_path / "r", "--jobs", 1, "--fail-on", "never", "--force")
     assert forced.returncode == 0, forced.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["r"]
+
+
+def test_report_that_another_run_put_there_meanwhile_is_kept(tmp_path):
+    report = tmp_path / "r"
+    with (
+        pytest.raises(PlanError, match="holds a report already; give --force"),
+        new_report(AuditOptions(dumps=(), report=str(report))),
+    ):
+        report.mkdir()
+        (report / "manifest.json").write_text("{}")
+    assert [path.name for path in tmp_path.rglob("*")] == ["r", "manifest.json"]
+    with new_report(AuditOptions(dumps=(), report=str(report), force=True)):
+        pass
+    assert not (report / "manifest.json").exists()
 
 
 def test_folder_that_is_no_report_is_never_replaced(tmp_path):
