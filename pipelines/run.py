@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import time
 from contextlib import contextmanager, nullcontext
+from dataclasses import astuple
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -112,6 +113,7 @@ def new_report(options: AuditOptions) -> Iterator[tuple[Path, Path]]:
     Raises:
         PlanError: The report cannot be written where it was asked for.
     """
+    _check_texts(astuple(options))
     report = Path(options.report)
     _check_target(report, force=options.force)
     try:
@@ -186,6 +188,17 @@ def _with_progress(answers: Any, shards: list[SourceShard], *, show: bool) -> li
             bar.update(shard.stop - shard.start)
             out.append(answer)
     return out
+
+
+def _check_texts(values: tuple[Any, ...]) -> None:
+    """Refuse names and words that no table and no manifest can hold."""
+    for value in values:
+        if type(value) is tuple:
+            _check_texts(value)
+        elif type(value) is str:
+            shown = value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+            if shown != value:
+                raise PlanError(shown, "is no UTF-8", "names that a report can hold", "rename it, or give a link to it")
 
 
 def _check_target(report: Path, *, force: bool) -> None:

@@ -246,6 +246,11 @@ def _limited(path: Path, stream: Any) -> bytes:
     return data
 
 
+def _shown(path: Path, root: Path) -> str:
+    """Return the path of a file below a folder as text; of bytes that are no UTF-8 what they are."""
+    return str(path.relative_to(root)).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
 class _Folder:
     """Walks the files of a folder into one spool."""
 
@@ -259,7 +264,7 @@ class _Folder:
         self.digest = hashlib.sha256()
 
     def add(self, path: Path) -> None:
-        name = str(path.relative_to(self.root))
+        name = _shown(path, self.root)
         try:
             digest = _digest(path)
             data = _text_of(path)
@@ -276,7 +281,7 @@ class _Folder:
 
     def note_others(self, others: list[Path]) -> None:
         if others:
-            names = ", ".join(str(path.relative_to(self.root)) for path in others[:NAMED_FILES])
+            names = ", ".join(_shown(path, self.root) for path in others[:NAMED_FILES])
             more = f" and {len(others) - NAMED_FILES} more" if len(others) > NAMED_FILES else ""
             self.notes.append(f"{len(others)} files were not read, being no manifests by their names: {names}{more}")
 
@@ -320,7 +325,7 @@ def open_directory(path: Path, *, number: int, workdir: Path) -> SourcePlan:
     with mapped.open("wb") as file:
         folder = _Folder(path, number, file)
         for error in refused:
-            folder.damage.add(os.path.relpath(error.filename, path), str(error.strerror))
+            folder.damage.add(_shown(Path(error.filename), path), str(error.strerror))
         for one in chosen:
             folder.add(one)
     folder.note_others(others)

@@ -323,3 +323,24 @@ def test_a_report_of_a_dump_in_parts_unreadable_says_so(tmp_path, dump):
         done = run(*words, cwd=tmp_path)
         assert "DAMAGED  dump.db: page 6 " in done.stderr
         assert done.returncode == (2 if words[0] == "show" else 3)
+
+
+def test_names_that_are_no_utf8_are_shown_or_refused(tmp_path):
+    odd, folder = os.fsdecode(b"b\xffd"), tmp_path / "folder"
+    folder.mkdir()
+    text = json.dumps({"apiVersion": "a.io/v1", "kind": "A", "metadata": {"name": "x"}})
+    for path in (folder / f"{odd}.json", tmp_path / f"{odd}.json"):
+        path.write_text(text)
+    (folder / f"{odd}.txt").write_text("")
+    assert run("audit", "folder", "--report", "r", cwd=tmp_path).returncode == 0
+    (note,) = json.loads((tmp_path / "r" / "manifest.json").read_bytes())["inputs"][0]["notes"]
+    assert note.endswith(r"b\xffd.txt")
+    for words in (
+        (f"{odd}.json", "--report", "r2"),
+        ("folder", "--report", odd),
+        ("folder", "-n", odd, "--report", "r2"),
+    ):
+        done = run("audit", *words, cwd=tmp_path)
+        assert done.returncode == 2
+        assert r"error: b\xffd" in done.stderr
+    assert not (tmp_path / "r2").exists()
