@@ -16,6 +16,7 @@ from auditor.errors import PlanError
 from pipelines.config import AuditOptions
 from pipelines.run import new_report
 from tests.documents import definition_of
+from tests.signals import heeded
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "sample-data" / "cluster.db.gz"
@@ -271,11 +272,13 @@ def test_interrupt_leaves_no_process_and_no_half_report(tmp_path, signals, code)
     (tmp_path / "crd.json").write_text(json.dumps(crd))
     out = tmp_path / "out"
     out.mkdir()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "pipelines", "audit", str(tmp_path / "many.ndjson"), "--crds", str(tmp_path / "crd.json"),
-         "--report", str(out / "r"), "--jobs", "2"],
-        env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-    )  # fmt: skip
+    command = [sys.executable, "-m", "pipelines", "audit", str(tmp_path / "many.ndjson"), "--crds", str(tmp_path / "crd.json"),
+               "--report", str(out / "r"), "--jobs", "2"]  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with heeded(*signals):
+        process = subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+        )
     deadline = time.monotonic() + 30
     while not any(out.glob(".r.*/report/objects/*")) and time.monotonic() < deadline:
         time.sleep(0.02)

@@ -16,6 +16,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from tests.signals import heeded
+
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "sample-data" / "cluster.db.gz"
 
@@ -254,8 +256,7 @@ def test_a_closed_pipe_is_no_error(target: Path, words: list[str]) -> None:
 def test_signal_ends_with_its_code_no_trace_and_nothing_left(tmp_path: Path, number: int, code: int) -> None:
     env = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
     command = [sys.executable, "-m", "pipelines", "query", "-", "pods"]
-    before = signal.signal(number, signal.SIG_DFL)  # what is ignored here, as below `nohup`, is ignored there
-    try:
+    with heeded(number):
         process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -264,8 +265,6 @@ def test_signal_ends_with_its_code_no_trace_and_nothing_left(tmp_path: Path, num
             env=env,
             start_new_session=True,
         )
-    finally:
-        signal.signal(number, before)
     with process:
         deadline = time.monotonic() + 20
         while not any(tmp_path.iterdir()) and time.monotonic() < deadline:  # it waits for what is unpacked there
