@@ -36,6 +36,7 @@ from auditor.golang.cbor_syntax import (
     check_well_formed,
     unacceptable,
 )
+from auditor.golang.jsontext import as_text
 from auditor.golang.text import display, float_v, quote
 from auditor.golang.times import GoTime, GoTimeError, format_rfc3339_nano, parse_rfc3339
 
@@ -162,7 +163,7 @@ class _Decoder(Heads):
             return _integer(kind, -1 - argument)
         if kind == BYTES:
             data = b"".join(self.chunks(info, argument))
-            return _Read(_lossy_text(data if encoding is None else _ENCODINGS[encoding](data)), kind=kind)
+            return _Read(as_text(data if encoding is None else _ENCODINGS[encoding](data)), kind=kind)
         if kind == TEXT:
             return self.text(info, argument)
         if info in FLOATS:
@@ -245,7 +246,7 @@ class _Decoder(Heads):
                     return _Read(error=problem, kind=MAP)
                 else:
                     seen.add(key)
-                    values[key if isinstance(key, str) else _lossy_text(key)] = read.value
+                    values[key if isinstance(key, str) else as_text(key)] = read.value
             index += 1
         return _Read(values, error, MAP)
 
@@ -370,14 +371,6 @@ def _integer(kind: int, value: int) -> _Read:
         return _Read(value, kind=kind)
     message = f"{value} overflows Go's int64"
     return _Read(error=f"cbor: cannot unmarshal {TYPE_NAMES[kind]} into Go value of type int64 ({message})", kind=kind)
-
-
-def _lossy_text(data: bytes) -> str:
-    """Decode as Go shows bytes that are no UTF-8: every one of them as U+FFFD."""
-    return data.decode("utf-8", "surrogateescape").translate(_LONE_BYTES)
-
-
-_LONE_BYTES = {0xDC00 + byte: "\ufffd" for byte in range(0x80, 0x100)}
 
 
 def _text_or_bytes(data: bytes) -> str | bytes:
