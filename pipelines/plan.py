@@ -315,9 +315,7 @@ def make_plan(
 
 def told_damage(sources: Iterable[SourcePlan]) -> str:
     """Return a line for each part of some dumps that could not be read."""
-    return "".join(
-        f"DAMAGED  {source.name}: {damage.where}: {damage.reason}\n" for source in sources for damage in source.damage
-    )
+    return "".join(f"{damage.told(source.name)}\n" for source in sources for damage in source.damage)
 
 
 def _opened(

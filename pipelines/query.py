@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.errors import PlanError
 from auditor.printing.get import GetOptions, get
+from auditor.report.terminal import damage_lines
 from auditor.selectors.query import DEFINITIONS
 from auditor.sources.stores import is_remote
 from pipelines.config import AuditOptions
@@ -125,8 +126,8 @@ def _report_store(
 ) -> ReportStore | IndexOnlyStore:
     manifest = read_manifest(report)
     for source in manifest["inputs"]:
-        for damage in source["damage"]:
-            warn(f"DAMAGED  {source['name']}: {damage['where']}: {damage['reason']}\n")
+        for line in damage_lines(source):
+            warn(f"{line}\n")
     dumps = find_dumps(manifest, report, options.dumps)
     if dumps is None:
         names = ", ".join(source["name"] for source in manifest["inputs"])

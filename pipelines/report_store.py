@@ -72,7 +72,7 @@ def read_manifest(report: Path) -> dict[str, Any]:
 
 def _damage_of(source: dict[str, Any]) -> tuple[Damage, ...]:
     """Return what of a dump could not be read, as a manifest tells it."""
-    return tuple(Damage(one["where"], one["reason"]) for one in source["damage"])
+    return tuple(Damage(**one) for one in source["damage"])
 
 
 def find_dumps(manifest: dict[str, Any], report: Path, given: Sequence[str]) -> list[Path] | None:

@@ -196,9 +196,16 @@ def _check_texts(values: tuple[Any, ...]) -> None:
         if type(value) is tuple:
             _check_texts(value)
         elif type(value) is str:
-            shown = value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-            if shown != value:
-                raise PlanError(shown, "is no UTF-8", "names that a report can hold", "rename it, or give a link to it")
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                from auditor.sources.registry_key import printable_key  # noqa: PLC0415 - only on failure
+
+                shown, advice = (
+                    printable_key(value.encode("utf-8", "surrogateescape")),
+                    "rename it, or give a link to it",
+                )
+                raise PlanError(shown, "is no UTF-8", "names that a report can hold", advice) from None
 
 
 def _check_target(report: Path, *, force: bool) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from auditor.report.comparison import compared
+from auditor.sources.plan import Damage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["format_table", "summary"]
+__all__ = ["damage_lines", "format_table", "summary"]
 
 _UPDATES = ("blocks-delete", "blocks-every-update", "blocks-status", "blocks-metadata", "tolerated-while-unchanged")
 _SHOWN = ("valid", "invalid", "unreadable", "needs-conversion", "unserved", "orphaned")
@@ -24,6 +25,11 @@ def format_table(header: tuple[str, ...], rows: Iterable[tuple[Any, ...]], inden
         padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         lines.append((indent + "   ".join(padded)).rstrip())
     return "\n".join(lines)
+
+
+def damage_lines(source: dict[str, Any]) -> list[str]:
+    """Return a line for each part of an input of a manifest that could not be read."""
+    return [Damage(**damage).told(source["name"]) for damage in source["damage"]]
 
 
 def _name(kind: dict[str, Any]) -> str:
@@ -131,7 +137,7 @@ def _notes(manifest: dict[str, Any]) -> list[str]:
         kinds += f" and {more} more" if more > 0 else ""
         out.append(f"NOT EVALUATED  validation rules (CEL) of {total} objects: {kinds}")
     for source in manifest["inputs"]:
-        out += [f"DAMAGED  {source['name']}: {damage['where']}: {damage['reason']}" for damage in source["damage"]]
+        out += damage_lines(source)
         out += [f"NOTE  {source['name']}: {note}" for note in source["notes"]]
     counts = manifest["counts"]
     if counts["out_of_scope"] and not counts["rows"]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.report.terminal import format_table
+from auditor.report.terminal import damage_lines, format_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,11 +56,7 @@ def upgrade_summary(manifest: dict[str, Any], report: str) -> str:
         blocks.append(table)
     if section["kept"]:
         blocks.append(f"{section['kept']} other definitions stay as they are; their objects are in the report as well.")
-    blocks += [
-        f"DAMAGED  {source['name']}: {damage['where']}: {damage['reason']}"
-        for source in manifest["inputs"]
-        for damage in source["damage"]
-    ]
+    blocks += [line for source in manifest["inputs"] for line in damage_lines(source)]
     blocks += [f"LOST  {text}" for text in manifest["lost"]]
     blocks.append(_next(section, report))
     return "\n\n".join(blocks)

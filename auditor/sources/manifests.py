@@ -23,6 +23,7 @@ from auditor.sources.digest import Digest, map_file
 from auditor.sources.manifest_rows import ManifestRows
 from auditor.sources.manifest_walk import PRINTED, ManifestWalk, NeedsSpool, Spans, Spool
 from auditor.sources.plan import DamageLog, SourcePlan
+from auditor.sources.registry_key import printable_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -248,7 +249,7 @@ def _limited(path: Path, stream: Any) -> bytes:
 
 def _shown(path: Path, root: Path) -> str:
     """Return the path of a file below a folder as text; of bytes that are no UTF-8 what they are."""
-    return str(path.relative_to(root)).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return printable_key(str(path.relative_to(root)).encode("utf-8", "surrogateescape"))
 
 
 class _Folder:

@@ -23,6 +23,10 @@ class Damage:
     where: str
     reason: str
 
+    def told(self, source: str) -> str:
+        """Return the line that tells a person, with the name of the container."""
+        return f"DAMAGED  {source}: {self.where}: {self.reason}"
+
 
 class DamageLog:
     """Collects damage; of very much, the first thousand and how many more there are."""
