@@ -154,7 +154,7 @@ def decode_stored(data: bytes) -> JsonObject:
 def _text(value: Any) -> str:
     if type(value) is not bytes:
         raise WireError("proto: wrong wireType for a text")
-    return value.decode("utf-8", "replace")
+    return jsontext.as_text(value)
 
 
 def _bytes(value: Any) -> bytes:
@@ -209,7 +209,7 @@ def _raw_json(data: Any) -> Any:
     try:
         return jsontext.decode(raw)
     except jsontext.GoJsonError:
-        return raw.decode("utf-8", "replace")
+        return jsontext.as_text(raw)
 
 
 _SCALARS: Final[dict[str, Callable[[Any], Any]]] = {

@@ -121,5 +121,11 @@ def test_what_is_no_stored_object_is_refused(value: bytes, text: str) -> None:
     assert str(caught.value) == text
 
 
+def test_each_byte_of_a_text_that_is_no_utf_8_is_one_replacement_character() -> None:
+    """As the server's JSON encoder writes such texts, also where several bytes begin one character."""
+    metadata = _bytes(1, b"a\xe2\x82b\xff")
+    assert decode_stored(_stored("v1", "Pod", _bytes(1, metadata)))["metadata"]["name"] == "a\ufffd\ufffdb\ufffd"
+
+
 def test_json_is_read_as_it_is() -> None:
     assert decode_stored(b'{"kind":"Pod","a":1}') == {"kind": "Pod", "a": 1}
