@@ -29,6 +29,7 @@ from auditor.cel.errors import CelError, CompileError
 from auditor.cel.kubernetes import kubernetes_environment
 from auditor.cel.types import BOOL, DYN
 from auditor.errors import SelectorError
+from auditor.golang.text import without_broken
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -73,12 +74,12 @@ def compile_where(text: str, fields: Iterable[str] = ()) -> Where:
     """Parse and check a predicate.
 
     Args:
-        text: CEL; what is no text in it is read as U+FFFD.
+        text: CEL; each byte in it that is no UTF-8 is read as one U+FFFD.
         fields: Further fields at the top of objects that it may name.
     Raises:
         SelectorError: It is no valid predicate; `found` is the compiler's text.
     """
-    text = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    text = without_broken(text).encode("utf-8", "surrogatepass").decode("utf-8", "replace")
     names = tuple(dict.fromkeys((*_ALWAYS, *(name for name in fields if name.isidentifier()))))
     environment = kubernetes_environment(dict.fromkeys(names, DYN))
     try:

@@ -15,6 +15,7 @@ import pytest
 
 import auditor
 from auditor.errors import PlanError, SelectorError
+from auditor.selectors.where import compile_where
 from tests.documents import definition_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,6 +56,11 @@ def test_bytes_that_are_no_text_equal_nothing(report: Path, selector: str, all_o
     assert index.select("loaves", field_selector=selector).num_rows == (every if all_of_them else 0)
     assert index.select("loaves", namespace="\udcff").num_rows == 0
     assert index.select("loaves", where="spec.flour == '\udcff'").num_rows == 0
+
+
+def test_each_byte_that_is_no_text_is_one_character_of_a_predicate() -> None:
+    where = compile_where("self.name == '\udce2\udc82' && size('\udcff') == 1")
+    assert where.value({"name": "\ufffd\ufffd"}) is True
 
 
 def test_all_of_them_are_the_rows_of_the_files(report: Path) -> None:
