@@ -192,10 +192,10 @@ class OldReport:
         return found
 
     def check(self) -> None:
-        """Hold the number of rows against the manifest.
+        """Hold the number of rows against the manifest, which does not tell that of the index.
 
         Raises:
-            PlanError: Rows are missing.
+            PlanError: Rows are missing, or the whole index is.
         """
         rows = dict.fromkeys(SCHEMAS, 0)
         for name in rows:
@@ -203,6 +203,11 @@ class OldReport:
                 with kernels.parquet_reader(path) as reader:
                     rows[name] += reader.metadata.num_rows
         check_rows(self.folder, self._part, rows, "--since")
+        valid = self._part.get("counts", {}).get("statuses", {}).get("valid", 0)
+        index = self.folder / "index"
+        if valid and not any(self._parts(path.parent) for path in index.rglob("part-*.parquet")):
+            advice = "the report is not whole; audit without --since"
+            raise PlanError("--since", f"{index} holds no rows", f"those of at least {valid} objects", advice)
 
     def _parts(self, folder: Path) -> list[tuple[int, Path]]:
         first, stop = self._range

@@ -612,6 +612,17 @@ def test_a_report_with_missing_parts_is_refused(nights, tmp_path, table, option)
         nights.audit(path, **{option: str(old)})
 
 
+def test_a_report_without_its_index_is_refused(nights, tmp_path):
+    path = day(bakery(), tmp_path, "export", 1)
+    old, manifest, _ = nights.audit(path)
+    shutil.rmtree(old / "index")
+    valid = manifest["counts"]["statuses"]["valid"]
+    with pytest.raises(
+        PlanError, match=rf"--since: .*/index holds no rows; expected those of at least {valid} objects"
+    ):
+        nights.audit(path, since=str(old))
+
+
 def test_a_report_with_a_part_that_is_cut_short_is_refused(nights, tmp_path):
     path = day(bakery(), tmp_path, "export", 1)
     old, _, _ = nights.audit(path)
