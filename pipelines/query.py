@@ -93,6 +93,8 @@ def _open_local(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[
             encryption_config=options.encryption_config,
             kms_decryptor=options.kms_decryptor,
         )
+        if (path / "definitions.ndjson").exists() and (path / "objects").is_dir():
+            read_manifest(path)  # what else an audit writes is there, and would be read as manifests without it
         if (path / MANIFEST).exists() and options.as_of is None:
             yield _report_store(path, options, asked, warn, Path(workdir))
             return

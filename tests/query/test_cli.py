@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -302,6 +303,16 @@ def test_a_report_that_is_cut_short_is_told_by_file(
     assert done.returncode == 2, done.stderr
     assert done.stderr.startswith(f"error: {folder}")
     assert what in done.stderr
+
+
+@pytest.mark.parametrize("command", ["query", "show", "fields"])
+def test_a_report_without_its_manifest_is_no_folder_of_manifests(report: Path, tmp_path: Path, command: str) -> None:
+    folder = tmp_path / "report"
+    shutil.copytree(report, folder)
+    (folder / "manifest.json").unlink()
+    done = auditor(command, folder, "loaves")
+    assert done.returncode == 2, done.stderr
+    assert "is no report (it has no manifest.json)" in done.stderr
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", "null", '{"inputs": null}'])
