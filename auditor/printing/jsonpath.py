@@ -153,7 +153,7 @@ class _Parser:
     def number(self) -> _Step:
         start, self.at = self.at, digits_end(self.text, self.at + 1)
         text = self.text[start : self.at]
-        number = parse_number(text)
+        number = _parse_number(text)
         if number is None:
             raise JsonPathError("parse", f"cannot parse number {text}")
         return _Step("value", number)
@@ -240,7 +240,7 @@ def _index(text: str) -> int:
     return number
 
 
-def parse_number(text: str) -> int | float | None:
+def _parse_number(text: str) -> int | float | None:
     """Return what sign, digits and points stand for: an int64, else a float64; None: neither holds it."""
     try:
         number = float(text if text.isascii() else "")  # of other digits no number is made
