@@ -48,6 +48,7 @@ bench-all: $(STAMP) ## Run every benchmark and make the tables of benchmarks/REA
 
 differential: $(STAMP) ## Hold audits and rules against the API server's own libraries, object by object
 	$(BIN)/python -m tests.differential.run --objects 100000 --rules
+	$(BIN)/python -m tests.differential.upgrade --objects 20000
 	$(BIN)/python -m tests.cel_fuzz.run
 
 paths: $(STAMP) ## Hold the generated code against the interpreters, over 1,000,000 objects
