@@ -3,8 +3,8 @@
     python -m tests.differential.fast_vs_exact                              # 1,000,000 objects, one process a core
     python -m tests.differential.fast_vs_exact --objects 20000 --seeds 7 8 --updates
 
-The generator beside the project draws objects for every version of every definition in ../shared/corpus/crds, as many for
-each, with each seed in turn. They are audited twice, by a compiled program and by one that goes the way of the
+The generator beside the project draws objects for every version of every definition in ../shared/corpus/crds (or those of
+--crds), as many for each, with each seed in turn. They are audited twice, by a compiled program and by one that goes the way of the
 reference: at their own version and, of definitions with several, at every other one (`--own` leaves that out). All that an
 audit gives is compared: readable or not, the object with the types of its numbers, pruned and defaulted paths, findings
 whole, selectable values; and what the typed tier says of objects at their own version. `--updates` compares what their no-op updates come to as well.
@@ -40,7 +40,7 @@ from auditor.program.noop_update import NoopUpdates
 from auditor.program.update_program import Place
 from auditor.sources.crd_files import read_crd_documents
 from pipelines.verdicts import NOT_ASKED, UpdateVerdicts
-from tests.differential.run import tool
+from tests.differential.run import CRDS, tool
 from tests.shared import SHARED
 from tests.typed import typed_difference
 
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 
     from auditor.model import AuditedObject
 
-CRDS = SHARED / "corpus" / "crds"
 OBJECTS = 1_000_000
 CHUNK = 500
 
@@ -108,27 +107,27 @@ def _text(audited: AuditedObject, name: str) -> str:
 
 
 @cache
-def catalog() -> auditor.CrdCatalog:
-    return auditor.CrdCatalog.from_documents(read_crd_documents([str(CRDS)]))
+def catalog(crds: Path) -> auditor.CrdCatalog:
+    return auditor.CrdCatalog.from_documents(read_crd_documents([str(crds)]))
 
 
 @cache
-def pair(name: str, version: str) -> Pair:
-    return Pair(catalog().crds[name], version)
+def pair(crds: Path, name: str, version: str) -> Pair:
+    return Pair(catalog(crds).crds[name], version)
 
 
-def compare(lines: list[bytes], *, own: bool, updates: bool) -> Compared:
+def compare(lines: list[bytes], *, crds: Path, own: bool, updates: bool) -> Compared:
     """Compare the objects of one chunk."""
     counts: Counter[tuple[str, str]] = Counter()
     different = []
     for line in lines:
         head = json.loads(line)
         group, _, stored = head["apiVersion"].rpartition("/")
-        definition = catalog().by_group_kind(group, head["kind"])
+        definition = catalog(crds).by_group_kind(group, head["kind"])
         assert definition is not None, line[:200]
         for version in [stored] if own else definition.versions:
             where = f"{definition.name} {version}" + ("" if version == stored else f" from {stored}")
-            both = pair(definition.name, version)
+            both = pair(crds, definition.name, version)
             before = both.fast.proven
             found, exact = both.difference(line, updates=updates)
             counts[where, "compared"] += 1
@@ -143,12 +142,12 @@ def compare(lines: list[bytes], *, own: bool, updates: bool) -> Compared:
     return Compared(counts, different)
 
 
-def drawn(gen: Path, seed: int, per_kind: int, invalid: float) -> Iterator[bytes]:
+def drawn(gen: Path, crds: Path, seed: int, per_kind: int, invalid: float) -> Iterator[bytes]:
     """Yield the objects that the generator draws with a seed."""
     command = [
         gen,
         "-crds",
-        CRDS,
+        crds,
         "-per-kind",
         per_kind,
         "-seed",
@@ -174,9 +173,9 @@ def drawn(gen: Path, seed: int, per_kind: int, invalid: float) -> Iterator[bytes
 
 def chunks(options: argparse.Namespace) -> Iterator[list[bytes]]:
     """Yield the objects of all seeds in chunks, until there are as many as wanted."""
-    versions = sum(len(definition.versions) for definition in catalog().crds.values())
+    versions = sum(len(definition.versions) for definition in catalog(options.crds).crds.values())
     per_kind = -(-options.objects // (versions * len(options.seeds)))
-    lines = islice((line for seed in options.seeds for line in drawn(options.gen, seed, per_kind, options.invalid)),
+    lines = islice((line for seed in options.seeds for line in drawn(options.gen, options.crds, seed, per_kind, options.invalid)),
                    options.objects)  # fmt: skip
     while chunk := list(islice(lines, CHUNK)):
         yield chunk
@@ -184,7 +183,7 @@ def chunks(options: argparse.Namespace) -> Iterator[list[bytes]]:
 
 def answers(options: argparse.Namespace) -> Iterable[Compared]:
     """Yield what comes of each chunk, in order; a few chunks are under way at a time."""
-    how = {"own": options.own, "updates": options.updates}
+    how = {"crds": options.crds, "own": options.own, "updates": options.updates}
     if options.jobs == 1:
         yield from (compare(chunk, **how) for chunk in chunks(options))
         return
@@ -202,6 +201,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--objects", type=int, default=OBJECTS, help="objects in all")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4])
     parser.add_argument("--invalid", type=float, default=0.5, help="share of objects with defects")
+    parser.add_argument("--crds", type=Path, default=CRDS, help="folder with definitions, such as a server takes")
     parser.add_argument("--own", action="store_true", help="judge objects at their own version only")
     parser.add_argument("--updates", action="store_true", help="compare the outcomes of no-op updates, too")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")

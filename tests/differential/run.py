@@ -3,8 +3,8 @@
     python -m tests.differential.run                            # 20,000 objects of real definitions, 1,500 drawn definitions
     python -m tests.differential.run --objects 100000 --seed 7 --rules
 
-Two corpora: objects that the generator draws for the definitions in ../shared/corpus/crds, judged at their own version and
-read at every other one; and objects of definitions that are drawn themselves (`tests.properties.drawing`), with all
+Two corpora: objects that the generator draws for the definitions in ../shared/corpus/crds (or those of --crds, all of them
+such as a server takes), judged at their own version and read at every other one; and objects of definitions that are drawn themselves (`tests.properties.drawing`), with all
 keywords in odd combinations. What is compared is what the vectors compare: readable or not, the object after the
 read, pruned paths, findings as a multiset of field, type and message, selectable values.
 
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 Difference = tuple[str, str, str]
+
+CRDS = SHARED / "corpus" / "crds"
 
 
 def tool(name: str, given: Path | None, cache: Path) -> Path:
@@ -82,8 +84,7 @@ def difference(got: Any, expect: dict[str, Any]) -> str:
 
 def real(options: argparse.Namespace, folder: Path) -> Iterator[Difference | None]:
     """Compare objects of real definitions: (name, difference, object) or None for each answer."""
-    crds = SHARED / "corpus" / "crds"
-    drawn = folder / "objects.ndjson"
+    crds, drawn = options.crds, folder / "objects.ndjson"
     shares = ["-invalid", options.invalid, "-seed", options.seed, "-n", options.objects, "-pool", 200, "-size", 2000]
     subprocess.run(
         [str(word) for word in [options.gen, "-crds", crds, *shares, "-out", drawn]], check=True, capture_output=True
@@ -150,6 +151,7 @@ def main() -> int:
     parser.add_argument("--definitions", type=int, default=1_500, help="drawn definitions, four objects each")
     parser.add_argument("--invalid", type=float, default=0.5, help="share of real objects with defects")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--crds", type=Path, default=CRDS, help="folder with real definitions")
     parser.add_argument("--rules", action="store_true", help="with validation rules on both sides")
     parser.add_argument("--oracle", type=Path)
     parser.add_argument("--gen", type=Path)

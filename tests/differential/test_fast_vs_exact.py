@@ -111,7 +111,7 @@ def test_a_generator_of_which_not_all_is_read_does_not_wait_for_ever(tmp_path):
     endless = tmp_path / "gen"
     endless.write_text("#!/bin/sh\nwhile :; do echo '{}'; done\n")
     endless.chmod(0o755)
-    lines = fast_vs_exact.drawn(endless, 1, 1, 0.5)
+    lines = fast_vs_exact.drawn(endless, tmp_path, 1, 1, 0.5)
     assert next(lines) == b"{}\n"
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork")) as pool:
         assert pool.submit(int, "5").result() == 5

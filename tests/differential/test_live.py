@@ -1,11 +1,15 @@
 """A small run against the real libraries, where they and Go are beside the project."""
 
+import copy
+import json
 import shutil
 import sys
+from random import Random
 
 import pytest
 
-from tests.differential import run, upgrade
+from tests.differential import fast_vs_exact, run, upgrade
+from tests.differential.test_fast_vs_exact import DEFINITION
 from tests.shared import shared
 
 
@@ -32,6 +36,37 @@ def test_what_a_scan_says_changes_is_what_the_real_libraries_read_differently(mo
     said = capsys.readouterr().out
     assert code == 0, said
     assert "upgrade scans: " in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("program", "words", "told"),
+    [
+        (run, ["--definitions", "1"], "real definitions: 40 answers compared, 0 differ"),
+        (upgrade, [], "upgrade scans: 40 objects compared, 0 differ"),
+        (fast_vs_exact, ["--jobs", "1"], "40 comparisons of 1 versions"),
+    ],
+)
+def test_other_definitions_are_compared_where_they_are_given(monkeypatch, capsys, tmp_path, program, words, told):
+    shared("oracle")
+    if not shutil.which("go"):
+        pytest.skip("Go is missing: the real libraries cannot be built")
+    (tmp_path / "foos.json").write_text(json.dumps(DEFINITION))
+    monkeypatch.setattr(sys, "argv", ["program", "--objects", "40", "--crds", str(tmp_path), *words])
+    assert program.main() == 0
+    assert told in capsys.readouterr().out
+
+
+def test_a_schema_with_null_in_place_of_its_properties_is_changed_like_one_without():
+    schema = DEFINITION["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    nothing = {**copy.deepcopy(schema), "properties": None, "required": None}
+    for seed in range(60):  # some of them change something
+        changed = [copy.deepcopy(one) for one in (nothing, {"type": "object"})]
+        for one in changed:
+            upgrade.change_schema(one, Random(seed))
+            if one.get("properties", 0) is None:
+                del one["properties"]
+        assert changed[0] == changed[1]
 
 
 @pytest.mark.parametrize("program", [run, upgrade])

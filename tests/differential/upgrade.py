@@ -3,7 +3,7 @@
     python -m tests.differential.upgrade                         # 4,000 objects, the real definitions changed once
     python -m tests.differential.upgrade --objects 20000 --seed 7
 
-The generator draws objects for the definitions in ../shared/corpus/crds; the new definitions are the same with
+The generator draws objects for the definitions in ../shared/corpus/crds (or those of --crds); the new definitions are the same with
 properties taken away, types, bounds, defaults and rules changed (those that the server would refuse stay as they were). The
 command scans; the oracle reads and judges every object under both. Compared are: readable or not, the findings of
 creates and of updates back to the same, whether each field and the whole object are told as newly invalid or mended, and
@@ -30,7 +30,7 @@ import pyarrow.parquet as pq
 
 from auditor.program.field_path import locate
 from auditor.sources.crd_files import read_crd_documents
-from tests.differential.run import lines_of, tool
+from tests.differential.run import CRDS, lines_of, tool
 from tests.shared import SHARED
 
 if TYPE_CHECKING:
@@ -52,11 +52,11 @@ def change_schema(schema: Any, random: Random) -> None:
     def chosen(share: float = _SHARE) -> bool:
         return random.random() < share
 
-    properties = schema.get("properties", {})
+    properties = schema.get("properties") or {}
     for key in list(properties):
         if chosen():
             del properties[key]
-    required = [key for key in schema.pop("required", ()) if key in properties]
+    required = [key for key in schema.pop("required", None) or () if key in properties]
     if properties and chosen():
         required.append(random.choice(list(properties)))
     if required:
@@ -85,7 +85,7 @@ def change_schema(schema: Any, random: Random) -> None:
     if kind in ("object", "array") and chosen():
         schema.clear()
         schema["type"] = random.choice(["string", "object"])
-    for child in (*schema.get("properties", {}).values(), schema.get("items"), schema.get("additionalProperties")):
+    for child in (*(schema.get("properties") or {}).values(), schema.get("items"), schema.get("additionalProperties")):
         change_schema(child, random)
 
 
@@ -113,7 +113,7 @@ def changed(document: dict[str, Any], random: Random) -> dict[str, Any]:
     document = copy.deepcopy(document)
     for version in document["spec"]["versions"]:
         root = version.get("schema", {}).get("openAPIV3Schema", {})
-        for key, child in root.get("properties", {}).items():
+        for key, child in (root.get("properties") or {}).items():
             if key not in ("apiVersion", "kind", "metadata"):
                 change_schema(child, random)
     return document
@@ -253,7 +253,7 @@ def differences(
 
 def compared(options: argparse.Namespace, folder: Path) -> Iterator[tuple[str, str] | None]:
     """Scan, ask the oracle the same, and yield (difference, object), or None for each object that has none."""
-    crds, drawn = SHARED / "corpus" / "crds", folder / "objects.ndjson"
+    crds, drawn = options.crds, folder / "objects.ndjson"
     shares = ["-invalid", options.invalid, "-seed", options.seed, "-n", options.objects, "-pool", 200, "-size", 2000]
     draw = [options.gen, "-crds", crds, *shares, "-out", drawn]
     subprocess.run([str(word) for word in draw], check=True, capture_output=True)
@@ -296,6 +296,7 @@ def main() -> int:
     parser.add_argument("--objects", type=int, default=4_000)
     parser.add_argument("--invalid", type=float, default=0.3, help="share of objects with defects")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--crds", type=Path, default=CRDS, help="folder with definitions, such as a server takes")
     parser.add_argument("--oracle", type=Path)
     parser.add_argument("--gen", type=Path)
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "auditor-bench")
