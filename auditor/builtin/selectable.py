@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 __all__ = ["Rules", "builtin_selectable", "rules_of"]
 
 
-def _at(path: str) -> Callable[[JsonObject], str]:
+def _at(path: str, default: str = "") -> Callable[[JsonObject], str]:
     steps = path.split(".")
 
     def read(obj: JsonObject) -> str:
         value: Any = obj
         for step in steps:
             value = value.get(step) if type(value) is dict else None
-        return value if type(value) is str else ""
+        return (value if type(value) is str else "") or default
 
     return read
 
@@ -47,14 +47,18 @@ def _find(obj: Any, path: str) -> Any:
 
 
 def _pod_ip(obj: JsonObject) -> str:
-    ips = _find(obj, "status.podIPs")
-    if type(ips) is list and ips:
-        return str(ips[0].get("ip") or "") if type(ips[0]) is dict else ""
-    return str(_find(obj, "status.podIP") or "")
+    ip, ips = _find(obj, "status.podIP"), _find(obj, "status.podIPs")
+    if not ip and type(ips) is list and ips and type(ips[0]) is dict:
+        ip = ips[0].get("ip")
+    return ip if type(ip) is str else ""
 
 
 def _event_source(obj: JsonObject) -> str:
     return str(_find(obj, "source.component") or _find(obj, "reportingComponent") or "")
+
+
+def _service_account(obj: JsonObject) -> str:
+    return str(_find(obj, "spec.serviceAccountName") or _find(obj, "spec.serviceAccount") or "")
 
 
 def _paths(*paths: str) -> dict[str, Callable[[JsonObject], str]]:
@@ -103,12 +107,12 @@ _RULES: Final[dict[tuple[str, str], Rules]] = {
         values={
             **_paths(
                 "spec.nodeName",
-                "spec.restartPolicy",
-                "spec.schedulerName",
-                "spec.serviceAccountName",
                 "status.phase",
                 "status.nominatedNodeName",
             ),
+            "spec.restartPolicy": _at("spec.restartPolicy", "Always"),
+            "spec.schedulerName": _at("spec.schedulerName", "default-scheduler"),
+            "spec.serviceAccountName": _service_account,
             "spec.hostNetwork": _boolean("spec.hostNetwork"),
             "status.podIP": _pod_ip,
         },
@@ -116,9 +120,9 @@ _RULES: Final[dict[tuple[str, str], Rules]] = {
         unmatched=("status.podIPs",),
     ),
     ("", "Node"): Rules({"spec.unschedulable": _boolean("spec.unschedulable")}, metadata_namespace=False),
-    ("", "Namespace"): Rules(_paths("status.phase"), metadata_namespace=False),
-    ("", "Secret"): Rules(_paths("type")),
-    ("", "Service"): Rules(_paths("spec.clusterIP", "spec.type")),
+    ("", "Namespace"): Rules({"status.phase": _at("status.phase", "Active")}, metadata_namespace=False),
+    ("", "Secret"): Rules({"type": _at("type", "Opaque")}),
+    ("", "Service"): Rules({**_paths("spec.clusterIP"), "spec.type": _at("spec.type", "ClusterIP")}),
     ("", "ReplicationController"): Rules({"status.replicas": _number("status.replicas")}),
     ("batch", "Job"): Rules(
         {"status.successful": _number("status.succeeded")}, refusal='field label "{label}" not supported for Job'
