@@ -1,7 +1,7 @@
 """What `kubectl get` shows of built-in objects: headers and cells.
 
-Every function takes an object and returns the cells after NAME (for events: all of them). Numbers that are absent are
-zero, as they are after the defaults of a server, except where it prints something else.
+Every function takes an object and returns the cells after NAME (for events: all of them). What is absent is shown as
+after the defaults of a server.
 
 Source: kubernetes v1.37.1 pkg/printers/internalversion/printers.go; apiserver pkg/registry/rest/table.go (kinds without
 columns of their own).
@@ -15,13 +15,16 @@ from auditor.builtin.events import event_at
 from auditor.builtin.pods import job_cells, pod_cells
 from auditor.builtin.values import (
     NONE,
+    SPACE,
     Printer,
     age,
     first_of,
+    given,
     label_selector,
     labels_text,
     listed_text,
     load_balancer,
+    lowered,
     many,
     number,
     text,
@@ -72,11 +75,10 @@ def _daemon_set(obj: JsonObject, now: float) -> list[Cell]:
 
 
 def _cron_job(obj: JsonObject, now: float) -> list[Cell]:
-    suspend = walk(obj, "spec.suspend")
     return [
         text(obj, "spec.schedule"),
-        text(obj, "spec.timeZone") or NONE,
-        "<unset>" if suspend is None else str(bool(suspend)),
+        given(obj, "spec.timeZone", NONE),
+        str(bool(walk(obj, "spec.suspend"))),
         len(many(obj, "status.active")),
         first_of(age(obj, now, "status.lastScheduleTime") if walk(obj, "status.lastScheduleTime") else "", NONE),
         age(obj, now),
@@ -91,8 +93,8 @@ def _service(obj: JsonObject, now: float) -> list[Cell]:
         node = number(port, "nodePort")
         at = f"{number(port, 'port')}" + (f":{node}" if node > 0 else "")
         ports.append(f"{at}/{text(port, 'protocol') or 'TCP'}")
-    cluster_ip = str(ips[0]) if ips else text(obj, "spec.clusterIP")
-    return [kind, cluster_ip or NONE, _external_ip(obj, kind), ",".join(ports) or NONE, age(obj, now)]
+    cluster_ip = str(ips[0]) if ips else text(obj, "spec.clusterIP") or NONE
+    return [kind, cluster_ip, _external_ip(obj, kind), ",".join(ports) or NONE, age(obj, now)]
 
 
 def _external_ip(obj: JsonObject, kind: str) -> str:
@@ -122,9 +124,7 @@ def _host_port(ip: str, port: int) -> str:
 
 
 def _endpoint_slice(obj: JsonObject, now: float) -> list[Cell]:
-    ports = [
-        str(port["port"]) if port.get("port") is not None else text(port, "name") or "*" for port in many(obj, "ports")
-    ]
+    ports = [str(port["port"]) if port.get("port") is not None else text(port, "name") for port in many(obj, "ports")]
     addresses = [str(address) for one in many(obj, "endpoints") for address in many(one, "addresses")]
     return [
         text(obj, "addressType"),
@@ -139,11 +139,12 @@ def _config_map(obj: JsonObject, now: float) -> list[Cell]:
 
 
 def _secret(obj: JsonObject, now: float) -> list[Cell]:
-    return [text(obj, "type"), len(walk(obj, "data") or ()), age(obj, now)]
+    names = {*(walk(obj, "data") or ()), *(walk(obj, "stringData") or ())}
+    return [text(obj, "type") or "Opaque", len(names), age(obj, now)]
 
 
 def _node(obj: JsonObject, now: float) -> list[Cell]:
-    ready = next((one for one in many(obj, "status.conditions") if one.get("type") == "Ready"), None)
+    ready = {text(one, "type"): one for one in many(obj, "status.conditions")}.get("Ready")
     status = "Unknown" if ready is None else "Ready" if ready.get("status") == "True" else "NotReady"
     if walk(obj, "spec.unschedulable"):
         status += ",SchedulingDisabled"
@@ -157,7 +158,7 @@ def _node(obj: JsonObject, now: float) -> list[Cell]:
 
 
 def _namespace(obj: JsonObject, now: float) -> list[Cell]:
-    return [text(obj, "status.phase"), age(obj, now)]
+    return [text(obj, "status.phase") or "Active", age(obj, now)]
 
 
 _MODES: Final = {
@@ -179,7 +180,7 @@ def _storage_class_name(obj: JsonObject) -> str:
 
 
 def _phase(obj: JsonObject) -> str:
-    return "Terminating" if walk(obj, "metadata.deletionTimestamp") else text(obj, "status.phase")
+    return "Terminating" if walk(obj, "metadata.deletionTimestamp") else text(obj, "status.phase") or "Pending"
 
 
 def _volume(obj: JsonObject, now: float) -> list[Cell]:
@@ -187,11 +188,11 @@ def _volume(obj: JsonObject, now: float) -> list[Cell]:
     return [
         str((walk(obj, "spec.capacity") or {}).get("storage", "0")),
         _modes(many(obj, "spec.accessModes")),
-        text(obj, "spec.persistentVolumeReclaimPolicy"),
+        text(obj, "spec.persistentVolumeReclaimPolicy") or "Retain",
         _phase(obj),
         f"{text(claim, 'namespace')}/{text(claim, 'name')}" if claim else "",
         _storage_class_name(obj),
-        text(obj, "spec.volumeAttributesClassName") or "<unset>",
+        given(obj, "spec.volumeAttributesClassName", "<unset>"),
         text(obj, "status.reason"),
         age(obj, now),
     ]
@@ -205,7 +206,7 @@ def _claim(obj: JsonObject, now: float) -> list[Cell]:
         str((walk(obj, "status.capacity") or {}).get("storage", "0")) if bound else "",
         _modes(many(obj, "status.accessModes")) if bound else "",
         _storage_class_name(obj),
-        text(obj, "spec.volumeAttributesClassName") or "<unset>",
+        given(obj, "spec.volumeAttributesClassName", "<unset>"),
         age(obj, now),
     ]
 
@@ -213,8 +214,8 @@ def _claim(obj: JsonObject, now: float) -> list[Cell]:
 def _storage_class(obj: JsonObject, now: float) -> list[Cell]:
     return [
         text(obj, "provisioner"),
-        text(obj, "reclaimPolicy") or "Delete",
-        text(obj, "volumeBindingMode") or "Immediate",
+        given(obj, "reclaimPolicy", "Delete"),
+        given(obj, "volumeBindingMode", "Immediate"),
         bool(walk(obj, "allowVolumeExpansion")),
         age(obj, now),
     ]
@@ -222,23 +223,22 @@ def _storage_class(obj: JsonObject, now: float) -> list[Cell]:
 
 def _event(obj: JsonObject, now: float) -> list[Cell]:
     first = "firstTimestamp" if walk(obj, "firstTimestamp") else "eventTime"
-    if walk(obj, "series"):
+    if walk(obj, "series") is not None:
         seen = age(obj, now, "series.lastObservedTime")
     else:
         seen = age(obj, now, "lastTimestamp" if walk(obj, "lastTimestamp") else first)
-    kind, name = text(obj, "involvedObject.kind").lower(), text(obj, "involvedObject.name")
-    count = number(obj, "series.count") or number(obj, "count") or 1
-    source = ", ".join(filter(None, (text(obj, "source.component"), text(obj, "source.host"))))
-    if not source:
-        source = ", ".join(filter(None, (text(obj, "reportingComponent"), text(obj, "reportingInstance"))))
+    kind, name = lowered(text(obj, "involvedObject.kind")), text(obj, "involvedObject.name")
+    count = number(obj, "series.count") if walk(obj, "series") is not None else number(obj, "count") or 1
+    source = first_of(text(obj, "source.component"), text(obj, "reportingComponent"))
+    place = first_of(text(obj, "source.host"), text(obj, "reportingInstance"))
     return [
         seen,
         text(obj, "type"),
         text(obj, "reason"),
         f"{kind}/{name}" if name else kind,
         text(obj, "involvedObject.fieldPath"),
-        source,
-        text(obj, "message").strip(),
+        f"{source}, {place}" if place else source,
+        text(obj, "message").strip(SPACE),
         age(obj, now, first),
         count,
         text(obj, "metadata.name"),
@@ -251,7 +251,7 @@ def _age_alone(obj: JsonObject, now: float) -> list[Cell]:
 
 def _created_at(obj: JsonObject, now: float) -> list[Cell]:
     del now
-    return [utc(text(obj, "metadata.creationTimestamp"))]
+    return [utc(text(obj, "metadata.creationTimestamp")) or "0001-01-01T00:00:00Z"]
 
 
 def _binding(obj: JsonObject, now: float) -> list[Cell]:
@@ -263,7 +263,7 @@ def _ingress(obj: JsonObject, now: float) -> list[Cell]:
     hosts = [text(rule, "host") for rule in rules if text(rule, "host")]
     shown = ",".join(hosts[:3]) + (f" + {len(rules) - 3} more..." if len(hosts) > 3 else "")
     return [
-        text(obj, "spec.ingressClassName") or NONE,
+        given(obj, "spec.ingressClassName", NONE),
         shown or "*",
         load_balancer(obj),
         "80, 443" if many(obj, "spec.tls") else "80",
@@ -275,8 +275,8 @@ def _ingress_class(obj: JsonObject, now: float) -> list[Cell]:
     parameters = walk(obj, "spec.parameters")
     shown = NONE
     if parameters:
-        group = text(parameters, "apiGroup")
-        shown = f"{text(parameters, 'kind')}{'.' if group else ''}{group}/{text(parameters, 'name')}"
+        group = "" if walk(parameters, "apiGroup") is None else f".{text(parameters, 'apiGroup')}"
+        shown = f"{text(parameters, 'kind')}{group}/{text(parameters, 'name')}"
     return [text(obj, "spec.controller"), shown, age(obj, now)]
 
 
@@ -320,7 +320,7 @@ def _signing_request(obj: JsonObject, now: float) -> list[Cell]:
         state += ",Issued"
     return [
         age(obj, now),
-        text(obj, "spec.signerName"),
+        text(obj, "spec.signerName") or NONE,
         text(obj, "spec.username"),
         NONE if expires is None else human_duration(expires),
         state,
@@ -328,24 +328,28 @@ def _signing_request(obj: JsonObject, now: float) -> list[Cell]:
 
 
 def _autoscaler(obj: JsonObject, now: float) -> list[Cell]:
-    minimum = walk(obj, "spec.minReplicas")
     return [
         f"{text(obj, 'spec.scaleTargetRef.kind')}/{text(obj, 'spec.scaleTargetRef.name')}",
         _targets(obj),
-        "<unset>" if minimum is None else minimum,
+        number(obj, "spec.minReplicas", 1),
         number(obj, "spec.maxReplicas"),
         number(obj, "status.currentReplicas"),
         age(obj, now),
     ]
 
 
+def _cpu(member: str, percent: int) -> JsonObject:
+    return {"type": "Resource", "resource": {"name": "cpu", member: {"averageUtilization": percent}}}
+
+
 def _targets(obj: JsonObject) -> str:
-    current = many(obj, "status.currentMetrics")
-    shown = [
-        _target(metric, current[at] if at < len(current) else {}) for at, metric in enumerate(many(obj, "spec.metrics"))
-    ]
-    if not shown:
-        return NONE
+    current, metrics = many(obj, "status.currentMetrics"), many(obj, "spec.metrics")
+    used = walk(obj, "status.currentCPUUtilizationPercentage")  # autoscaling/v1
+    if used is not None:
+        current = [_cpu("current", used)]
+    if not metrics:
+        metrics = [_cpu("target", number(obj, "spec.targetCPUUtilizationPercentage", 80))]
+    shown = [_target(metric, current[at] if at < len(current) else {}) for at, metric in enumerate(metrics)]
     return ", ".join(shown[:2]) + (f" + {len(shown) - 2} more..." if len(shown) > 2 else "")
 
 
@@ -382,7 +386,7 @@ def _priority_class(obj: JsonObject, now: float) -> list[Cell]:
         number(obj, "value"),
         bool(walk(obj, "globalDefault")),
         age(obj, now),
-        text(obj, "preemptionPolicy") or "PreemptLowerPriority",
+        given(obj, "preemptionPolicy", "PreemptLowerPriority"),
     ]
 
 
@@ -441,7 +445,7 @@ _PRINTERS: Final[dict[tuple[str, str], tuple[Printer, str]]] = {
         _disruption_budget,
         "Min_Available Max_Unavailable Allowed_Disruptions Age",
     ),
-    ("scheduling.k8s.io", "PriorityClass"): (_priority_class, "Value Global-Default Age <PreemptionPolicy>"),
+    ("scheduling.k8s.io", "PriorityClass"): (_priority_class, "Value Global-Default Age PreemptionPolicy"),
 }
 _EVENT_HEADERS: Final = "Last_Seen Type Reason Object <Subobject> <Source> Message <First_Seen> <Count> <Name>"
 _MARKED: Final = {

@@ -47,9 +47,10 @@ class _Restarts:
 
 def pod_cells(obj: JsonObject, now: float) -> list[Cell]:
     """Return READY, STATUS, RESTARTS, AGE and the wide columns of a Pod."""
-    init_specs = {text(one, "name"): one for one in many(obj, "spec.initContainers")}
-    sidecars = {name for name, one in init_specs.items() if text(one, "restartPolicy") == "Always"}
-    total = len(many(obj, "spec.containers")) + len(sidecars)
+    init_specs = many(obj, "spec.initContainers")
+    restarted = [text(one, "restartPolicy") == "Always" for one in init_specs]
+    sidecars = {text(one, "name") for one, always in zip(init_specs, restarted, strict=True) if always}
+    total = len(many(obj, "spec.containers")) + sum(restarted)
     reason = text(obj, "status.reason") or text(obj, "status.phase")
     scheduled = _condition(obj, "PodScheduled")
     if scheduled is not None and scheduled.get("reason") == "SchedulingGated":
@@ -126,7 +127,7 @@ def _deleted(obj: JsonObject, reason: str) -> str:
 
 def _wide(obj: JsonObject) -> list[Cell]:
     ips = many(obj, "status.podIPs")
-    ip = text(ips[0], "ip") if ips else text(obj, "status.podIP")
+    ip = text(obj, "status.podIP") or (text(ips[0], "ip") if ips else "")
     gates = [text(one, "conditionType") for one in many(obj, "spec.readinessGates")]
     met = sum(_is_true(obj, gate) for gate in gates)
     return [

@@ -13,13 +13,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NONE",
+    "SPACE",
     "Printer",
     "age",
     "first_of",
+    "given",
     "label_selector",
     "labels_text",
     "listed_text",
     "load_balancer",
+    "lowered",
     "many",
     "number",
     "seconds_of",
@@ -29,6 +32,8 @@ __all__ = [
 ]
 
 NONE: Final = "<none>"
+SPACE: Final = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+"""What Go takes for white space."""
 Printer = Callable[[Any, float], list[Any]]
 
 
@@ -43,6 +48,17 @@ def text(obj: Any, path: str) -> str:
     """Return a text under a path, empty where there is none."""
     value = walk(obj, path)
     return value if type(value) is str else ""
+
+
+def given(obj: Any, path: str, default: str) -> str:
+    """Return a text under a path, the empty one too; the default where there is none."""
+    value = walk(obj, path)
+    return value if type(value) is str else default
+
+
+def lowered(words: str) -> str:
+    """Return a text in lower case as Go has it: letter by letter, one for one."""
+    return "".join("i" if letter == "\u0130" else letter.lower() for letter in words)
 
 
 def number(obj: Any, path: str, default: int = 0) -> int:
@@ -99,12 +115,11 @@ def listed_text(items: list[str], most: int) -> str:
 
 
 def load_balancer(obj: JsonObject) -> str:
-    """Return addresses of the load balancer, cut to what a table has room for."""
+    """Return addresses of the load balancer; a server never cuts them, as it always answers with the widest table."""
     found = set()
     for one in many(obj, "status.loadBalancer.ingress"):
         found.add(text(one, "ip") or text(one, "hostname"))
-    shown = ",".join(sorted(found - {""}))
-    return shown[:13] + "..." if len(shown) > 16 else shown
+    return ",".join(sorted(found - {""}))
 
 
 _OPERATORS: Final = {"In": "in", "NotIn": "notin"}
