@@ -11,13 +11,14 @@ generated.proto; encoding/json for what is left out.
 from __future__ import annotations
 
 import base64
-import datetime
 import functools
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from auditor.cel.library.quantity import QuantityError, parse_quantity
 from auditor.golang import jsontext
+from auditor.golang.times import GoTime, format_duration, format_rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["MAGIC", "WireError", "decode_stored", "decode_unknown", "top_level_fields"]
 
 MAGIC: Final = b"k8s\0"
-_ZERO_SECONDS: Final = -62_135_596_800
+_MOST: Final = (1 << 63) - 1
 
 
 class WireError(ValueError):
@@ -35,11 +36,15 @@ class WireError(ValueError):
 
 
 class _Field(NamedTuple):
-    """One field: its JSON name (empty: its members belong to the message around it), type and when it is left out."""
+    """One field: its JSON name, type, when it is left out, and its name in Go.
+
+    Without a JSON name its members belong to the message around it.
+    """
 
     name: str
     type: str
     omit: str
+    go_name: str
 
 
 @functools.cache
@@ -52,8 +57,10 @@ def _tables() -> tuple[dict[str, str], dict[str, str]]:
 def _message(name: str) -> dict[int, _Field]:
     fields = {}
     for text in _tables()[1][name].split():
-        number, json_name, kind, omit = text.split(":")
-        fields[int(number)] = _Field(json_name, kind, omit)
+        number, json_name, kind, omit, *go_name = text.split(":")
+        fields[int(number)] = _Field(
+            json_name, kind, omit, go_name[0] if go_name else json_name[:1].upper() + json_name[1:]
+        )
     return fields
 
 
@@ -65,12 +72,17 @@ def top_level_fields(group: str, version: str, kind: str) -> list[str]:
 
 # -- wire --------------------------------------------------------------------------------------------------------------
 
+_END: Final = "unexpected EOF"
+_NEGATIVE: Final = "proto: negative length found during unmarshaling"
+
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
     value = shift = 0
     while True:
-        if at >= len(data) or shift > 63:
-            raise WireError("proto: unexpected EOF" if at >= len(data) else "proto: integer overflow")
+        if shift > 63:
+            raise WireError("proto: integer overflow")
+        if at >= len(data):
+            raise WireError(_END)
         byte = data[at]
         at += 1
         value |= (byte & 0x7F) << shift
@@ -79,26 +91,105 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         shift += 7
 
 
-def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
-    """Yield (number, value): integers of wire types 0, 1 and 5, bytes of wire type 2."""
-    at = 0
+def _signed(value: int, bits: int) -> int:
+    """Return what an integer of so many bits holds of a number."""
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if value >> (bits - 1) else value
+
+
+def _chunk(data: bytes, at: int) -> tuple[int, int]:
+    """Return where the bytes behind a length start and where they stop."""
+    length, at = _varint(data, at)
+    if at + length > _MOST:
+        raise WireError(_NEGATIVE)
+    if at + length > len(data):
+        raise WireError(_END)
+    return at, at + length
+
+
+def _skip(data: bytes, at: int, stop: int) -> int:
+    """Return where a field ends that nobody knows; a group ends with its last tag, whatever the numbers in it."""
+    depth = 0
     while at < len(data):
         tag, at = _varint(data, at)
-        number, wire = tag >> 3, tag & 7
-        if number == 0:
-            raise WireError(f"proto: illegal tag 0 (wire type {wire})")
+        wire = tag & 7
         if wire == 0:
-            value, at = _varint(data, at)
-            yield number, value
-        elif wire in (1, 2, 5):
-            length, at = (8, at) if wire == 1 else (4, at) if wire == 5 else _varint(data, at)
-            if at + length > len(data):
-                raise WireError("proto: unexpected EOF")
-            chunk = data[at : at + length]
+            _, at = _varint(data, at)
+        elif wire in (1, 5):
+            at += 8 if wire == 1 else 4
+        elif wire == 2:
+            length, at = _varint(data, at)
+            if at + length > _MOST:
+                raise WireError(_NEGATIVE)
             at += length
-            yield number, chunk if wire == 2 else int.from_bytes(chunk, "little")
+        elif wire == 3:
+            depth += 1
+        elif wire == 4:
+            if not depth:
+                raise WireError("proto: unexpected end of group")
+            depth -= 1
         else:
             raise WireError(f"proto: illegal wireType {wire}")
+        if not depth:
+            if at > stop:
+                raise WireError(_END)
+            return at
+    raise WireError(_END)
+
+
+def _fields(name: str, table: dict[int, _Field], data: bytes) -> Iterator[tuple[int, _Field, Any]]:
+    """Yield (number, field, value) of a message: an integer, or bytes; of a map its (key, bytes or None)."""
+    at = 0
+    while at < len(data):
+        start = at
+        tag, at = _varint(data, at)
+        number, wire = _signed(tag >> 3, 32), tag & 7
+        if wire == 4:
+            raise WireError(f"proto: {name}: wiretype end group for non-group")
+        if number <= 0:
+            raise WireError(f"proto: {name}: illegal tag {number} (wire type {tag})")
+        field = table.get(number)
+        if field is None:
+            at = _skip(data, start, len(data))
+            continue
+        is_number = field.type.removeprefix("[]") in _BITS
+        if wire == 0 and is_number:
+            value, at = _varint(data, at)
+            yield number, field, value
+        elif wire == 2 and is_number and field.type.startswith("[]"):
+            at, stop = _chunk(data, at)
+            while at < stop:
+                value, at = _varint(data, at)
+                yield number, field, value
+        elif wire != 2 or is_number:
+            raise WireError(f"proto: wrong wireType = {wire} for field {field.go_name}")
+        else:
+            start, at = _chunk(data, at)
+            yield number, field, _entry(data, start, at) if field.type.startswith("{}") else data[start:at]
+
+
+def _entry(data: bytes, at: int, stop: int) -> tuple[bytes, bytes | None]:
+    """Return key and value of one entry of a map; they may go beyond it, and are read whatever their wire types say."""
+    key, value = b"", None
+    while at < stop:
+        start = at
+        tag, at = _varint(data, at)
+        number = _signed(tag >> 3, 32)
+        if number in (1, 2):
+            start, at = _chunk(data, at)
+            key, value = (data[start:at], value) if number == 1 else (key, data[start:at])
+        else:
+            at = _skip(data, start, stop)
+    return key, value
+
+
+_UNKNOWN: Final = {
+    1: _Field("typeMeta", "TypeMeta", "", "TypeMeta"),
+    2: _Field("raw", "y", "", "Raw"),
+    3: _Field("contentEncoding", "s", "", "ContentEncoding"),
+    4: _Field("contentType", "s", "", "ContentType"),
+}
+_TYPE_META: Final = {1: _Field("apiVersion", "s", "", "APIVersion"), 2: _Field("kind", "s", "", "Kind")}
 
 
 def decode_unknown(data: bytes) -> tuple[str, str, bytes]:
@@ -109,18 +200,16 @@ def decode_unknown(data: bytes) -> tuple[str, str, bytes]:
     """
     if not data.startswith(MAGIC):
         raise WireError("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
-    api_version = kind = ""
+    if len(data) == len(MAGIC):
+        raise WireError("empty body")
+    seen = {1: "", 2: ""}
     raw = b""
-    for number, value in _fields(data[len(MAGIC) :]):
-        if number == 1 and type(value) is bytes:
-            for inner, text in _fields(value):
-                if inner == 1:
-                    api_version = _text(text)
-                elif inner == 2:
-                    kind = _text(text)
-        elif number == 2 and type(value) is bytes:
+    for number, _, value in _fields("Unknown", _UNKNOWN, data[len(MAGIC) :]):
+        if number == 1:
+            seen |= {inner: _text(text) for inner, _, text in _fields("TypeMeta", _TYPE_META, value)}
+        elif number == 2:
             raw = value
-    return api_version, kind, raw
+    return seen[1], seen[2], raw
 
 
 def decode_stored(data: bytes) -> JsonObject:
@@ -151,59 +240,69 @@ def decode_stored(data: bytes) -> JsonObject:
 # -- values ------------------------------------------------------------------------------------------------------------
 
 
-def _text(value: Any) -> str:
-    if type(value) is not bytes:
-        raise WireError("proto: wrong wireType for a text")
+_BITS: Final = {"i": 32, "l": 64, "b": 64}
+_PARTS: Final[dict[str, tuple[str, dict[int, _Field]]]] = {
+    "T": ("Timestamp", {1: _Field("", "l", "", "Seconds"), 2: _Field("", "i", "", "Nanos")}),
+    "Q": ("Quantity", {1: _Field("", "s", "", "String_")}),
+    "IS": (
+        "IntOrString",
+        {1: _Field("", "l", "", "Type"), 2: _Field("", "i", "", "IntVal"), 3: _Field("", "s", "", "StrVal")},
+    ),
+    "F": ("FieldsV1", {1: _Field("", "y", "", "Raw")}),
+    "R": ("RawExtension", {1: _Field("", "y", "", "Raw")}),
+    "D": ("Duration", {1: _Field("", "l", "", "Duration")}),
+}
+"""The messages with a form of their own in JSON."""
+_ITEMS: Final = {1: _Field("", "s", "", "Items")}
+
+
+def _text(value: bytes) -> str:
     return jsontext.as_text(value)
 
 
-def _bytes(value: Any) -> bytes:
-    if type(value) is not bytes:
-        raise WireError("proto: wrong wireType for a message")
-    return value
+def _parts(kind: str, data: bytes) -> dict[int, Any]:
+    name, table = _PARTS[kind]
+    found = {}
+    for number, field, value in _fields(name, table, data):
+        found[number] = _signed(value, _BITS[field.type]) if field.type in _BITS else value
+        if kind == "Q":
+            _quantity(_text(value))
+    return found
 
 
-def _int(value: Any) -> int:
-    if type(value) is not int:
-        raise WireError("proto: wrong wireType for a number")
-    return value - (1 << 64) if value >= 1 << 63 else value
-
-
-def _numbers(data: Any) -> dict[int, Any]:
-    return dict(_fields(_bytes(data)))
-
-
-def _time(data: Any) -> str | None:
-    fields = _numbers(data)
-    if not fields:
-        return None
-    return _moment(_int(fields.get(1, 0)), "")
-
-
-def _micro_time(data: Any) -> str | None:
-    fields = _numbers(data)
-    if not fields:
-        return None
-    return _moment(_int(fields.get(1, 0)), f".{_int(fields.get(2, 0)) // 1000:06d}")
-
-
-def _moment(seconds: int, fraction: str) -> str | None:
-    if seconds == _ZERO_SECONDS:
-        return None
+def _quantity(text: str) -> None:
     try:
-        moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=seconds)  # noqa: DTZ001 - UTC throughout
-    except OverflowError:
-        raise WireError("a time beyond the calendar") from None
-    return f"{moment.year:04d}-{moment:%m-%dT%H:%M:%S}{fraction}Z"
+        parse_quantity(text)
+    except QuantityError as error:
+        raise WireError(str(error)) from None
 
 
-def _int_or_string(data: Any) -> int | str:
-    fields = _numbers(data)
-    return _text(fields.get(3, b"")) if fields.get(1) else _int(fields.get(2, 0))
+def _time(data: bytes) -> str | None:
+    return _moment(_parts("T", data).get(1, 0)) if data else None
 
 
-def _raw_json(data: Any) -> Any:
-    raw = _bytes(_numbers(data).get(1, b""))
+def _micro_time(data: bytes) -> str | None:
+    if not data:
+        return None
+    fields = _parts("T", data)
+    nanos = fields.get(2, 0)
+    seconds, micros = divmod((abs(nanos) // 1000) * (-1 if nanos < 0 else 1), 1_000_000)
+    moment = _moment(fields.get(1, 0) + seconds, zero=not micros)
+    return None if moment is None else f"{moment[:-1]}.{micros:06d}Z"
+
+
+def _moment(seconds: int, *, zero: bool = True) -> str | None:
+    moment = GoTime(seconds)
+    return None if zero and moment.is_zero else format_rfc3339(moment)
+
+
+def _int_or_string(data: bytes) -> int | str:
+    fields = _parts("IS", data)
+    return _text(fields.get(3, b"")) if fields.get(1) else fields.get(2, 0)
+
+
+def _raw_json(kind: str, data: bytes) -> Any:
+    raw = _parts(kind, data).get(1, b"")
     if not raw:
         return None
     try:
@@ -214,24 +313,30 @@ def _raw_json(data: Any) -> Any:
 
 _SCALARS: Final[dict[str, Callable[[Any], Any]]] = {
     "s": _text,
-    "i": _int,
-    "b": lambda value: bool(_int(value)),
-    "y": lambda value: base64.b64encode(_bytes(value)).decode(),
+    "i": lambda value: _signed(value, 32),
+    "l": lambda value: _signed(value, 64),
+    "b": bool,
+    "y": lambda value: base64.b64encode(value).decode(),
     "T": _time,
     "U": _micro_time,
-    "Q": lambda value: _text(_numbers(value).get(1, b"")) or "0",
+    "Q": lambda value: _text(_parts("Q", value).get(1, b"0")),
     "IS": _int_or_string,
-    "F": _raw_json,
-    "R": _raw_json,
-    "D": lambda value: _duration(_int(_numbers(value).get(1, 0))),
+    "F": lambda value: _raw_json("F", value),
+    "R": lambda value: _raw_json("R", value),
+    "D": lambda value: format_duration(_parts("D", value).get(1, 0)),
 }
-_ZEROS: Final[dict[str, Any]] = {"s": "", "i": 0, "b": False, "y": None, "T": None, "U": None, "Q": "0", "IS": 0}
-
-
-def _duration(nanoseconds: int) -> str:
-    from auditor.golang.times import format_duration  # noqa: PLC0415 - rare
-
-    return format_duration(nanoseconds)
+_LAST_WINS: Final = {"s", "i", "l", "b", "y", "T", "U"}
+_ZEROS: Final[dict[str, Any]] = {
+    "s": "",
+    "i": 0,
+    "l": 0,
+    "b": False,
+    "y": None,
+    "T": None,
+    "U": None,
+    "Q": "0",
+    "IS": 0,
+}
 
 
 def _one(kind: str, value: Any) -> Any:
@@ -239,8 +344,13 @@ def _one(kind: str, value: Any) -> Any:
     if convert is not None:
         return convert(value)
     if kind.endswith("!"):  # a list in a message of its own
-        return [_one(kind[2:-1], item) for number, item in _fields(_bytes(value)) if number == 1]
-    return _read(kind, _bytes(value))
+        return [_text(item) for _, _, item in _fields("ExtraValue", _ITEMS, value)]
+    return _read(kind, value)
+
+
+def _zero_item(kind: str) -> Any:
+    """Return the value of an entry of a map that has none."""
+    return "" if kind == "y" else [] if kind.endswith("!") else _zero(kind)
 
 
 def _zero(kind: str) -> Any:
@@ -251,27 +361,29 @@ def _zero(kind: str) -> Any:
     return _read(kind, b"")
 
 
-def _entry(kind: str, value: Any) -> tuple[str, Any]:
-    fields = _numbers(value)
-    return _text(fields.get(1, b"")), _one(kind, fields[2]) if 2 in fields else _zero(kind)
-
-
 def _read(name: str, data: bytes) -> JsonObject:
-    """Return one message as JSON."""
+    """Return one message as JSON; what comes in several pieces is as if they were one."""
     table = _message(name)
     seen: dict[int, Any] = {}
-    for number, wire in _fields(data):
-        field = table.get(number)
-        if field is None:
-            continue
+    pieces: dict[int, bytes] = {}
+    for number, field, wire in _fields(name.rpartition(".")[2], table, data):
         kind = field.type
         if kind.startswith("[]") and not kind.endswith("!"):
             seen.setdefault(number, []).append(_one(kind[2:], wire))
         elif kind.startswith("{}"):
-            key, item = _entry(kind[2:], wire)
-            seen.setdefault(number, {})[key] = item
+            key, item = wire
+            value = _zero_item(kind[2:]) if item is None else _one(kind[2:], item)
+            seen.setdefault(number, {})[_text(key)] = value
         else:
             seen[number] = _one(kind, wire)
+            if kind not in _LAST_WINS:
+                if number in pieces:
+                    seen[number] = _one(kind, pieces[number] + wire)
+                pieces[number] = pieces.get(number, b"") + wire
+    return _shown(table, seen)
+
+
+def _shown(table: dict[int, _Field], seen: dict[int, Any]) -> JsonObject:
     out: JsonObject = {}
     for number, field in table.items():
         present = number in seen
@@ -293,5 +405,5 @@ def _read(name: str, data: bytes) -> JsonObject:
 def _left_out(field: _Field, value: Any) -> bool:
     """Whether Go's encoder leaves a value out that is no pointer, list or map."""
     if field.omit == "e":
-        return field.type in ("s", "i", "b", "y") and not value
+        return field.type in ("s", "i", "l", "b", "y") and not value
     return field.omit == "z" and value is None

@@ -76,6 +76,95 @@ def _stored(api_version: str, kind: str, raw: bytes) -> bytes:
     return MAGIC + _bytes(1, head) + _bytes(2, raw) + _bytes(3, b"") + _bytes(4, b"")
 
 
+def _meta(content: bytes) -> bytes:
+    return _bytes(1, content)
+
+
+def _time(seconds: int, nanos: int = 0) -> bytes:
+    return _tag(1, 0) + _varint(seconds) + _tag(2, 0) + _varint(nanos)
+
+
+@pytest.mark.parametrize(
+    ("kind", "raw", "path", "wanted"),
+    [
+        pytest.param("v1/Pod", _meta(_bytes(1, b"a")) + _meta(_bytes(3, b"b")), "metadata.name", "a", id="two pieces"),
+        pytest.param("v1/Pod", _meta(_bytes(1, b"a")) + _meta(_bytes(3, b"b")), "metadata.namespace", "b", id="second"),
+        pytest.param(
+            "apps/v1/Deployment", _bytes(2, _tag(1, 0) + _varint(2**32 + 5)), "spec.replicas", 5, id="32 bits"
+        ),
+        pytest.param("v1/ConfigMap", _bytes(3, _bytes(1, b"k")), "binaryData.k", "", id="null bytes"),
+        pytest.param("v1/ConfigMap", _bytes(2, b"\x08\x01k\x10\x01v"), "data.k", "v", id="wire type in a map"),
+        pytest.param(
+            "certificates.k8s.io/v1/CertificateSigningRequest",
+            _bytes(2, _bytes(6, _bytes(1, b"k"))),
+            "spec.extra.k",
+            [],
+            id="list without items",
+        ),
+        pytest.param(
+            "v1/Pod", b"\xfb\x06\x08\x01\x03\x04\xfc\x06" + _meta(_bytes(1, b"a")), "metadata.name", "a", id="group"
+        ),
+        pytest.param(
+            "v1/Pod",
+            _bytes(2, _bytes(14, _bytes(4, b"\x01\x02"))),
+            "spec.securityContext.supplementalGroups",
+            [1, 2],
+            id="packed",
+        ),
+        pytest.param(
+            "v1/Pod",
+            _meta(_bytes(8, _time(253_402_300_800))),
+            "metadata.creationTimestamp",
+            "10000-01-01T00:00:00Z",
+            id="year 10000",
+        ),
+        pytest.param("v1/Event", _bytes(10, _time(5, -1500)), "eventTime", "1970-01-01T00:00:04.999999Z", id="before"),
+        pytest.param(
+            "v1/Event",
+            _bytes(10, _time(-62_135_596_800, 1000)),
+            "eventTime",
+            "0001-01-01T00:00:00.000001Z",
+            id="year 1",
+        ),
+    ],
+)
+def test_bytes_read_as_the_server_reads_them(kind: str, raw: bytes, path: str, wanted: Any) -> None:
+    """Each as the decoder of apimachinery 0.37.2 and its JSON encoder answered."""
+    api_version, _, name = kind.rpartition("/")
+    value: Any = decode_stored(_stored(api_version, name, raw))
+    for step in path.split("."):
+        value = value[step]
+    assert value == wanted
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        (_meta(b"\x0c"), "proto: ObjectMeta: wiretype end group for non-group"),
+        (_meta(b"\x03"), "proto: ObjectMeta: illegal tag 0 (wire type 3)"),
+        (_meta(b"\x28\x01"), "proto: wrong wireType = 0 for field UID"),
+        (_meta(_tag(7, 1) + b"\0" * 8), "proto: wrong wireType = 1 for field Generation"),
+        (_meta(b"\x0a" + _varint(-1)), "proto: negative length found during unmarshaling"),
+        (_meta(b"\x38" + b"\xff" * 10), "proto: integer overflow"),
+        (_meta(b"\xfb\x06\x08\x01"), "unexpected EOF"),
+        (_meta(b"\xfe\x06"), "proto: illegal wireType 6"),
+        (_meta(_bytes(8, _bytes(2, b""))), "proto: wrong wireType = 2 for field Nanos"),
+        (
+            _bytes(3, _bytes(12, _bytes(1, b"k") + _bytes(2, b"")) + _bytes(2, b"\x07")),
+            "proto: PodCondition: illegal tag 0 (wire type 7)",
+        ),
+        (
+            _bytes(2, _bytes(32, _bytes(1, b"k") + _bytes(2, _bytes(1, b"1 G")))),
+            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+        ),
+    ],
+)
+def test_a_damaged_message_is_refused_in_the_decoders_words(raw: bytes, text: str) -> None:
+    with pytest.raises(WireError) as caught:
+        decode_stored(_stored("v1", "Pod", raw))
+    assert str(caught.value) == text
+
+
 def test_an_absent_time_and_the_start_of_1970_are_different() -> None:
     meta = _bytes(1, b"p") + _bytes(8, b"")
     assert "creationTimestamp" not in decode_stored(_stored("v1", "ConfigMap", _bytes(1, meta)))["metadata"]
@@ -108,10 +197,11 @@ def test_unknown_numbers_are_passed_over_and_the_last_scalar_wins() -> None:
     ("value", "text"),
     [
         (b"", "unexpected end of JSON input"),
-        (MAGIC + b"\x0a\x09\x0a", "proto: unexpected EOF"),
+        (MAGIC + b"\x0a\x09\x0a", "unexpected EOF"),
+        (MAGIC, "empty body"),
         (_stored("v1", "Nothing", b""), 'no kind "Nothing" is registered for version "v1"'),
-        (_stored("v1", "Pod", b"\x0b"), "proto: illegal wireType 3"),
-        (_stored("v1", "Pod", b"\x08\x01"), "proto: wrong wireType for a message"),
+        (_stored("v1", "Pod", b"\x0b"), "proto: wrong wireType = 3 for field ObjectMeta"),
+        (_stored("v1", "Pod", b"\x08\x01"), "proto: wrong wireType = 0 for field ObjectMeta"),
         (b"[]", "json: not an object"),
     ],
 )
