@@ -12,12 +12,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.builtin.events import event_at
+from auditor.builtin.other_columns import OTHER_PRINTERS
 from auditor.builtin.pods import job_cells, pod_cells
 from auditor.builtin.values import (
     NONE,
     SPACE,
     Printer,
     age,
+    containers_text,
     first_of,
     given,
     label_selector,
@@ -48,16 +50,32 @@ def _workload(obj: JsonObject, now: float) -> list[Cell]:
         number(obj, "status.replicas"),
         number(obj, "status.readyReplicas"),
         age(obj, now),
+        *containers_text(walk(obj, "spec.template.spec")),
+        label_selector(walk(obj, "spec.selector")),
     ]
+
+
+def _controller(obj: JsonObject, now: float) -> list[Cell]:
+    selector = walk(obj, "spec.selector") or walk(obj, "spec.template.metadata.labels")
+    return [*_workload(obj, now)[:-1], labels_text(selector)]
 
 
 def _deployment(obj: JsonObject, now: float) -> list[Cell]:
     ready = f"{number(obj, 'status.readyReplicas')}/{number(obj, 'spec.replicas', 1)}"
-    return [ready, number(obj, "status.updatedReplicas"), number(obj, "status.availableReplicas"), age(obj, now)]
+    selector = label_selector(walk(obj, "spec.selector"))
+    return [
+        ready,
+        number(obj, "status.updatedReplicas"),
+        number(obj, "status.availableReplicas"),
+        age(obj, now),
+        *containers_text(walk(obj, "spec.template.spec")),
+        "" if selector == NONE else selector,
+    ]
 
 
 def _stateful_set(obj: JsonObject, now: float) -> list[Cell]:
-    return [f"{number(obj, 'status.readyReplicas')}/{number(obj, 'spec.replicas', 1)}", age(obj, now)]
+    ready = f"{number(obj, 'status.readyReplicas')}/{number(obj, 'spec.replicas', 1)}"
+    return [ready, age(obj, now), *containers_text(walk(obj, "spec.template.spec"))]
 
 
 def _daemon_set(obj: JsonObject, now: float) -> list[Cell]:
@@ -71,7 +89,13 @@ def _daemon_set(obj: JsonObject, now: float) -> list[Cell]:
             "numberAvailable",
         )
     ]
-    return [*counts, labels_text(walk(obj, "spec.template.spec.nodeSelector")), age(obj, now)]
+    return [
+        *counts,
+        labels_text(walk(obj, "spec.template.spec.nodeSelector")),
+        age(obj, now),
+        *containers_text(walk(obj, "spec.template.spec")),
+        label_selector(walk(obj, "spec.selector")),
+    ]
 
 
 def _cron_job(obj: JsonObject, now: float) -> list[Cell]:
@@ -82,6 +106,8 @@ def _cron_job(obj: JsonObject, now: float) -> list[Cell]:
         len(many(obj, "status.active")),
         first_of(age(obj, now, "status.lastScheduleTime") if walk(obj, "status.lastScheduleTime") else "", NONE),
         age(obj, now),
+        *containers_text(walk(obj, "spec.jobTemplate.spec.template.spec")),
+        label_selector(walk(obj, "spec.jobTemplate.spec.selector")),
     ]
 
 
@@ -94,16 +120,18 @@ def _service(obj: JsonObject, now: float) -> list[Cell]:
         at = f"{number(port, 'port')}" + (f":{node}" if node > 0 else "")
         ports.append(f"{at}/{text(port, 'protocol') or 'TCP'}")
     cluster_ip = str(ips[0]) if ips else text(obj, "spec.clusterIP") or NONE
-    return [kind, cluster_ip, _external_ip(obj, kind), ",".join(ports) or NONE, age(obj, now)]
+    selector = labels_text(walk(obj, "spec.selector"))
+    return [kind, cluster_ip, _external_ip(obj, kind), ",".join(ports) or NONE, age(obj, now), selector]
 
 
 def _external_ip(obj: JsonObject, kind: str) -> str:
     external = [str(ip) for ip in many(obj, "spec.externalIPs")]
     if kind in ("ClusterIP", "NodePort"):
-        return ",".join(external) or NONE
+        return ",".join(external) if external else NONE
     if kind == "LoadBalancer":
         balancer = load_balancer(obj)
-        return ",".join(([balancer] if balancer else []) + external) or "<pending>"
+        places = ([balancer] if balancer else []) + external
+        return ",".join(places) if places else "<pending>"
     return text(obj, "spec.externalName") if kind == "ExternalName" else "<unknown>"
 
 
@@ -154,7 +182,23 @@ def _node(obj: JsonObject, now: float) -> list[Cell]:
             roles.add(key.removeprefix("node-role.kubernetes.io/"))
         elif key == "kubernetes.io/role" and value:
             roles.add(value)
-    return [status, ",".join(sorted(roles)) or NONE, age(obj, now), text(obj, "status.nodeInfo.kubeletVersion")]
+    version = text(obj, "status.nodeInfo.kubeletVersion")
+    return [status, ",".join(sorted(roles)) or NONE, age(obj, now), version, *_node_details(obj)]
+
+
+def _node_details(obj: JsonObject) -> list[Cell]:
+    """Return the wide columns of a Node."""
+    addresses = many(obj, "status.addresses")
+    ips = [
+        next((text(one, "address") for one in addresses if one.get("type") == kind), NONE)
+        for kind in ("InternalIP", "ExternalIP")
+    ]
+    system, kernel, runtime = (
+        text(obj, f"status.nodeInfo.{name}") or "<unknown>"
+        for name in ("osImage", "kernelVersion", "containerRuntimeVersion")
+    )
+    architecture = text(obj, "status.nodeInfo.architecture")
+    return [*ips, system, f"{kernel} ({architecture})" if architecture else kernel, runtime]
 
 
 def _namespace(obj: JsonObject, now: float) -> list[Cell]:
@@ -195,6 +239,7 @@ def _volume(obj: JsonObject, now: float) -> list[Cell]:
         given(obj, "spec.volumeAttributesClassName", "<unset>"),
         text(obj, "status.reason"),
         age(obj, now),
+        given(obj, "spec.volumeMode", "Filesystem"),
     ]
 
 
@@ -208,6 +253,7 @@ def _claim(obj: JsonObject, now: float) -> list[Cell]:
         _storage_class_name(obj),
         given(obj, "spec.volumeAttributesClassName", "<unset>"),
         age(obj, now),
+        given(obj, "spec.volumeMode", "Filesystem"),
     ]
 
 
@@ -255,13 +301,21 @@ def _created_at(obj: JsonObject, now: float) -> list[Cell]:
 
 
 def _binding(obj: JsonObject, now: float) -> list[Cell]:
-    return [f"{text(obj, 'roleRef.kind')}/{text(obj, 'roleRef.name')}", age(obj, now)]
+    subjects: dict[str, list[str]] = {"User": [], "Group": [], "ServiceAccount": []}
+    for one in many(obj, "subjects"):
+        kind, name = text(one, "kind"), text(one, "name")
+        shown = f"{text(one, 'namespace')}/{name}" if kind == "ServiceAccount" else name
+        subjects.setdefault(kind, []).append(shown)
+    wide = [", ".join(subjects[kind]) for kind in ("User", "Group", "ServiceAccount")]
+    return [f"{text(obj, 'roleRef.kind')}/{text(obj, 'roleRef.name')}", age(obj, now), *wide]
 
 
 def _ingress(obj: JsonObject, now: float) -> list[Cell]:
     rules = many(obj, "spec.rules")
-    hosts = [text(rule, "host") for rule in rules if text(rule, "host")]
-    shown = ",".join(hosts[:3]) + (f" + {len(rules) - 3} more..." if len(hosts) > 3 else "")
+    named = [at for at, rule in enumerate(rules) if text(rule, "host")][:3]
+    shown = ",".join(text(rules[at], "host") for at in named)
+    if len(named) == 3 and named[2] + 1 < len(rules):
+        shown += f" + {len(rules) - 3} more..."
     return [
         given(obj, "spec.ingressClassName", NONE),
         shown or "*",
@@ -367,8 +421,8 @@ def _target(metric: JsonObject, current: JsonObject) -> str:
     if kind in ("Pods", "Object", "External"):
         if kind == "Pods" or wanted.get("averageValue") is not None:
             tail = "" if kind == "Pods" else " (avg)"
-            return f"{now.get('averageValue') or '<unknown>'}/{wanted.get('averageValue', '')}{tail}"
-        return f"{now.get('value') or '<unknown>'}/{wanted.get('value', '')}"
+            return f"{now.get('averageValue') or '<unknown>'}/{wanted.get('averageValue', '<nil>')}{tail}"
+        return f"{now.get('value') or '<unknown>'}/{wanted.get('value', '<nil>')}"
     return "<unknown type>"
 
 
@@ -392,31 +446,41 @@ def _priority_class(obj: JsonObject, now: float) -> list[Cell]:
 
 # kind: printer and headers after NAME; a name in angle brackets is shown with -o wide alone
 _PRINTERS: Final[dict[tuple[str, str], tuple[Printer, str]]] = {
+    **OTHER_PRINTERS,
     ("", "Pod"): (
         pod_cells,
         "Ready Status Restarts Age <IP> <Node> <Nominated_Node> <Readiness_Gates>",
     ),
-    ("", "ReplicationController"): (_workload, "Desired Current Ready Age"),
-    ("apps", "ReplicaSet"): (_workload, "Desired Current Ready Age"),
-    ("apps", "Deployment"): (_deployment, "Ready Up-to-date Available Age"),
-    ("apps", "StatefulSet"): (_stateful_set, "Ready Age"),
-    ("apps", "DaemonSet"): (_daemon_set, "Desired Current Ready Up-to-date Available Node_Selector Age"),
-    ("batch", "Job"): (job_cells, "Status Completions Duration Age"),
-    ("batch", "CronJob"): (_cron_job, "Schedule Timezone Suspend Active Last_Schedule Age"),
-    ("", "Service"): (_service, "Type Cluster-IP External-IP Port(s) Age"),
+    ("", "ReplicationController"): (_controller, "Desired Current Ready Age <Containers> <Images> <Selector>"),
+    ("apps", "ReplicaSet"): (_workload, "Desired Current Ready Age <Containers> <Images> <Selector>"),
+    ("apps", "Deployment"): (_deployment, "Ready Up-to-date Available Age <Containers> <Images> <Selector>"),
+    ("apps", "StatefulSet"): (_stateful_set, "Ready Age <Containers> <Images>"),
+    ("apps", "DaemonSet"): (
+        _daemon_set,
+        "Desired Current Ready Up-to-date Available Node_Selector Age <Containers> <Images> <Selector>",
+    ),
+    ("batch", "Job"): (job_cells, "Status Completions Duration Age <Containers> <Images> <Selector>"),
+    ("batch", "CronJob"): (
+        _cron_job,
+        "Schedule Timezone Suspend Active Last_Schedule Age <Containers> <Images> <Selector>",
+    ),
+    ("", "Service"): (_service, "Type Cluster-IP External-IP Port(s) Age <Selector>"),
     ("", "Endpoints"): (_endpoints, "Endpoints Age"),
     ("discovery.k8s.io", "EndpointSlice"): (_endpoint_slice, "AddressType Ports Endpoints Age"),
     ("", "ConfigMap"): (_config_map, "Data Age"),
     ("", "Secret"): (_secret, "Type Data Age"),
-    ("", "Node"): (_node, "Status Roles Age Version"),
+    ("", "Node"): (
+        _node,
+        "Status Roles Age Version <Internal-IP> <External-IP> <OS-Image> <Kernel-Version> <Container-Runtime>",
+    ),
     ("", "Namespace"): (_namespace, "Status Age"),
     ("", "PersistentVolume"): (
         _volume,
-        "Capacity Access_Modes Reclaim_Policy Status Claim StorageClass VolumeAttributesClass Reason Age",
+        "Capacity Access_Modes Reclaim_Policy Status Claim StorageClass VolumeAttributesClass Reason Age <VolumeMode>",
     ),
     ("", "PersistentVolumeClaim"): (
         _claim,
-        "Status Volume Capacity Access_Modes StorageClass VolumeAttributesClass Age",
+        "Status Volume Capacity Access_Modes StorageClass VolumeAttributesClass Age <VolumeMode>",
     ),
     ("storage.k8s.io", "StorageClass"): (
         _storage_class,
@@ -428,8 +492,8 @@ _PRINTERS: Final[dict[tuple[str, str], tuple[Printer, str]]] = {
     ("rbac.authorization.k8s.io", "Role"): (_created_at, "Created_At"),
     ("rbac.authorization.k8s.io", "ClusterRole"): (_created_at, "Created_At"),
     ("", "LimitRange"): (_created_at, "Created_At"),
-    ("rbac.authorization.k8s.io", "RoleBinding"): (_binding, "Role Age"),
-    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): (_binding, "Role Age"),
+    ("rbac.authorization.k8s.io", "RoleBinding"): (_binding, "Role Age <Users> <Groups> <ServiceAccounts>"),
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): (_binding, "Role Age <Users> <Groups> <ServiceAccounts>"),
     ("networking.k8s.io", "Ingress"): (_ingress, "Class Hosts Address Ports Age"),
     ("networking.k8s.io", "IngressClass"): (_ingress_class, "Controller Parameters Age"),
     ("networking.k8s.io", "NetworkPolicy"): (_network_policy, "Pod-Selector Age"),

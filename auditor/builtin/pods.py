@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from auditor.builtin.values import NONE, age, many, number, seconds_of, text, walk
+from auditor.builtin.values import NONE, age, containers_text, label_selector, many, number, seconds_of, text, walk
 from auditor.printing.durations import human_duration
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ _JOB_STATES = ("Complete", "Failed", "", "Suspended", "FailureTarget", "SuccessC
 
 
 def job_cells(obj: JsonObject, now: float) -> list[Cell]:
-    """Return STATUS, COMPLETIONS, DURATION and AGE of a Job."""
+    """Return STATUS, COMPLETIONS, DURATION, AGE and the wide columns of a Job."""
     state = "Running"
     for kind in _JOB_STATES:
         if kind and _is_true(obj, kind):
@@ -159,4 +159,11 @@ def job_cells(obj: JsonObject, now: float) -> list[Cell]:
         shown = f"{succeeded}/1 of {parallelism}" if parallelism > 1 else f"{succeeded}/1"
     started, ended = seconds_of(obj, "status.startTime"), seconds_of(obj, "status.completionTime")
     duration = "" if started is None else human_duration((now if ended is None else ended) - started)
-    return [state, shown, duration, age(obj, now)]
+    return [
+        state,
+        shown,
+        duration,
+        age(obj, now),
+        *containers_text(walk(obj, "spec.template.spec")),
+        label_selector(walk(obj, "spec.selector")),
+    ]

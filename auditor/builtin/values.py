@@ -16,6 +16,7 @@ __all__ = [
     "SPACE",
     "Printer",
     "age",
+    "containers_text",
     "first_of",
     "given",
     "label_selector",
@@ -48,6 +49,12 @@ def text(obj: Any, path: str) -> str:
     """Return a text under a path, empty where there is none."""
     value = walk(obj, path)
     return value if type(value) is str else ""
+
+
+def containers_text(spec: Any) -> list[str]:
+    """Return the names of the containers of a Pod's spec, and their images."""
+    containers = many(spec, "containers")
+    return [",".join(text(one, name) for one in containers) for name in ("name", "image")]
 
 
 def given(obj: Any, path: str, default: str) -> str:

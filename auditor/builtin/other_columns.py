@@ -1,0 +1,294 @@
+"""What `kubectl get` shows of kinds that set a cluster up: policies, quotas, drivers, devices, certificates.
+
+Source: kubernetes v1.37.2 pkg/printers/internalversion/printers.go.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.builtin.values import (
+    NONE,
+    Printer,
+    age,
+    containers_text,
+    given,
+    labels_text,
+    listed_text,
+    lowered,
+    many,
+    number,
+    text,
+    walk,
+)
+
+if TYPE_CHECKING:
+    from auditor.model import JsonObject
+    from auditor.printing.columns import Cell
+
+__all__ = ["OTHER_PRINTERS"]
+
+_UNSET: Final = "<unset>"
+
+
+def _age_alone(obj: JsonObject, now: float) -> list[Cell]:
+    return [age(obj, now)]
+
+
+def _texts(*paths: str) -> Printer:
+    return lambda obj, now: [*(text(obj, path) for path in paths), age(obj, now)]
+
+
+def _count(path: str) -> Printer:
+    return lambda obj, now: [len(many(obj, path)), age(obj, now)]
+
+
+def _pod_template(obj: JsonObject, now: float) -> list[Cell]:
+    del now
+    return [*containers_text(walk(obj, "template.spec")), labels_text(walk(obj, "template.metadata.labels"))]
+
+
+def _quota(obj: JsonObject, now: float) -> list[Cell]:
+    hard, used = walk(obj, "status.hard") or {}, walk(obj, "status.used") or {}
+    requests: list[str] = []
+    limits: list[str] = []
+    for name in sorted(hard):
+        column = limits if name.startswith("limits.") else requests
+        column.append(f"{name}: {used.get(name, '0')}/{hard[name]}")
+    return [", ".join(requests), ", ".join(limits), age(obj, now)]
+
+
+def _revision(obj: JsonObject, now: float) -> list[Cell]:
+    owner = next((one for one in many(obj, "metadata.ownerReferences") if one.get("controller") is True), None)
+    shown = NONE
+    if owner is not None:
+        group = text(owner, "apiVersion").rpartition("/")[0]
+        kind = text(owner, "kind") + (f".{group}" if group else "")
+        shown = f"{lowered(kind)}/{text(owner, 'name')}" if kind else text(owner, "name")
+    return [shown, number(obj, "revision"), age(obj, now)]
+
+
+def _trust_bundle(obj: JsonObject, now: float) -> list[Cell]:
+    del now
+    return [text(obj, "spec.signerName") or NONE]
+
+
+def _pod_certificate(obj: JsonObject, now: float) -> list[Cell]:
+    del now
+    state = "Pending"
+    for one in many(obj, "status.conditions"):
+        if one.get("type") in ("Issued", "Denied", "Failed"):
+            state = one["type"]
+    names = [text(obj, f"spec.{name}") for name in ("podName", "serviceAccountName", "nodeName", "signerName")]
+    return [*names, state, labels_text(walk(obj, "spec.unverifiedUserAnnotations"))]
+
+
+def _ip_address(obj: JsonObject, now: float) -> list[Cell]:
+    del now
+    parent = walk(obj, "spec.parentRef")
+    if parent is None:
+        return [NONE]
+    group, namespace = text(parent, "group"), text(parent, "namespace")
+    resource = lowered(text(parent, "resource") + (f".{group}" if group else ""))
+    return ["/".join([resource, *([namespace] if namespace else []), text(parent, "name")])]
+
+
+def _service_cidr(obj: JsonObject, now: float) -> list[Cell]:
+    return [",".join(map(str, many(obj, "spec.cidrs"))), age(obj, now)]
+
+
+def _driver(obj: JsonObject, now: float) -> list[Cell]:
+    attached = walk(obj, "spec.attachRequired")
+    tokens = walk(obj, "spec.tokenRequests")
+    return [
+        attached is None or bool(attached),
+        bool(walk(obj, "spec.podInfoOnMount")),
+        bool(walk(obj, "spec.storageCapacity")),
+        _UNSET if tokens is None else ",".join(text(one, "audience") for one in many(obj, "spec.tokenRequests")),
+        bool(walk(obj, "spec.requiresRepublish")),
+        ",".join(map(str, many(obj, "spec.volumeLifecycleModes") or ["Persistent"])) or NONE,
+        age(obj, now),
+    ]
+
+
+def _storage_capacity(obj: JsonObject, now: float) -> list[Cell]:
+    del now
+    return [text(obj, "storageClassName"), given(obj, "capacity", _UNSET)]
+
+
+def _attachment(obj: JsonObject, now: float) -> list[Cell]:
+    return [
+        text(obj, "spec.attacher"),
+        text(obj, "spec.source.persistentVolumeName"),
+        text(obj, "spec.nodeName"),
+        bool(walk(obj, "status.attached")),
+        age(obj, now),
+    ]
+
+
+def _policy(rules: str) -> Printer:
+    def printer(obj: JsonObject, now: float) -> list[Cell]:
+        kind = walk(obj, "spec.paramKind")
+        shown = _UNSET if kind is None else f"{text(kind, 'apiVersion')}/{text(kind, 'kind')}"
+        return [len(many(obj, rules)), shown, age(obj, now)]
+
+    return printer
+
+
+def _policy_binding(obj: JsonObject, now: float) -> list[Cell]:
+    name, selector = text(obj, "spec.paramRef.name"), walk(obj, "spec.paramRef.selector")
+    shown = _UNSET
+    if name:
+        shown = f"{text(obj, 'spec.paramRef.namespace') or '*'}/{name}"
+    elif selector is not None:
+        shown = _selector_in_go(selector)
+    return [text(obj, "spec.policyName"), shown, age(obj, now)]
+
+
+def _selector_in_go(selector: Any) -> str:
+    """Return a LabelSelector as its String method writes it."""
+    labels = walk(selector, "matchLabels") or {}
+    terms = [
+        f"LabelSelectorRequirement{{Key:{text(one, 'key')},Operator:{text(one, 'operator')},"
+        f"Values:[{' '.join(map(str, many(one, 'values')))}],}},"
+        for one in many(selector, "matchExpressions")
+    ]
+    shown = "".join(f"{key}: {labels[key]}," for key in sorted(labels))
+    return (
+        f"&LabelSelector{{MatchLabels:map[string]string{{{shown}}},"
+        f"MatchExpressions:[]LabelSelectorRequirement{{{''.join(terms)}}},}}"
+    )
+
+
+def _pod_group(obj: JsonObject, now: float) -> list[Cell]:
+    conditions = {text(one, "type"): one for one in many(obj, "status.conditions")}
+    status = "Pending"
+    scheduled, disrupted = conditions.get("PodGroupInitiallyScheduled"), conditions.get("DisruptionTarget")
+    if scheduled is not None:
+        status = "Scheduled" if scheduled.get("status") == "True" else "Unschedulable"
+    if disrupted is not None:
+        status = text(disrupted, "reason")
+    return [
+        "Basic" if walk(obj, "spec.schedulingPolicy.gang") is None else "Gang",
+        NONE if walk(obj, "spec.workloadRef") is None else text(obj, "spec.workloadRef.workloadName"),
+        status,
+        age(obj, now),
+    ]
+
+
+def _flow_schema(obj: JsonObject, now: float) -> list[Cell]:
+    dangling = next((one for one in many(obj, "status.conditions") if one.get("type") == "Dangling"), None)
+    return [
+        text(obj, "spec.priorityLevelConfiguration.name"),
+        number(obj, "spec.matchingPrecedence") or 1000,
+        given(obj, "spec.distinguisherMethod.type", NONE),
+        age(obj, now),
+        "?" if dangling is None else text(dangling, "status"),
+    ]
+
+
+def _priority_level(obj: JsonObject, now: float) -> list[Cell]:
+    shares: Cell = NONE
+    queuing: list[Cell] = [NONE] * 3
+    if walk(obj, "spec.limited") is not None:
+        shares = number(obj, "spec.limited.nominalConcurrencyShares", 30)
+        if walk(obj, "spec.limited.limitResponse.queuing") is not None:
+            defaults = {"queues": 64, "handSize": 8, "queueLengthLimit": 50}
+            queuing = [
+                number(obj, f"spec.limited.limitResponse.queuing.{name}") or default
+                for name, default in defaults.items()
+            ]
+    return [text(obj, "spec.type"), shares, *queuing, age(obj, now)]
+
+
+def _storage_version(obj: JsonObject, now: float) -> list[Cell]:
+    versions = [
+        f"{text(one, 'apiServerID')}={text(one, 'encodingVersion')}" for one in many(obj, "status.storageVersions")
+    ]
+    return [
+        given(obj, "status.commonEncodingVersion", _UNSET),
+        listed_text(versions, 3) or _UNSET,
+        age(obj, now),
+    ]
+
+
+def _claim(obj: JsonObject, now: float) -> list[Cell]:
+    states = ["deleted"] if walk(obj, "metadata.deletionTimestamp") else []
+    if walk(obj, "status.allocation") is not None:
+        states += ["allocated", "reserved"] if many(obj, "status.reservedFor") else ["allocated"]
+    elif not states:
+        states = ["pending"]
+    return [",".join(states), age(obj, now)]
+
+
+def _taint_rule(obj: JsonObject, now: float) -> list[Cell]:
+    taint = [text(obj, f"spec.taint.{name}") for name in ("key", "value", "effect")]
+    added = age(obj, now, "spec.taint.timeAdded") if walk(obj, "spec.taint.timeAdded") else "0s"  # the time of the read
+    return [*taint, added, age(obj, now)]
+
+
+def _migration(obj: JsonObject, now: float) -> list[Cell]:
+    del now
+    group = text(obj, "spec.resource.group")
+    state = "Unknown"
+    for one in many(obj, "status.conditions"):
+        if one.get("status") == "True" and one.get("type") in ("Running", "Failed", "Succeeded"):
+            state = one["type"]
+    return [text(obj, "spec.resource.resource") + (f".{group}" if group else ""), state]
+
+
+_ADMISSION: Final = "admissionregistration.k8s.io"
+OTHER_PRINTERS: Final[dict[tuple[str, str], tuple[Printer, str]]] = {
+    ("", "PodTemplate"): (_pod_template, "Containers Images Pod_Labels"),
+    ("", "ResourceQuota"): (_quota, "Request Limit Age"),
+    ("apps", "ControllerRevision"): (_revision, "Controller Revision Age"),
+    ("certificates.k8s.io", "ClusterTrustBundle"): (_trust_bundle, "SignerName"),
+    ("certificates.k8s.io", "PodCertificateRequest"): (
+        _pod_certificate,
+        "PodName ServiceAccountName NodeName SignerName State UnverifiedUserAnnotations",
+    ),
+    ("networking.k8s.io", "IPAddress"): (_ip_address, "ParentRef"),
+    ("networking.k8s.io", "ServiceCIDR"): (_service_cidr, "CIDRs Age"),
+    ("storage.k8s.io", "CSIDriver"): (
+        _driver,
+        "AttachRequired PodInfoOnMount StorageCapacity TokenRequests RequiresRepublish Modes Age",
+    ),
+    ("storage.k8s.io", "CSINode"): (_count("spec.drivers"), "Drivers Age"),
+    ("storage.k8s.io", "CSIStorageCapacity"): (_storage_capacity, "StorageClassName Capacity"),
+    ("storage.k8s.io", "VolumeAttachment"): (_attachment, "Attacher PV Node Attached Age"),
+    ("storage.k8s.io", "VolumeAttributesClass"): (_texts("driverName"), "DriverName Age"),
+    (_ADMISSION, "MutatingAdmissionPolicy"): (_policy("spec.mutations"), "Mutations ParamKind Age"),
+    (_ADMISSION, "MutatingAdmissionPolicyBinding"): (_policy_binding, "PolicyName ParamRef Age"),
+    (_ADMISSION, "MutatingWebhookConfiguration"): (_count("webhooks"), "Webhooks Age"),
+    (_ADMISSION, "ValidatingAdmissionPolicy"): (_policy("spec.validations"), "Validations ParamKind Age"),
+    (_ADMISSION, "ValidatingAdmissionPolicyBinding"): (_policy_binding, "PolicyName ParamRef Age"),
+    (_ADMISSION, "ValidatingWebhookConfiguration"): (_count("webhooks"), "Webhooks Age"),
+    ("scheduling.k8s.io", "PodGroup"): (_pod_group, "Policy Workload Status Age"),
+    ("scheduling.k8s.io", "Workload"): (_age_alone, "Age"),
+    ("coordination.k8s.io", "LeaseCandidate"): (
+        _texts("spec.leaseName", "spec.binaryVersion", "spec.emulationVersion"),
+        "LeaseName BinaryVersion EmulationVersion Age",
+    ),
+    ("node.k8s.io", "RuntimeClass"): (_texts("handler"), "Handler Age"),
+    ("flowcontrol.apiserver.k8s.io", "FlowSchema"): (
+        _flow_schema,
+        "PriorityLevel MatchingPrecedence DistinguisherMethod Age MissingPL",
+    ),
+    ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): (
+        _priority_level,
+        "Type NominalConcurrencyShares Queues HandSize QueueLengthLimit Age",
+    ),
+    ("internal.apiserver.k8s.io", "StorageVersion"): (
+        _storage_version,
+        "CommonEncodingVersion StorageVersions Age",
+    ),
+    ("resource.k8s.io", "DeviceClass"): (_age_alone, "Age"),
+    ("resource.k8s.io", "ResourceClaim"): (_claim, "State Age"),
+    ("resource.k8s.io", "ResourceClaimTemplate"): (_age_alone, "Age"),
+    ("resource.k8s.io", "ResourceSlice"): (
+        _texts("spec.nodeName", "spec.driver", "spec.pool.name"),
+        "Node Driver Pool Age",
+    ),
+    ("resource.k8s.io", "DeviceTaintRule"): (_taint_rule, "Key Value Effect TimeAdded Age"),
+    ("storagemigration.k8s.io", "StorageVersionMigration"): (_migration, "Resource Status"),
+}
