@@ -411,18 +411,20 @@ def _target(metric: JsonObject, current: JsonObject) -> str:
     kind = text(metric, "type")
     member = kind[:1].lower() + kind[1:]
     wanted, now = walk(metric, f"{member}.target") or {}, walk(current, f"{member}.current") or {}
+    lacking = "<unknown>" if walk(current, member) is None else "<nil>"
     if kind in ("Resource", "ContainerResource"):
         lead = f"{text(metric, f'{member}.name')}: "
         if wanted.get("averageValue") is not None:
-            return f"{lead}{now.get('averageValue') or '<unknown>'}/{wanted['averageValue']}"
+            return f"{lead}{now.get('averageValue') or lacking}/{wanted['averageValue']}"
         used = now.get("averageUtilization")
         limit = wanted.get("averageUtilization")
         return f"{lead}{'<unknown>' if used is None else f'{used}%'}/{'<auto>' if limit is None else f'{limit}%'}"
     if kind in ("Pods", "Object", "External"):
-        if kind == "Pods" or wanted.get("averageValue") is not None:
-            tail = "" if kind == "Pods" else " (avg)"
-            return f"{now.get('averageValue') or '<unknown>'}/{wanted.get('averageValue', '<nil>')}{tail}"
-        return f"{now.get('value') or '<unknown>'}/{wanted.get('value', '<nil>')}"
+        if kind == "Pods":
+            return f"{now.get('averageValue') or lacking}/{wanted.get('averageValue', '<nil>')}"
+        if wanted.get("averageValue") is not None:
+            return f"{now.get('averageValue') or '<unknown>'}/{wanted['averageValue']} (avg)"
+        return f"{now.get('value') or lacking}/{wanted.get('value', '<nil>')}"
     return "<unknown type>"
 
 

@@ -48,9 +48,9 @@ class _Restarts:
 def pod_cells(obj: JsonObject, now: float) -> list[Cell]:
     """Return READY, STATUS, RESTARTS, AGE and the wide columns of a Pod."""
     init_specs = many(obj, "spec.initContainers")
-    restarted = [text(one, "restartPolicy") == "Always" for one in init_specs]
-    sidecars = {text(one, "name") for one, always in zip(init_specs, restarted, strict=True) if always}
-    total = len(many(obj, "spec.containers")) + sum(restarted)
+    policies = [(text(one, "name"), text(one, "restartPolicy")) for one in init_specs]
+    sidecars = {name for name, policy in dict(policies).items() if policy == "Always"}
+    total = len(many(obj, "spec.containers")) + sum(policy == "Always" for _, policy in policies)
     reason = text(obj, "status.reason") or text(obj, "status.phase")
     scheduled = _condition(obj, "PodScheduled")
     if scheduled is not None and scheduled.get("reason") == "SchedulingGated":

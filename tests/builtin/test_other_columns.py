@@ -104,6 +104,15 @@ CELLS: list[tuple[str, str, dict[str, Any], dict[str, str]]] = [
         {"spec": {"metrics": [{"type": "External", "external": {}}]}},
         {"TARGETS": "<unknown>/<nil>"},
     ),
+    (
+        "autoscaling",
+        "HorizontalPodAutoscaler",
+        {
+            "spec": {"metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": {"averageValue": "1"}}}]},
+            "status": {"currentMetrics": [{"type": "Resource", "resource": {"name": "cpu"}}]},
+        },
+        {"TARGETS": "cpu: <nil>/1"},
+    ),
     ("", "PodTemplate", {"template": TEMPLATE}, {"CONTAINERS": "a,b", "IMAGES": "i:1,i:2", "POD LABELS": "l=v"}),
     (
         "",
