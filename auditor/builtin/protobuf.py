@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from auditor.cel.library.quantity import QuantityError, parse_quantity
 from auditor.golang import jsontext
+from auditor.golang.text import quote
 from auditor.golang.times import GoTime, format_duration, format_rfc3339
 
 if TYPE_CHECKING:
@@ -227,14 +228,18 @@ def decode_stored(data: bytes) -> JsonObject:
             raise WireError("json: not an object")
         return obj
     api_version, kind, raw = decode_unknown(data)
+    for missing, part in (("Kind", kind), ("apiVersion", api_version)):
+        if not part:
+            shown = f"runtime.TypeMeta{{APIVersion:{quote(api_version)}, Kind:{quote(kind)}}}"
+            raise WireError(f"Object '{missing}' is missing in '{shown}'")
     group, _, version = api_version.rpartition("/")
     name = _tables()[0].get(f"{group}/{version}/{kind}")
     if name is None:
         raise WireError(f'no kind "{kind}" is registered for version "{api_version}"')
-    obj = _read(name, raw)
-    obj["apiVersion"] = api_version
-    obj["kind"] = kind
-    return obj
+    read: JsonObject = _one(name, raw)
+    read["apiVersion"] = api_version
+    read["kind"] = kind
+    return read
 
 
 # -- values ------------------------------------------------------------------------------------------------------------
@@ -296,13 +301,12 @@ def _moment(seconds: int, *, zero: bool = True) -> str | None:
     return None if zero and moment.is_zero else format_rfc3339(moment)
 
 
-def _int_or_string(data: bytes) -> int | str:
-    fields = _parts("IS", data)
+def _int_or_string(fields: dict[int, Any]) -> int | str:
     return _text(fields.get(3, b"")) if fields.get(1) else fields.get(2, 0)
 
 
-def _raw_json(kind: str, data: bytes) -> Any:
-    raw = _parts(kind, data).get(1, b"")
+def _raw_json(fields: dict[int, Any]) -> Any:
+    raw = fields.get(1)
     if not raw:
         return None
     try:
@@ -319,13 +323,14 @@ _SCALARS: Final[dict[str, Callable[[Any], Any]]] = {
     "y": lambda value: base64.b64encode(value).decode(),
     "T": _time,
     "U": _micro_time,
-    "Q": lambda value: _text(_parts("Q", value).get(1, b"0")),
-    "IS": _int_or_string,
-    "F": lambda value: _raw_json("F", value),
-    "R": lambda value: _raw_json("R", value),
-    "D": lambda value: format_duration(_parts("D", value).get(1, 0)),
 }
-_LAST_WINS: Final = {"s", "i", "l", "b", "y", "T", "U"}
+_FORMS: Final[dict[str, Callable[[dict[int, Any]], Any]]] = {
+    "Q": lambda fields: _text(fields.get(1, b"0")),
+    "IS": _int_or_string,
+    "F": _raw_json,
+    "R": _raw_json,
+    "D": lambda fields: format_duration(fields.get(1, 0)),
+}
 _ZEROS: Final[dict[str, Any]] = {
     "s": "",
     "i": 0,
@@ -345,7 +350,9 @@ def _one(kind: str, value: Any) -> Any:
         return convert(value)
     if kind.endswith("!"):  # a list in a message of its own
         return [_text(item) for _, _, item in _fields("ExtraValue", _ITEMS, value)]
-    return _read(kind, value)
+    seen: dict[int, Any] = {}
+    _gather(kind, value, seen)
+    return _shown(kind, seen)
 
 
 def _zero_item(kind: str) -> Any:
@@ -356,47 +363,49 @@ def _zero_item(kind: str) -> Any:
 def _zero(kind: str) -> Any:
     if kind in _ZEROS:
         return _ZEROS[kind]
-    if kind.startswith(("[]", "{}")) or kind in _SCALARS:
+    if kind.startswith(("[]", "{}")) or kind in _FORMS:
         return None
-    return _read(kind, b"")
+    return _shown(kind, {})
 
 
-def _read(name: str, data: bytes) -> JsonObject:
-    """Return one message as JSON; what comes in several pieces is as if they were one."""
-    table = _message(name)
-    seen: dict[int, Any] = {}
-    pieces: dict[int, bytes] = {}
-    for number, field, wire in _fields(name.rpartition(".")[2], table, data):
+def _gather(name: str, data: bytes, seen: dict[int, Any]) -> None:
+    """Add what a message holds, or one of its pieces, to what those before it held: they are as if they were one."""
+    if name in _PARTS:
+        seen |= _parts(name, data)
+        return
+    for number, field, wire in _fields(name.rpartition(".")[2], _message(name), data):
         kind = field.type
-        if kind.startswith("[]") and not kind.endswith("!"):
+        if kind.startswith("[]"):
             seen.setdefault(number, []).append(_one(kind[2:], wire))
         elif kind.startswith("{}"):
             key, item = wire
             value = _zero_item(kind[2:]) if item is None else _one(kind[2:], item)
             seen.setdefault(number, {})[_text(key)] = value
+        elif kind in _SCALARS:
+            seen[number] = _SCALARS[kind](wire)
         else:
-            seen[number] = _one(kind, wire)
-            if kind not in _LAST_WINS:
-                if number in pieces:
-                    seen[number] = _one(kind, pieces[number] + wire)
-                pieces[number] = pieces.get(number, b"") + wire
-    return _shown(table, seen)
+            _gather(kind, wire, seen.setdefault(number, {}))
 
 
-def _shown(table: dict[int, _Field], seen: dict[int, Any]) -> JsonObject:
+def _shown(name: str, seen: dict[int, Any]) -> Any:
+    """Return the JSON of a message whose fields were gathered."""
+    form = _FORMS.get(name)
+    if form is not None:
+        return form(seen)
     out: JsonObject = {}
-    for number, field in table.items():
-        present = number in seen
-        value: Any = seen.get(number)
+    for number, field in _message(name).items():
+        kind, present = field.type, number in seen
+        is_plain = kind in _SCALARS or kind.startswith(("[]", "{}"))
+        value: Any = _shown(kind, seen[number]) if present and not is_plain else seen.get(number)
         if field.omit == "i":
-            out.update(value if present else _zero(field.type))
-        elif "p" in field.omit or "[" in field.type or "{" in field.type:
+            out.update(value if present else _zero(kind))
+        elif "p" in field.omit or "[" in kind or "{" in kind:
             if present:
                 out[field.name] = value
             elif not field.omit.startswith(("e", "z")):
                 out[field.name] = None
         else:
-            value = value if present else _zero(field.type)
+            value = value if present else _zero(kind)
             if not _left_out(field, value):
                 out[field.name] = value
     return out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 from functools import cache
 from typing import Any
 
@@ -165,6 +166,13 @@ def test_a_damaged_message_is_refused_in_the_decoders_words(raw: bytes, text: st
     assert str(caught.value) == text
 
 
+def test_a_message_in_many_pieces_takes_no_longer_than_one() -> None:
+    value = _stored("v1", "Pod", b"".join(_meta(_bytes(1, b"%d" % number)) for number in range(40_000)))
+    started = time.process_time()
+    assert decode_stored(value)["metadata"]["name"] == "39999"
+    assert time.process_time() - started < 5
+
+
 def test_an_absent_time_and_the_start_of_1970_are_different() -> None:
     meta = _bytes(1, b"p") + _bytes(8, b"")
     assert "creationTimestamp" not in decode_stored(_stored("v1", "ConfigMap", _bytes(1, meta)))["metadata"]
@@ -199,6 +207,11 @@ def test_unknown_numbers_are_passed_over_and_the_last_scalar_wins() -> None:
         (b"", "unexpected end of JSON input"),
         (MAGIC + b"\x0a\x09\x0a", "unexpected EOF"),
         (MAGIC, "empty body"),
+        (_stored("v1", "", b""), """Object 'Kind' is missing in 'runtime.TypeMeta{APIVersion:"v1", Kind:""}'"""),
+        (
+            _stored("", "Pod", b""),
+            """Object 'apiVersion' is missing in 'runtime.TypeMeta{APIVersion:"", Kind:"Pod"}'""",
+        ),
         (_stored("v1", "Nothing", b""), 'no kind "Nothing" is registered for version "v1"'),
         (_stored("v1", "Pod", b"\x0b"), "proto: wrong wireType = 3 for field ObjectMeta"),
         (_stored("v1", "Pod", b"\x08\x01"), "proto: wrong wireType = 0 for field ObjectMeta"),
