@@ -123,7 +123,7 @@ def query(target: str, args: tuple[str, ...], **flags: Any) -> None:
 
     DUMP is what `auditor audit` takes, REPORT a folder that it wrote. KIND is a kind, plural, singular, short name or
     category, alone or followed by .GROUP or .VERSION.GROUP; several are joined by commas. Objects print as a server
-    would read them, defaults applied. Without -n all namespaces are asked.
+    would read them, defaults applied; those of built-in kinds as they are stored. Without -n all namespaces are asked.
 
     --where is CEL over the object: metadata, spec, status, self. What touches names, labels and selectable fields is
     found in the index of a REPORT, the rest is tried on each object that is left; an error selects nothing.
