@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from auditor.sources import snapshot_status
 from auditor.sources.bolt.page import Rows, key_words
 from auditor.sources.etcd.mvcc import (
     MalformedKeyValue,
@@ -19,7 +20,10 @@ from auditor.sources.etcd.mvcc import (
     revisions,
 )
 from auditor.sources.file_view import FileView
-from tests.sources.bolt_writer import key_value, revision, varint
+from tests.sources.bolt_writer import History, bolt_file, etcd_buckets, key_value, revision, varint
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 NUMBER = st.one_of(st.integers(0, 300), st.integers(0, (1 << 63) - 1))
 
@@ -206,3 +210,29 @@ def test_any_bytes_are_read_without_failing(rows: list[tuple[bytes, bytes]]) -> 
         except MalformedKeyValue:
             continue
         assert all(0 <= start <= start + size <= len(value) for start, size in (message.key, message.value)), key
+
+
+@pytest.mark.parametrize(
+    ("finished", "scheduled", "told"),
+    [
+        (None, None, 3025783220),
+        (4, 4, 2371320693),
+        (4, 10, 1799033995),
+        (None, 14, 769270943),
+        (14, 10, 769270943),
+        (None, 16, 1172088985),
+    ],
+)
+def test_the_hash_is_that_of_a_store_that_goes_on_with_a_begun_compaction(
+    finished: int | None, scheduled: int | None, told: int, tmp_path: Path
+) -> None:
+    """What etcd 3.6.16 answers (HashByRev) after it opened the same file."""
+    history = History()
+    for number in range(12):
+        history.put(b"/k%d" % (number % 3), b"v%d" % number)
+    history.delete(b"/k1")
+    history.put(b"/k4", b"x")
+    history.put(b"/k4", b"y")
+    path = tmp_path / "db"
+    path.write_bytes(bolt_file(etcd_buckets(history.rows, finished=finished, scheduled=scheduled)))
+    assert snapshot_status(path, workdir=tmp_path).hash_kv == told

@@ -355,7 +355,7 @@ def _hash_kv(file: EtcdFile, table: Path, values: MetaValues) -> int:
     """Hash the `key` bucket as members compare themselves: without what a compaction may or may not have removed."""
     import pyarrow as pa  # noqa: PLC0415 - for this only
 
-    compacted = -1 if values.finished is None else values.finished
+    compacted = max(-1 if known is None else known for known in (values.finished, values.scheduled))
     with pa.memory_map(str(table)) as stream:
         kept = np.sort(pa.ipc.open_file(stream).read_all()["offset"].to_numpy())
     out = Crc32c()
