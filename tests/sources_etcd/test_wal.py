@@ -129,6 +129,54 @@ def test_a_byte_that_changed_is_corruption(last: bool, tmp_path: Path) -> None:
     assert log.unapplied.entries == 2
 
 
+@pytest.mark.parametrize(
+    ("last", "zeroed", "cut", "torn"),
+    [
+        (True, slice(512, 1024), 0, True),
+        (True, slice(48, 512), 0, True),
+        (True, slice(49, 512), 0, False),
+        (True, slice(48, 511), 0, False),
+        (False, slice(48, 512), 0, False),
+        (True, slice(0), 3, True),
+        (True, slice(0), 7, True),
+        (True, slice(0), 8, True),
+        (True, slice(0), 20, True),
+        (False, slice(0), 3, False),
+    ],
+)
+def test_what_a_torn_write_is(last: bool, zeroed: slice, cut: int, torn: bool, tmp_path: Path) -> None:
+    """What etcd 3.6.16 makes of the same files: a torn end that it drops, or an error."""
+    wal = WalWriter(tmp_path)
+    size = wal.path.stat().st_size
+    wal.entry(put(b"a" * 3000))
+    path = wal.path
+    if not last:
+        wal.cut()
+    data = bytearray(path.read_bytes())
+    data[zeroed] = bytes(len(data[zeroed]))
+    path.write_bytes(data[: size + cut] if cut else data)
+    log = read_wal(tmp_path, 0)
+    assert (log.torn, len(log.faults), log.unapplied.entries) == (torn, not torn, 0)
+
+
+def test_what_is_behind_a_changed_record_says_nothing(tmp_path: Path) -> None:
+    wal = WalWriter(tmp_path)
+    wal.entry(put(b"a"))
+    data = bytearray(wal.path.read_bytes())
+    data[data.rindex(b"value")] ^= 1
+    wal.path.write_bytes(data + b"\xff\0\0\0\0\0\0\0cut")
+    log = read_wal(tmp_path, 0)
+    assert (log.torn, len(log.faults), log.unapplied.entries) == (False, 1, 0)
+
+
+def test_a_field_without_a_number_is_no_record(tmp_path: Path) -> None:
+    wal = WalWriter(tmp_path)
+    wal.path.write_bytes(wal.path.read_bytes() + b"\x02\0\0\0\0\0\0\0\0\1")
+    assert [reason for _, reason in read_wal(tmp_path, 0).faults] == [
+        "no record at byte 40; nothing behind it was read"
+    ]
+
+
 def test_a_sector_of_zeros_in_the_last_record_is_a_torn_write(tmp_path: Path) -> None:
     wal = WalWriter(tmp_path)
     wal.entry(put(b"a"))

@@ -110,7 +110,7 @@ def _fields(data: Any, at: int, stop: int) -> Iterator[tuple[int, int, int]]:
     while at < stop:
         tag, at = _varint(data, at, stop)
         number, wire = tag >> 3, tag & 7
-        if wire == 0:
+        if wire == 0 and number:
             value, at = _varint(data, at, stop)
             yield number, value, -1
             continue
@@ -135,9 +135,9 @@ class _Record(NamedTuple):
 def _records(data: Any, name: str, log: WalLog, *, last: bool) -> Iterator[_Record]:
     """Yield the records of one file, up to where they end or break."""
     at, size = 0, len(data)
-    while at + 8 <= size:
+    while at < size:
         header = int.from_bytes(data[at : at + 8], "little")
-        if not header:
+        if not header and at + 8 <= size:
             return
         length = header & _SIZE_MASK
         padding = (header >> 56) & 7 if header >> 63 else 0
@@ -167,9 +167,10 @@ def _records(data: Any, name: str, log: WalLog, *, last: bool) -> Iterator[_Reco
 
 def _broken(data: Any, name: str, log: WalLog, at: int, stop: int, what: str, *, last: bool) -> None:
     """Note a record that does not hold: torn where it is in the last file and a whole sector of it is zero."""
-    begin = -(-at // _SECTOR) * _SECTOR
+    start = at + 8  # the frame's own length does not count
+    begin = -(-start // _SECTOR) * _SECTOR
     sectors = [bytes(data[here : min(here + _SECTOR, stop)]) for here in range(begin, stop, _SECTOR)]
-    head = bytes(data[at : min(begin, stop)])
+    head = bytes(data[start : min(begin, stop)])
     if last and any(part and not part.strip(b"\0") for part in (head, *sectors)):
         log.torn = True
     else:
@@ -192,13 +193,18 @@ class _Reader:
         self.data.append(data)
         waiting: list[_Record] = []
         name = path.name
-        for record in _records(data, name, self.log, last=last):
+        end = WalLog()
+        for record in _records(data, name, end, last=last):
             waiting.append(record)
             if len(waiting) == _AT_ONCE:
                 if not self._take(data, name, waiting, last=last):
                     return False
                 waiting = []
-        return self._take(data, name, waiting, last=last) and not self.log.faults
+        if not self._take(data, name, waiting, last=last):
+            return False
+        self.log.torn = end.torn
+        self.log.faults += end.faults
+        return not self.log.faults
 
     def _take(self, data: Any, name: str, records: list[_Record], *, last: bool) -> bool:
         """Check and count some records; return whether all of them hold."""
