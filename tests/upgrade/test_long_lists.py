@@ -1,11 +1,12 @@
 """An upgrade scan of a list of 100,000 items that lose a field each takes seconds, not the square of their number."""
 
-import time
+from functools import partial
 
 import pytest
 
 from auditor.model import AuditedObject
 from auditor.upgrade import compare_reads, is_below
+from tests.timing import least_seconds
 
 
 @pytest.mark.parametrize(
@@ -26,7 +27,7 @@ def test_what_lies_below_a_path(path, others, expected):
     assert is_below(path, others) is expected
 
 
-def seconds(count):
+def comparison(count):
     def read(lost):
         rows = [{} if "b" in lost else {"b": 1} for _ in range(count)]
         return AuditedObject(
@@ -34,11 +35,12 @@ def seconds(count):
         )
 
     stored = {"rows": [{"a": 1, "b": 1} for _ in range(count)]}
-    start = time.process_time()
-    changes = compare_reads(read("a"), read("ab"), lambda: stored)
-    assert [change.path for change in changes] == sorted(f"rows[{at}].b" for at in range(count))
-    return time.process_time() - start
+    return partial(compare_reads, read("a"), read("ab"), lambda: stored)
+
+
+def test_every_item_that_loses_a_field_is_told():
+    assert [change.path for change in comparison(20_000)()] == sorted(f"rows[{at}].b" for at in range(20_000))
 
 
 def test_time_grows_with_the_list_not_with_its_square():
-    assert seconds(20_000) < 20 * seconds(2_000) + 0.1
+    assert least_seconds(comparison(20_000)) < 20 * least_seconds(comparison(2_000)) + 0.1
