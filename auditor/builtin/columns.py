@@ -3,7 +3,7 @@
 Every function takes an object and returns the cells after NAME (for events: all of them). What is absent is shown as
 after the defaults of a server.
 
-Source: kubernetes v1.37.1 pkg/printers/internalversion/printers.go; apiserver pkg/registry/rest/table.go (kinds without
+Source: kubernetes v1.37.2 pkg/printers/internalversion/printers.go; apiserver pkg/registry/rest/table.go (kinds without
 columns of their own).
 """
 

@@ -1,6 +1,6 @@
 """Pods and Jobs, whose state is told from many places.
 
-Source: kubernetes v1.37.1 pkg/printers/internalversion/printers.go (printPod, printJob).
+Source: kubernetes v1.37.2 pkg/printers/internalversion/printers.go (printPod, printJob).
 """
 
 from __future__ import annotations

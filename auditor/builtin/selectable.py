@@ -1,6 +1,6 @@
 """What field selectors see of built-in objects, and which labels today's server refuses, in its words.
 
-Source: kubernetes v1.37.1 pkg/apis/{core,batch,events,certificates,resource}/*/conversion.go, pkg/registry/core/*/
+Source: kubernetes v1.37.2 pkg/apis/{core,batch,events,certificates,resource}/*/conversion.go, pkg/registry/core/*/
 strategy.go; apimachinery pkg/runtime/conversion.go (DefaultMetaV1FieldSelectorConversion).
 """
 
