@@ -22,7 +22,7 @@ from auditor.errors import DamagedDump, SourceError, UnknownDump
 from auditor.sources.digest import Digest, map_file
 from auditor.sources.manifest_rows import ManifestRows
 from auditor.sources.manifest_walk import PRINTED, ManifestWalk, NeedsSpool, Spans, Spool
-from auditor.sources.plan import DamageLog, SourcePlan
+from auditor.sources.plan import NAMED, DamageLog, SourcePlan, first_names
 from auditor.sources.registry_key import printable_key
 
 if TYPE_CHECKING:
@@ -40,8 +40,6 @@ __all__ = [
 MANIFEST_SUFFIXES: Final = (".json", ".yaml", ".yml", ".ndjson", ".jsonl")
 PACKED_SUFFIXES: Final = (".gz", ".zst")
 BLOCK: Final = 1 << 20
-NAMED_FILES: Final = 10
-"""Files that a note names one by one."""
 
 _UTF16: Final = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _YAML_KEY = re.compile(rb"^(?:- )?[A-Za-z_\"'][\w.\"'/-]*[ \t]*:(?:[ \t\r\n]|\Z)", re.MULTILINE)
@@ -282,9 +280,8 @@ class _Folder:
 
     def note_others(self, others: list[Path]) -> None:
         if others:
-            names = ", ".join(_shown(path, self.root) for path in others[:NAMED_FILES])
-            more = f" and {len(others) - NAMED_FILES} more" if len(others) > NAMED_FILES else ""
-            self.notes.append(f"{len(others)} files were not read, being no manifests by their names: {names}{more}")
+            names = first_names([_shown(path, self.root) for path in others[:NAMED]], len(others))
+            self.notes.append(f"{len(others)} files were not read, being no manifests by their names: {names}")
 
 
 def _text_of(path: Path) -> Any:

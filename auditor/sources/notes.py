@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow
 
+from auditor.sources.plan import first_names
 from auditor.sources.registry_key import printable_key
 
 if TYPE_CHECKING:
@@ -62,11 +63,10 @@ def salvage_notes(saved: Salvage, plan: SourcePlan) -> Iterator[str]:
             wanted = pa.array(sorted(unsafe), keys.type)
             unsafe.difference_update(keys.filter(pc.is_in(keys, value_set=wanted)).to_pylist())
     if unsafe:
-        names = ", ".join(printable_key(key) for key in sorted(unsafe)[:_NAMED_UNSAFE])
-        more = f" and {len(unsafe) - _NAMED_UNSAFE} more" if len(unsafe) > _NAMED_UNSAFE else ""
+        names = first_names([printable_key(key) for key in sorted(unsafe)[:_NAMED_UNSAFE]], len(unsafe))
         yield (
             f"salvage: {len(unsafe)} keys were met only in revisions that a compaction may have removed; they are not "
-            f"in this report: {names}{more}"
+            f"in this report: {names}"
         )
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
-__all__ = ["Damage", "DamageLog", "Progress", "SourcePlan"]
+__all__ = ["NAMED", "Damage", "DamageLog", "Progress", "SourcePlan", "first_names"]
+
+NAMED: Final = 10
+"""Files that a note names."""
 
 Progress = Callable[[int, int], None]
 """Called now and then with bytes done and bytes in all (0: unknown)."""
@@ -82,3 +86,8 @@ class SourcePlan:
     damage: tuple[Damage, ...] = ()
     notes: tuple[str, ...] = ()
     defining: tuple[tuple[int, int], ...] | None = None
+
+
+def first_names(names: Sequence[str], total: int) -> str:
+    """Return the names that a note tells, and how many there are beyond them."""
+    return ", ".join(names) + (f" and {total - len(names)} more" if total > len(names) else "")

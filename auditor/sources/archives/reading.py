@@ -20,7 +20,7 @@ from auditor.sources.digest import map_file
 from auditor.sources.manifest_rows import ManifestRows
 from auditor.sources.manifest_walk import ManifestWalk, Spool
 from auditor.sources.manifests import text_bytes
-from auditor.sources.plan import DamageLog, SourcePlan
+from auditor.sources.plan import NAMED, DamageLog, SourcePlan, first_names
 from auditor.sources.storage_value import ENCRYPTED_PREFIX
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 __all__ = ["open_archive", "open_tree"]
 
 _COPY: Final = 1 << 18
-_NAMED: Final = 10
 _PACKED: Final = (".gz", ".zst", ".xz", ".bz2")
 _LOG: Final = re.compile(r"[0-9a-f]{16}-[0-9a-f]{16}\.wal")
 _SQLITE_LOG: Final = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
@@ -102,7 +101,7 @@ class _Reading:
 
     def _skip(self, member: Member) -> None:
         self.skipped += 1
-        if len(self.skipped_names) < _NAMED:
+        if len(self.skipped_names) < NAMED:
             self.skipped_names.append(member.name)
 
     # ---- objects
@@ -276,9 +275,8 @@ class _Reading:
         if self.sealed:
             yield f"{self.sealed} files are encrypted and were not opened; give --encryption-config"
         if self.skipped and self.layout.name != "etcd-data-dir":
-            names = ", ".join(self.skipped_names)
-            more = f" and {self.skipped - len(self.skipped_names)} more" if self.skipped > _NAMED else ""
-            yield f"{self.skipped} files were not read, being no objects by their names: {names}{more}"
+            names = first_names(self.skipped_names, self.skipped)
+            yield f"{self.skipped} files were not read, being no objects by their names: {names}"
 
 
 class _Joined:
