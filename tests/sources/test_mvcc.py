@@ -236,3 +236,26 @@ def test_the_hash_is_that_of_a_store_that_goes_on_with_a_begun_compaction(
     path = tmp_path / "db"
     path.write_bytes(bolt_file(etcd_buckets(history.rows, finished=finished, scheduled=scheduled)))
     assert snapshot_status(path, workdir=tmp_path).hash_kv == told
+
+
+@pytest.mark.parametrize(
+    ("bare", "scheduled", "told", "keys"),
+    [
+        ((30,), None, 808693865, 4),
+        ((30,), 30, 535638931, 4),
+        ((30, 60), 30, 2452252897, 4),
+        ((30, 60), 60, 2452252897, 4),
+    ],
+)
+def test_the_row_that_a_restore_writes_counts_in_the_hash(
+    bare: tuple[int, ...], scheduled: int | None, told: int, keys: int, tmp_path: Path
+) -> None:
+    """What etcdutl 3.6.16 tells of the same file: to etcd the row is the live one of a key without a name."""
+    history = History()
+    for number in range(12):
+        history.put(b"/k%d" % (number % 3), b"v%d" % number)
+    rows = history.rows | {revision(main): b"" for main in bare}
+    path = tmp_path / "db"
+    path.write_bytes(bolt_file(etcd_buckets(rows, finished=scheduled and 4, scheduled=scheduled)))
+    status = snapshot_status(path, workdir=tmp_path)
+    assert (status.hash_kv, status.total_key) == (told, keys)

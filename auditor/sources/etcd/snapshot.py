@@ -310,14 +310,16 @@ def snapshot_status(path: Path, *, workdir: Path) -> SnapshotStatus:
     digest = Digest(path)
     digest.start()
     file = EtcdFile.open(path)
-    total, entries, bare = Crc32c(), 0, False
+    total, entries, bare = Crc32c(), 0, -1
     for name in sorted(file.buckets):
         total.update(name)
         for rows in file.rows(name):
             entries += len(rows)
             nested = rows.flags == 1
             _spans(file.view, rows.key, rows.key_size + np.where(nested, 0, rows.value_size), total.update)
-            bare = bare or (name == b"key" and bool(((rows.value_size == 0) & (rows.key_size == _PUT_SIZE)).any()))
+            if name == b"key":
+                empty = rows.key[(rows.value_size == 0) & (rows.key_size == _PUT_SIZE)]
+                bare = int(empty[-1]) if len(empty) else bare
     unreachable = file.tree.unreachable()
     file.tree = BoltTree(file.view, file.meta)  # a tree is walked once
     values = MetaValues.of(file.values(b"meta"))
@@ -325,13 +327,13 @@ def snapshot_status(path: Path, *, workdir: Path) -> SnapshotStatus:
     live = write_live_table(
         file.view, file.rows(b"key"), table, workdir=workdir, number=0, report=lambda _page, _element, _reason: None
     )
-    hash_kv = _hash_kv(file, table, values)
+    hash_kv = _hash_kv(file, table, values, bare)
     table.unlink()
     digest.join()
     return SnapshotStatus(
         hash=total.value(),
         revision=live.last,
-        total_key=live.rows + bare,
+        total_key=live.rows + (bare >= 0),
         total_key_34=entries,
         total_size=file.meta.high_water_mark * file.meta.page_size,
         version=values.version,
@@ -351,8 +353,12 @@ def snapshot_status(path: Path, *, workdir: Path) -> SnapshotStatus:
     )
 
 
-def _hash_kv(file: EtcdFile, table: Path, values: MetaValues) -> int:
-    """Hash the `key` bucket as members compare themselves: without what a compaction may or may not have removed."""
+def _hash_kv(file: EtcdFile, table: Path, values: MetaValues, bare: int) -> int:
+    """Hash the `key` bucket as members compare themselves: without what a compaction may or may not have removed.
+
+    Args:
+        bare: Where the last row with neither key nor value stands, which etcd takes for the live one of the key "".
+    """
     import pyarrow as pa  # noqa: PLC0415 - for this only
 
     compacted = max(-1 if known is None else known for known in (values.finished, values.scheduled))
@@ -365,11 +371,12 @@ def _hash_kv(file: EtcdFile, table: Path, values: MetaValues) -> int:
         main = rows.words[:, 0].astype(np.int64)
         counts = main > compacted
         if not counts.all():
-            if len(kept):
+            if len(kept) or bare >= 0:
                 found = revisions(file.view, rows, lambda _page, _element, _reason: None)
                 counts[found.row[~found.deleted & np.isin(found.value, kept)]] = (
                     True  # where a value stands names its row
                 )
+                counts[rows.key == bare] = True
             else:
                 counts[:] = True
             counts &= ~((main == compacted) & (rows.key_size == _DELETED_SIZE))
