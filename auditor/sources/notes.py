@@ -73,12 +73,22 @@ def salvage_notes(saved: Salvage, plan: SourcePlan) -> Iterator[str]:
 def wal_notes(log: WalLog) -> Iterator[str]:
     """Say what the write-ahead log beside a database holds beyond it."""
     found = log.unapplied
+    if log.snapshot:
+        yield (
+            f"the write-ahead log goes on from a snapshot (index {log.snapshot}) that the database does "
+            "not hold: the member's state is newer; take a snapshot instead"
+        )
     if found.entries:
+        from auditor.sources.etcd.wal import MOST_KEYS  # noqa: PLC0415 - for data directories only
+
         many = "s" if found.ranges > 1 else ""
         ranges = f" and {found.ranges} range{many} of keys" if found.ranges else ""
+        many = "s" if found.leases > 1 else ""
+        leases = f" and the keys of {found.leases} revoked lease{many}" if found.leases else ""
+        keys = ("at least " if len(found.keys) >= MOST_KEYS else "") + f"{len(found.keys)} keys"
         yield (
             f"{found.entries} entries of the write-ahead log (index {found.first}..{found.last}) are newer than the "
-            f"database and not applied: {len(found.keys)} keys{ranges} may be newer; take a snapshot instead"
+            f"database and not applied: {keys}{ranges}{leases} may be newer; take a snapshot instead"
         )
     if found.gap:
         yield f"the write-ahead log begins at index {found.first}: what lies between the database and it is missing"

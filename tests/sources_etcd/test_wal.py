@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from auditor.sources import open_source
 from auditor.sources.etcd.crc32c import Crc32c, crc32c_of_many
 from auditor.sources.etcd.wal import Unapplied, read_wal
+from auditor.sources.notes import wal_notes
 from auditor.sources.plan import SourcePlan
 from tests.shared import SHARED
 from tests.sources.dumps import extracted
@@ -64,6 +65,25 @@ def test_keys_are_named_once_and_ranges_counted(tmp_path: Path) -> None:
     assert read_wal(tmp_path, 8).unapplied == Unapplied()
 
 
+def test_the_keys_of_revoked_leases_are_told(tmp_path: Path) -> None:
+    wal = WalWriter(tmp_path)
+    for lease in (5, 7):
+        wal.entry(message((9, message((1, lease)))))
+    log = read_wal(tmp_path, 0)
+    assert (log.unapplied.keys, log.unapplied.leases) == (frozenset(), 2)
+    assert "0 keys and the keys of 2 revoked leases may be newer" in next(wal_notes(log))
+
+
+def test_more_keys_than_are_kept_are_told_as_such_and_ranges_still_counted(tmp_path: Path) -> None:
+    wal = WalWriter(tmp_path)
+    for number in range(1200):
+        wal.entry(put(b"%d" % number))
+    wal.entry(delete(b"a", b"b"))
+    log = read_wal(tmp_path, 0)
+    assert log.unapplied.ranges == 1
+    assert "at least 1000 keys and 1 range of keys may be newer" in next(wal_notes(log))
+
+
 def test_keys_of_nested_transactions_are_found(tmp_path: Path) -> None:
     wal = WalWriter(tmp_path)
     inner = message((2, message((2, message((1, b"inner"))))))
@@ -102,6 +122,24 @@ def test_a_file_that_is_missing_ends_the_reading(tmp_path: Path) -> None:
     log = read_wal(tmp_path, 0)
     assert log.faults == [(wal.path.name, "files before it are missing")]
     assert log.unapplied.entries == 1
+
+
+def test_a_snapshot_above_the_database_is_told(tmp_path: Path) -> None:
+    """What etcd does: a committed one takes the place of the entries up to it, one that is not is passed over."""
+    wal = WalWriter(tmp_path)
+    for _ in range(3):
+        wal.entry(put(b"a"))
+    wal.record(5, message((1, 3), (2, 1)))
+    wal.record(5, message((1, 50), (2, 1)))
+    assert (read_wal(tmp_path, 2).snapshot, read_wal(tmp_path, 2).unapplied.entries) == (0, 1)
+    wal.state(50)
+    log = read_wal(tmp_path, 2)
+    assert (log.snapshot, log.unapplied, log.faults) == (50, Unapplied(), [])
+    assert "goes on from a snapshot (index 50) that the database" in next(wal_notes(log))
+    wal.entry(put(b"b"), index=51)
+    log = read_wal(tmp_path, 2)
+    assert (log.snapshot, log.unapplied, log.faults) == (50, Unapplied(1, 51, 51, frozenset({b"b"})), [])
+    assert read_wal(tmp_path, 50).snapshot == 0
 
 
 def test_a_log_that_begins_too_late_says_so(tmp_path: Path) -> None:

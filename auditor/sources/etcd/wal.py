@@ -25,16 +25,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["Unapplied", "WalLog", "read_wal"]
+__all__ = ["MOST_KEYS", "Unapplied", "WalLog", "read_wal"]
 
 _NAME: Final = re.compile(r"([0-9a-f]{16})-([0-9a-f]{16})\.wal")
 _METADATA, _ENTRY, _STATE, _CRC, _SNAPSHOT = 1, 2, 3, 4, 5
 _SIZE_MASK: Final = (1 << 56) - 1
 _SECTOR: Final = 512
-_NAMED: Final = 1000
 _AT_ONCE: Final = 1 << 14
 """Records whose checksums are taken together."""
 
+MOST_KEYS: Final = 1000
+"""Keys that are kept, about."""
+
+_LEASE_REVOKE: Final = 9
 _V2_METHODS: Final = (b"PUT", b"SYNC", b"QGET", b"DELETE", b"POST", b"GET", b"HEAD")
 
 
@@ -59,6 +62,7 @@ class Unapplied:
         keys: Different keys that they put or delete, up to a limit.
         ranges: Deletions of ranges of keys.
         gap: The log begins above the index behind the database's: entries between them are gone.
+        leases: Leases that are revoked, which deletes the keys attached to them.
     """
 
     entries: int = 0
@@ -67,6 +71,7 @@ class Unapplied:
     keys: frozenset[bytes] = frozenset()
     ranges: int = 0
     gap: bool = False
+    leases: int = 0
 
 
 @dataclass(slots=True)
@@ -80,7 +85,8 @@ class WalLog:
         commit: Highest index that the log knows to be committed; what is acknowledged may be above it.
         faults: (file, reason) of what could not be read.
         torn: The last record was being written when the file was copied; etcd drops it too.
-        unapplied: What is beyond the database.
+        snapshot: Raft index of a snapshot above the database that the log goes on from, sent by the leader; 0: none.
+        unapplied: What is beyond the database (or that snapshot).
     """
 
     files: list[str] = field(default_factory=list)
@@ -90,6 +96,7 @@ class WalLog:
     commit: int = 0
     faults: list[tuple[str, str]] = field(default_factory=list)
     torn: bool = False
+    snapshot: int = 0
     unapplied: Unapplied = Unapplied()
 
 
@@ -257,15 +264,23 @@ class _Reader:
             log.last_index = index
             while self.entries and next(reversed(self.entries)) >= index:
                 self.entries.popitem()  # an older index behind newer ones takes these back
-            if self.entries and index > next(reversed(self.entries)) + 1:
+            if self.entries and index > max(next(reversed(self.entries)), log.snapshot) + 1:
                 self.log.faults.append((self.log.files[len(self.data) - 1], f"no entry before index {index}"))
             if index > self.applied:
                 self.entries[index] = _Entry(len(self.data) - 1, record.start, record.stop)
+        elif record.kind == _SNAPSHOT:
+            for number, value, end in _fields(data, record.start, record.stop):
+                if number == 1 and end < 0 and value > max(self.applied, log.last_index):
+                    log.snapshot = value  # a member's own snapshots are of entries that stand in its log
 
     def finish(self) -> WalLog:
         """Say what is beyond the database."""
+        if self.log.snapshot > self.log.commit:
+            self.log.snapshot = 0  # it was not finished
+        base = max(self.applied, self.log.snapshot)
+        self.entries = {index: entry for index, entry in self.entries.items() if index > base}
         keys: set[bytes] = set()
-        ranges = 0
+        ranges = leases = 0
         for entry in self.entries.values():
             data = self.data[entry.file]
             kind, start, stop = 0, 0, 0
@@ -274,31 +289,30 @@ class _Reader:
                     kind = first
                 elif number == 4 and second >= 0:
                     start, stop = first, second
-            if kind == 0 and stop > start and len(keys) < _NAMED:
-                ranges += _touched(data, start, stop, keys)
+            if kind == 0 and stop > start:
+                more, revoked = _touched(data, start, stop, keys if len(keys) < MOST_KEYS else set())
+                ranges, leases = ranges + more, leases + revoked
         if self.entries:
             first, last = next(iter(self.entries)), next(reversed(self.entries))
-            gap = first > self.applied + 1
-            self.log.unapplied = Unapplied(len(self.entries), first, last, frozenset(keys), ranges, gap)
+            gap = first > base + 1
+            self.log.unapplied = Unapplied(len(self.entries), first, last, frozenset(keys), ranges, gap, leases)
         return self.log
 
 
-def _touched(data: Any, start: int, stop: int, keys: set[bytes]) -> int:
-    """Add the keys of one request; return how many ranges it deletes."""
+def _touched(data: Any, start: int, stop: int, keys: set[bytes]) -> tuple[int, int]:
+    """Add the keys of one request; return how many ranges it deletes, and how many leases it revokes."""
+    ranges = leases = 0
     try:
         found = list(_fields(data, start, stop))
-    except _Malformed:
-        return 0
-    if any(number == 2 and end >= 0 and bytes(data[at:end]) in _V2_METHODS for number, at, end in found):
-        return 0  # a request of the old API
-    ranges = 0
-    try:
+        if any(number == 2 and end >= 0 and bytes(data[at:end]) in _V2_METHODS for number, at, end in found):
+            return 0, 0  # a request of the old API
         for number, at, end in found:
             if end >= 0 and number in {4, 5, 6}:
                 ranges += {4: _put, 5: _delete, 6: _transaction}[number](data, at, end, keys)
+            leases += end >= 0 and number == _LEASE_REVOKE
     except _Malformed:
-        return ranges
-    return ranges
+        return ranges, leases
+    return ranges, leases
 
 
 def _put(data: Any, start: int, stop: int, keys: set[bytes]) -> int:
