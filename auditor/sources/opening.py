@@ -148,7 +148,7 @@ class _Opening:
         if not form and self.salvage and intact_pages(_beginning(plain.path)):
             form = "bolt"
         if form == "bolt":
-            plan = self.etcd(name, plain.path, number, sha256=plain.sha256)
+            plan, _ = self.etcd(name, plain.path, number, sha256=plain.sha256)
         elif form == "sqlite":
             plan = self.kine(name, path, plain, number, damage)
         elif form == "kine-text":
@@ -307,17 +307,19 @@ class _Opening:
         digest.run()
         return digest.sha256
 
-    def etcd(self, name: str, path: Path, number: int, *, sha256: str = "", form: str = "etcd-snapshot") -> SourcePlan:
-        """Open an etcd database; of one that is in use, a copy."""
+    def etcd(
+        self, name: str, path: Path, number: int, *, sha256: str = "", form: str = "etcd-snapshot"
+    ) -> tuple[SourcePlan, int | None]:
+        """Open an etcd database, or a copy of one that is in use; return with its plan the Raft index it stands at."""
         digest = Digest(path, self.progress)
         digest.start()
         from auditor.sources.etcd.snapshot import transactions  # noqa: PLC0415 - loads beside the digest
 
         if not in_use(path):
             before = transactions(path)
-            plan = self._etcd_once(name, path, number, sha256, form, digest)
+            plan, applied = self._etcd_once(name, path, number, sha256, form, digest)
             if transactions(path) == before:
-                return plan
+                return plan, applied
         for attempt in range(_TRIES):
             copy = self.workdir / f"copy-{number:03d}-{attempt}.db"
             shutil.copyfile(path, copy)
@@ -326,18 +328,18 @@ class _Opening:
                 continue
             digest = Digest(copy, self.progress)
             digest.start()
-            plan = self._etcd_once(name, copy, number, sha256, form, digest, in_use=True)
+            plan, applied = self._etcd_once(name, copy, number, sha256, form, digest, in_use=True)
             # The transaction behind the one that was copied leaves its pages alone. Later ones may have written over
             # some; a page of another place does not fit there, and what does not fit is damage.
             if not plan.damage or (newest and newest[0] <= taken[0] + 1):
                 plan.notes += (f"the database is in use: its state at revision {plan.revision} was read, from a copy",)
-                return plan
+                return plan, applied
             copy.unlink()
         raise DamagedDump(name, "being written while it is read", "a file at rest", "take a snapshot instead")
 
     def _etcd_once(
         self, name: str, path: Path, number: int, sha256: str, form: str, digest: Digest, *, in_use: bool = False
-    ) -> SourcePlan:
+    ) -> tuple[SourcePlan, int | None]:
         from auditor.sources.etcd.live import write_live_table  # noqa: PLC0415 - readers are loaded where needed
         from auditor.sources.etcd.salvage import Salvage  # noqa: PLC0415
         from auditor.sources.etcd.snapshot import EtcdFile, MetaValues  # noqa: PLC0415
@@ -384,7 +386,7 @@ class _Opening:
         plan.notes += prefix_note(plan, self.prefix)
         if self.salvage and lost:
             plan.notes += tuple(salvage_notes(saved, plan))
-        return plan
+        return plan, values.consistent_index
 
     def folder(self, path: Path, number: int) -> SourcePlan | list[SourcePlan]:
         """Open a data directory, a folder of dumps, or a folder of manifests."""
@@ -461,15 +463,16 @@ class _Opening:
 
     def data_dir(self, path: Path, database: Path, number: int) -> SourcePlan:
         """Open an etcd data directory: its database alone."""
-        plan = self.etcd(str(path), database, number, form="etcd-data-dir")
-        from auditor.sources.etcd.snapshot import EtcdFile, MetaValues  # noqa: PLC0415 - loaded where needed
-        from auditor.sources.etcd.wal import read_wal  # noqa: PLC0415
+        plan, applied = self.etcd(str(path), database, number, form="etcd-data-dir")
+        from auditor.sources.etcd.wal import read_wal  # noqa: PLC0415 - loaded where needed
         from auditor.sources.notes import wal_notes  # noqa: PLC0415
 
         logs = database.parent.parent / "wal"
-        if logs.is_dir():
-            applied = MetaValues.of(EtcdFile.open(Path(plan.mapped)).values(b"meta")).consistent_index or 0
-            plan.notes += tuple(wal_notes(read_wal(logs, applied)))
+        if any(logs.glob("*.wal")):
+            if applied is None and plan.damage:  # a new database has none either
+                plan.notes += ("what the write-ahead log holds beyond the database is not known: its index is lost",)
+            else:
+                plan.notes += tuple(wal_notes(read_wal(logs, applied or 0)))
         else:
             plan.notes += ("no write-ahead log beside the database: what it held beyond the database is missing",)
         return replace(plan, notes=tuple(note for note in plan.notes if note != _NO_DIGEST))

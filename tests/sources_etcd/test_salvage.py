@@ -21,6 +21,7 @@ from auditor.sources.plan import SourcePlan
 from tests.shared import SHARED, shared
 from tests.sources.bolt_writer import bolt_file, key_value, revision
 from tests.sources.dumps import table_rows, unpacked, values
+from tests.sources_etcd.wal_writer import WalWriter, put
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -141,6 +142,20 @@ def test_a_file_whose_beginning_is_gone_is_told_by_its_pages(page_size: int, tmp
     plan, found = read(path, tmp_path / "b", salvage=True)
     assert len(found) == len(rows)
     assert any("all of it is salvaged" in damage.reason for damage in plan.damage)
+
+
+def test_a_data_directory_whose_meta_pages_are_gone_is_salvaged_with_its_log(tmp_path: Path) -> None:
+    meta = {b"consistent_index": struct.pack(">Q", 1)}
+    data = bolt_file({b"key": {revision(2): key_value(b"/registry/a", 2, 2, 1, b"x")}, b"meta": meta})
+    database = tmp_path / "data" / "member" / "snap" / "db"
+    database.parent.mkdir(parents=True)
+    database.write_bytes(bytes(2 * PAGE) + data[2 * PAGE :])
+    wal = WalWriter(tmp_path / "data" / "member" / "wal")
+    wal.entry(put(b"/registry/a"))
+    wal.entry(put(b"/registry/b"))
+    plan, found = read(tmp_path / "data", tmp_path / "saved", salvage=True)
+    assert list(found) == [b"/registry/a"]
+    assert [note for note in plan.notes if note.startswith("1 entries of the write-ahead log (index 2..2)")]
 
 
 def test_a_file_without_any_root_page_cannot_be_salvaged(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from auditor.sources.etcd.wal import Unapplied, read_wal
 from auditor.sources.notes import wal_notes
 from auditor.sources.plan import SourcePlan
 from tests.shared import SHARED
+from tests.sources.bolt_writer import bolt_file, key_value, revision
 from tests.sources.dumps import extracted
 from tests.sources_etcd.wal_writer import WalWriter, delete, message, put, transaction
 
@@ -53,6 +54,44 @@ def test_a_data_directory_says_what_is_not_applied(name: str, below: str, tmp_pa
     assert note.startswith(f"{len(newer)} entries of the write-ahead log (index {newer[0]}..{newer[-1]}) are newer")
     assert plan.rows == EXPECTED[name]["db"]["keys"]
     assert plan.format == "etcd-data-dir"
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_nothing_is_said_to_be_newer_than_an_index_that_is_lost(lost: bool, tmp_path: Path) -> None:
+    rows = {revision(2): key_value(b"/registry/a", 2, 2, 1, b"x")}
+    meta = {b"consistent_index": (3).to_bytes(8, "big"), b"more": bytes(2000)}
+    data = bytearray(bolt_file({b"key": rows, b"meta": meta}))
+    if lost:
+        page = data.index(b"consistent_index") // 4096 * 4096
+        data[page : page + 16] = bytes(16)
+    database = tmp_path / "data" / "member" / "snap" / "db"
+    database.parent.mkdir(parents=True)
+    database.write_bytes(data)
+    wal = WalWriter(tmp_path / "data" / "member" / "wal")
+    for _ in range(5):
+        wal.entry(put(b"a"))
+    workdir = tmp_path / "work"
+    workdir.mkdir()
+    plan = open_source(str(tmp_path / "data"), number=0, workdir=workdir)
+    assert isinstance(plan, SourcePlan)
+    (note,) = (note for note in plan.notes if "write-ahead" in note)
+    assert note.startswith("2 entries of the write-ahead log (index 4..5)") != lost
+    assert note.endswith("is not known: its index is lost") == lost
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_a_log_without_files_is_missing(folder: bool, tmp_path: Path) -> None:
+    database = tmp_path / "data" / "member" / "snap" / "db"
+    database.parent.mkdir(parents=True)
+    database.write_bytes(bolt_file({b"key": {revision(2): key_value(b"/registry/a", 2, 2, 1, b"x")}}))
+    if folder:
+        (tmp_path / "data" / "member" / "wal").mkdir()
+        (tmp_path / "data" / "member" / "wal" / "0.tmp").write_bytes(bytes(64))
+    workdir = tmp_path / "work"
+    workdir.mkdir()
+    plan = open_source(str(tmp_path / "data"), number=0, workdir=workdir)
+    assert isinstance(plan, SourcePlan)
+    assert [note for note in plan.notes if note.startswith("no write-ahead log beside the database")]
 
 
 def test_keys_are_named_once_and_ranges_counted(tmp_path: Path) -> None:
