@@ -381,6 +381,33 @@ def test_bytes_that_are_no_header_end_the_archive(tmp_path: Path) -> None:
     assert plan.damage[0].reason == "no header of a file stands here; 1 files were read before that"
 
 
+@pytest.mark.parametrize("zeros", [1, 2, 20])
+def test_what_stands_behind_zeros_in_a_tar_is_read_and_the_zeros_are_told(zeros: int, tmp_path: Path) -> None:
+    """A hole, or archives that were put one behind the other."""
+    path = tmp_path / "archive.tar"
+    path.write_bytes(GOOD + bytes(512 * zeros) + raw_member(b"x.json", text(widget("x", "a"))) + END)
+    (plan,) = plans_of(path, tmp_path / "work")
+    assert plan.rows == 2
+    assert [damage.where for damage in plan.damage] == [f"byte {len(GOOD)}"]
+    assert plan.damage[0].reason.startswith(f"{512 * zeros} zero bytes, which end an archive, but more stands behind")
+
+
+@pytest.mark.parametrize("name", [b"x.json", b"x.json/"])
+@pytest.mark.parametrize("kind", [b"0", b"\0", b"7", b"Z"])
+def test_a_file_of_a_tar_is_one_by_every_kind_that_says_nothing_else(kind: bytes, name: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "archive.tar"
+    path.write_bytes(GOOD + raw_member(name, text(widget("x", "a")), kind) + END)
+    (plan,) = plans_of(path, tmp_path / "work")
+    assert (plan.rows, plan.damage) == (2, ())
+
+
+def test_a_file_of_a_tar_without_a_name_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "archive.tar"
+    path.write_bytes(GOOD + raw_member(b"", text(widget("x", "a"))) + END)
+    (plan,) = plans_of(path, tmp_path / "work")
+    assert [damage.reason for damage in plan.damage] == ["a file without a name; it was not read"]
+
+
 @pytest.mark.parametrize("container", ["tgz", "zip"])
 def test_a_bomb_is_stopped(container: str, tmp_path: Path) -> None:
     path = tmp_path / "bomb"

@@ -34,9 +34,12 @@ _MAX_EXTENDED: Final = 1 << 20
 _MAX_DIRECTORY: Final = 512 << 20
 """Bytes of the list of files of a zip."""
 
-_FILES: Final = frozenset(b"0\x007")
+_NO_FILES: Final = frozenset(b"5DV")
+"""Folders, GNU tar's lists of them, and labels; what is none of these, no link and no device is a file (POSIX)."""
+
 _LINKS: Final = {ord("1"): "a hard link", ord("2"): "a symbolic link"}
 _DEVICES: Final = {ord("3"): "a device", ord("4"): "a device", ord("6"): "a pipe", ord("S"): "a sparse file"}
+_ZEROS: Final = bytes(_BLOCK)
 _DRIVE: Final = re.compile(r"[A-Za-z]:")
 _PAX: Final = re.compile(rb"(\d{1,7}) ([^=]+)=")
 
@@ -136,11 +139,17 @@ def tar_members(stream: UnpackedStream, damage: DamageLog, limits: Limits | None
     long_name: bytes | None = None
     pax: dict[bytes, bytes] = {}
     while True:
-        block = stream.read(_BLOCK)
+        block, zeros = stream.read(_BLOCK), at
+        while block == _ZEROS:
+            at += _BLOCK
+            block = stream.read(_BLOCK)
         if not block.strip(b"\0"):
-            if len(block) < _BLOCK and count:
+            if at == zeros and count:
                 damage.add(f"byte {at}", _ending(stream, "the archive ends without its end mark"))
             return
+        if at > zeros:
+            reason = f"{at - zeros} zero bytes, which end an archive, but more stands behind them"
+            damage.add(f"byte {zeros}", f"{reason}: what stood in their place is not known")
         if len(block) < _BLOCK or not header_holds(block):
             what = "the archive breaks off" if len(block) < _BLOCK else "no header of a file stands here"
             damage.add(f"byte {at}", _ending(stream, f"{what}; {count} files were read before that"))
@@ -175,13 +184,14 @@ def tar_members(stream: UnpackedStream, damage: DamageLog, limits: Limits | None
         part = _Part(stream, size)
         name, fault = clean_name(raw)
         other = _LINKS.get(kind) or _DEVICES.get(kind, "")
-        if kind in _FILES and not raw.endswith(b"/"):
+        if other:
+            damage.add(f"member {_shown(raw)}", f"{other}; it was not read")
+        elif kind not in _NO_FILES and (size or not raw.endswith(b"/")):
+            fault = fault or ("" if name else "a file without a name")
             if fault:
                 damage.add(f"member {_shown(raw)}", f"{fault}; it was not read")
-            elif name:
+            else:
                 yield Member(name, size, lambda part=part: part)  # type: ignore[misc]
-        elif other:
-            damage.add(f"member {_shown(raw)}", f"{other}; it was not read")
         left = part.left + padding
         if stream.skip(left) < left:
             damage.add(f"member {_shown(raw)}", _ending(stream, "the archive breaks off in this file"))
