@@ -469,6 +469,33 @@ def test_a_file_of_a_zip_that_does_not_hold_is_damage(tmp_path: Path) -> None:
     assert ("Widget", "x", "b") in names([one for one in objects_or_text(plan) if isinstance(one, dict)])
 
 
+def test_a_file_of_a_zip_that_is_shorter_than_its_list_says_is_damage(tmp_path: Path) -> None:
+    data = bytearray(zipped({"a.json": text(widget("a", "x")), "b.json": text(widget("b", "x"))}))
+    at = data.rindex(b"PK\1\2") + 24
+    size = int.from_bytes(data[at : at + 4], "little")
+    data[at : at + 4] = (size + 10).to_bytes(4, "little")
+    path = tmp_path / "backup.zip"
+    path.write_bytes(data)
+    (plan,) = plans_of(path, tmp_path / "work")
+    assert plan.rows == 1
+    assert [(one.where, one.reason) for one in plan.damage] == [
+        ("member 'b.json'", "10 bytes are missing of what the list of files says")
+    ]
+
+
+def test_files_that_the_list_of_a_zip_lost_are_damage(tmp_path: Path) -> None:
+    """The comment of a file that is said to be long swallows the entries behind it."""
+    data = bytearray(zipped({f"{number}.json": text(widget(f"w{number}", "x")) for number in range(8)}))
+    data[data.index(b"PK\1\2") + 33] = 200
+    path = tmp_path / "backup.zip"
+    path.write_bytes(data)
+    (plan,) = plans_of(path, tmp_path / "work")
+    assert plan.rows < 8
+    assert ("list of files", f"{plan.rows} files stand in it, and 8 where it ends") in [
+        (one.where, one.reason) for one in plan.damage
+    ]
+
+
 def objects_or_text(plan: SourcePlan) -> list[Any]:
     data = map_file(plan.mapped)
     out: list[Any] = []

@@ -215,8 +215,11 @@ def _ending(stream: UnpackedStream, what: str) -> str:
 class _Counted:
     """The bytes of one file of a zip, counted against what may come out of all of them."""
 
-    def __init__(self, stream: IO[bytes], spend: Callable[[int], None], broke: Callable[[str], None]) -> None:
+    def __init__(
+        self, stream: IO[bytes], size: int, spend: Callable[[int], None], broke: Callable[[str], None]
+    ) -> None:
         self._stream = stream
+        self._left = size
         self._spend = spend
         self._broke = broke
 
@@ -224,8 +227,13 @@ class _Counted:
         try:
             block = self._stream.read(min(size, _COPY))
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
+            self._left = 0
             self._broke(str(error) or type(error).__name__)
             return b""
+        if not block and size and self._left:
+            self._broke(f"{self._left} bytes are missing of what the list of files says")
+            self._left = 0
+        self._left -= len(block)
         self._spend(len(block))
         return block
 
@@ -249,11 +257,14 @@ def zip_members(name: str, path: Path, damage: DamageLog, limits: Limits | None 
             raise SourceError(name, found, expected, "unpack it yourself if you trust it")
 
     try:
-        _check_list(name, path, limits)
+        count = _check_list(name, path, limits)
         archive = zipfile.ZipFile(path)
     except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
         raise DamagedDump(name, f"a zip archive that cannot be read: {error}", "", "copy it again") from None
     with archive:
+        listed = len(archive.infolist())
+        if (listed - count) % (1 << 16):  # some tools write no more of the number than its last two bytes
+            damage.add("list of files", f"{listed} files stand in it, and {count} where it ends")
         for info in archive.infolist():
             raw = info.orig_filename.encode("utf-8", "surrogateescape")
             cleaned, fault = clean_name(raw)
@@ -274,12 +285,12 @@ def zip_members(name: str, path: Path, damage: DamageLog, limits: Limits | None 
                 damage.add(where, f"{error}; it was not read")
                 continue
             with stream:
-                counted = _Counted(stream, spend, lambda reason, where=where: damage.add(where, reason))  # type: ignore[misc]
+                counted = _Counted(stream, info.file_size, spend, lambda reason, where=where: damage.add(where, reason))  # type: ignore[misc]
                 yield Member(cleaned, info.file_size, lambda counted=counted: counted)  # type: ignore[misc]
 
 
-def _check_list(name: str, path: Path, limits: Limits) -> None:
-    """Look at the size of the list of files before the library reads it as a whole."""
+def _check_list(name: str, path: Path, limits: Limits) -> int:
+    """Look at the size of the list of files before the library reads it as a whole; return how many it tells of."""
     size = path.stat().st_size
     with path.open("rb") as stream:
         stream.seek(max(0, size - (1 << 16) - 22))
@@ -295,6 +306,7 @@ def _check_list(name: str, path: Path, limits: Limits) -> None:
         listed = int.from_bytes(tail[wide + 40 : wide + 48], "little") if wide >= 0 else 0
     if count > limits.members or listed > _MAX_DIRECTORY:
         raise SourceError(name, f"a zip archive of more than {limits.members} files", "", "unpack it yourself")
+    return count
 
 
 # ---- folder
