@@ -8,8 +8,10 @@ import gzip
 import io
 import json
 import lzma
+import sqlite3
 import tarfile
 from collections import Counter
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -494,6 +496,30 @@ def test_files_that_the_list_of_a_zip_lost_are_damage(tmp_path: Path) -> None:
     assert ("list of files", f"{plan.rows} files stand in it, and 8 where it ends") in [
         (one.where, one.reason) for one in plan.damage
     ]
+
+
+def test_a_dump_in_an_archive_of_which_nothing_can_be_read_leaves_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "archive.tar"
+    path.write_bytes(tar({"a.json": text(widget("a", "x")), "b.db": b"SQLite format 3\0" + bytes(4000)}))
+    (plan,) = plans_of(path, tmp_path / "work")
+    assert plan.rows == 1
+    assert [(one.where, one.reason) for one in plan.damage] == [
+        ("b.db", "a SQLite database that cannot be read: file is not a database")
+    ]
+
+
+def test_an_archive_of_dumps_of_which_nothing_can_be_read_says_so(tmp_path: Path) -> None:
+    bad = b"SQLite format 3\0" + bytes(4000)
+    path = tmp_path / "archive.tar"
+    path.write_bytes(tar({"a.db": bad, "b.db": bad}))
+    with pytest.raises(DamagedDump, match=r"archive\.tar!b\.db: a SQLite database that cannot be read"):
+        plans_of(path, tmp_path / "work")
+    database = tmp_path / "state.db"
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("CREATE TABLE grafana (id INTEGER)")
+    path.write_bytes(tar({"a.db": database.read_bytes(), "b.db": database.read_bytes()}))
+    with pytest.raises(UnknownDump, match=r"archive\.tar!b\.db: .*tables found: grafana"):
+        plans_of(path, tmp_path / "work2")
 
 
 def objects_or_text(plan: SourcePlan) -> list[Any]:

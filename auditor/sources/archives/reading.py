@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.errors import SourceError, UnknownDump
+from auditor.errors import DamagedDump, SourceError, UnknownDump
 from auditor.sources.archives.layouts import LAYOUTS, MANIFESTS, Layout, layout_of, rancher_place
 from auditor.sources.archives.members import Member, folder_members, tar_members, zip_members
 from auditor.sources.compression import HEAD_SIZE, Limits, UnpackedStream, compression_of, is_tar
@@ -223,6 +223,7 @@ class _Reading:
         """Return the plans of everything that was read."""
         self.file.close()
         plans: list[SourcePlan] = []
+        refused: SourceError | None = None
         if self.database:
             (self.folder / "member" / "wal").mkdir(exist_ok=True)
             assert reopen is not None
@@ -240,12 +241,16 @@ class _Reading:
             shown = self.name if alone else f"{self.name}!{name}"
             try:
                 opened = reopen(shown, path, self.number + len(plans))
-            except UnknownDump as error:
+            except (UnknownDump, DamagedDump) as error:
                 if alone:
                     raise
                 self.damage.add(name, error.found)
+                refused = error
                 continue
             plans.extend(opened if isinstance(opened, list) else [opened])
+        if not plans:
+            assert refused is not None
+            raise refused
         plans[0].damage = (*self.damage.records(), *plans[0].damage)
         plans[0].notes = (*self._notes(), *plans[0].notes)
         return plans
