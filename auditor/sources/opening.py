@@ -23,11 +23,11 @@ from auditor.sources.compression import HEAD_SIZE, Limits, UnpackedStream, is_ta
 from auditor.sources.detect import ACCEPTED, database_of, form_of, intact_pages, refused_file, state_of, unknown_dump
 from auditor.sources.digest import Digest, in_use
 from auditor.sources.formats import FORMATS
-from auditor.sources.plan import DamageLog, SourcePlan
+from auditor.sources.plan import NAMED, DamageLog, SourcePlan, first_names
 from auditor.sources.stores import is_remote, remote_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import BinaryIO
 
     from auditor.sources.compression import Unpacked
@@ -408,7 +408,7 @@ class _Opening:
         }
         archives = "archive" in forms.values() and not _has_manifests(path)
         if not archives and not _DUMPS & set(forms.values()):
-            return self.below(path, number) or self.manifests(path, forms, number)
+            return self.below(path, forms, number) or self.manifests(path, forms, number)
         plans: list[SourcePlan] = []
         unread: list[str] = []
         for child, form in forms.items():
@@ -422,32 +422,38 @@ class _Opening:
                     continue
                 plans.extend(opened if isinstance(opened, list) else [opened])
         if not plans:
-            raise UnknownDump(str(path), f"archives without manifests or dumps; {'; '.join(unread[:10])}", ACCEPTED)
-        plans[0].notes += tuple(unread[:10])
+            raise UnknownDump(str(path), f"archives without manifests or dumps; {'; '.join(unread[:NAMED])}", ACCEPTED)
+        if len(unread) > NAMED:
+            unread[NAMED:] = [f"{len(unread) - NAMED} more archives were not read"]
+        plans[0].notes += tuple(unread)
         beside = _BESIDE if "sqlite" in forms.values() else ()
-        left = sorted(
+        left = [
             child.name
             for child in path.iterdir()
             if not forms.get(child) and not _unpacked_name(child).endswith(beside)
-        )
-        if left:
-            plans[0].notes += (f"beside the dumps in {path}, not read: {', '.join(left[:10])}",)
+        ]
+        plans[0].notes += _beside(path, left)
         return plans
 
-    def below(self, path: Path, number: int) -> list[SourcePlan]:
+    def below(self, path: Path, files: Iterable[Path], number: int) -> list[SourcePlan]:
         """Open the dumps in the folders of a folder that has nothing to read itself; none: an empty list."""
         if self.level == _LEVELS or _has_manifests(path):
             return []
         plans: list[SourcePlan] = []
+        left = [child.name for child in files]
         self.level += 1
         for child in sorted(path.iterdir()):
             if child.is_dir() and not child.name.startswith("."):
                 try:
                     opened = self.folder(child, number + len(plans))
                 except UnknownDump:
+                    if any(child.iterdir()):
+                        left.append(f"{child.name}/")
                     continue
                 plans.extend(opened if isinstance(opened, list) else [opened])
         self.level -= 1
+        if plans:
+            plans[0].notes += _beside(path, left)
         return plans
 
     def manifests(self, path: Path, forms: dict[Path, str], number: int) -> SourcePlan:
@@ -506,6 +512,11 @@ def _unpacked_name(path: Path) -> str:
 def _is_part(name: str) -> bool:
     """Whether a file is unfinished, or belongs to another one."""
     return name.endswith(_UNFINISHED) or _unpacked_name(Path(name)).endswith(_BESIDE)
+
+
+def _beside(path: Path, left: list[str]) -> tuple[str, ...]:
+    """Say what stands in a folder of dumps and was not read."""
+    return (f"beside the dumps in {path}, not read: {first_names(sorted(left)[:NAMED], len(left))}",) if left else ()
 
 
 def _has_manifests(path: Path) -> bool:

@@ -228,22 +228,27 @@ def test_several_dumps_in_an_archive_are_plans_of_their_own(tmp_path: Path) -> N
 
 def test_a_folder_of_backups_gives_one_plan_each(tmp_path: Path) -> None:
     folder = unpack(
-        {"a.tar.gz": tgz(velero(OBJECTS)), "b.zip": zipped(rancher(OBJECTS)), "c.tgz": tgz({"x.txt": b"x"})},
+        {"a.tar.gz": tgz(velero(OBJECTS)), "b.zip": zipped(rancher(OBJECTS))}
+        | {f"c{number:02d}.tgz": tgz({"x.txt": b"x"}) for number in range(12)},
         tmp_path / "f",
     )
     plans = plans_of(folder, tmp_path / "work")
     assert [plan.format for plan in plans] == ["velero", "rancher"]
-    assert any(note.startswith("c.tgz was not read") for note in plans[0].notes)
+    assert any(note.startswith("c00.tgz was not read") for note in plans[0].notes)
+    assert plans[0].notes[-1] == "2 more archives were not read"
 
 
 def test_dumps_in_folders_of_a_folder_are_found(tmp_path: Path) -> None:
     snapshot = bolt_file({b"key": {revision(2): key_value(b"/registry/a/b", 2, 2, 1, b"{}")}, b"meta": {}})
     files = {"east/etcd/a.db": snapshot, "north/backup.tgz": tgz(velero(OBJECTS)), "west/notes.txt": b"nothing"}
+    files |= {f"{number:02d}.bin": b"nothing" for number in range(11)}
     (tmp_path / "work").mkdir()
     plans = open_source(str(unpack(files, tmp_path / "all")), number=3, workdir=tmp_path / "work")
     assert isinstance(plans, list)
     assert [(plan.format, plan.rows) for plan in plans] == [("etcd-snapshot", 1), ("velero", len(OBJECTS))]
     assert {row["source"] for row in table_rows(plans[1].live)} == {4}
+    named = ", ".join(f"{number:02d}.bin" for number in range(10))
+    assert f"beside the dumps in {tmp_path / 'all'}, not read: {named} and 2 more" in plans[0].notes
     with pytest.raises(UnknownDump, match="no manifest in this folder"):
         open_source(str(tmp_path / "all/west"), number=0, workdir=tmp_path / "work")
 
