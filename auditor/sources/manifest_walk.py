@@ -23,7 +23,7 @@ from auditor.golang import jsontext
 from auditor.sources.json_stream import Bytes, Layout, array_items, layout, skip_space, value_end
 from auditor.sources.manifest_rows import Header, ManifestRows, fast_header, fast_headers, header_of, read_header
 from auditor.sources.plan import DamageLog
-from auditor.sources.yaml import Chunk, YamlError, yaml_chunks, yaml_to_json
+from auditor.sources.yaml import Chunk, YamlError, line_behind_document, yaml_chunks, yaml_to_json
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -425,12 +425,14 @@ class ManifestWalk:
             for item, (start, stop) in enumerate(pairwise(cuts), 1):
                 line, seen = line + text.count(b"\n", seen, start), start
                 try:
-                    (value,) = yaml_to_json(text[start:stop])
+                    values = yaml_to_json(text[start:stop])
                 except YamlError as error:
                     self._damaged(f"item {item} of document {number} (line {line + 1})", error, line)
-                else:
+                    continue
+                for value in values:  # more than one where a hyphen stands alone on its line
                     self._value(value, inherited, 1)
             return
+        where = f"document {number} (line {chunk.line + 1})"
         try:
             value = yaml_to_json(text)
         except YamlError as error:
@@ -438,8 +440,12 @@ class ManifestWalk:
                 # kubectl would refuse it, being led to YAML by a comment or separator; JSON it is all the same.
                 value = jsontext.decode_object(_PREAMBLE.sub(b"", text))
             except jsontext.GoJsonError:
-                self._damaged(f"document {number} (line {chunk.line + 1})", error, chunk.line)
+                self._damaged(where, error, chunk.line)
                 return
+        else:
+            behind = line_behind_document(text)
+            if behind is not None:
+                self.damage.add(where, f"it ends before line {chunk.line + behind + 1}; what stands there was not read")
         if value is not None:
             self._value(value, {}, 0)
 
@@ -549,10 +555,14 @@ def _list_pieces(text: bytes) -> tuple[str, str, list[int]] | None:
     cuts = [found.start() for found in _ITEM.finditer(text, match.end(), stop)]
     if not cuts or text[match.end() : cuts[0]].strip():
         return None
+    around = text[: match.start()] + text[stop:]
     try:
-        outer = header_of(yaml_to_json(text[: match.start()] + text[stop:]))
+        value = yaml_to_json(around)
     except YamlError:
         return None
+    outer = header_of(value)
     if outer is None or not outer.kind.endswith("List") or outer.name:
+        return None
+    if "items" in value or line_behind_document(around) is not None:
         return None
     return outer.kind, outer.apiVersion, [*cuts, stop]

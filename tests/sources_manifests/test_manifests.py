@@ -398,3 +398,42 @@ def test_a_folder_that_may_not_be_read_is_damage(tmp_path):
     assert [(one.where, one.reason) for one in plan.damage] == [("a/shut", "Permission denied")]
     with pytest.raises(PermissionError):
         open_directory(folder / "a", number=0, workdir=tmp_path)
+
+
+def test_an_item_of_a_long_yaml_list_may_begin_below_its_hyphen(opened) -> None:
+    text = f"apiVersion: v1\nkind: List\nitems:\n- {{kind: A, metadata: {{name: a}}, pad: {'x' * PIECEWISE_FROM}}}\n"
+    plan = opened(text + "-\n  kind: B\n  metadata: {name: b}\n-\n- kind: C\n  metadata: {name: c}\n")
+    found = objects(plan)
+    assert {one["metadata"]["name"] for one in found if one} == {"a", "b", "c"}
+    assert (len(found), plan.damage) == (4, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("kind: A\n...\nkind: B\n", 3),
+        ("---\nkind: A\n...\n# c\nkind: B\n", 5),
+        ("kind: C\n---\n{kind: A}\n{kind: B}\n---\nkind: D\n", 4),
+        ('---\n{"kind": "A"}\n{"kind": "B"}\n', 3),
+        ("  kind: A\nkind: B\n", 2),
+        ("kind: A\r---\rkind: B\r", 2),
+        ("kind: A\x85---\x85kind: B\x85", 2),
+        (f"kind: List\nitems:\n- {{kind: A, pad: {'x' * PIECEWISE_FROM}}}\n...\n- kind: B\n", 5),
+    ],
+    ids=["end mark", "end mark, comment", "flow", "objects", "indented", "CR", "NEL", "long list"],
+)
+def test_what_stands_behind_a_yaml_document_is_told(opened, text: str, line: int) -> None:
+    plan = opened(text)
+    assert "B" not in {one["kind"] for one in objects(plan)}
+    assert [one.reason for one in plan.damage] == [f"it ends before line {line}; what stands there was not read"]
+
+
+@pytest.mark.parametrize("text", ["kind: A\n...\n", "kind: A\n...\n# c\n", '"kind": A\n\n', "{kind: A} # c\n"])
+def test_a_yaml_document_may_have_an_end_mark_and_comments_behind_it(opened, text: str) -> None:
+    plan = opened(text)
+    assert (objects(plan), plan.damage) == ([{"kind": "A"}], ())
+
+
+def test_items_that_stand_twice_in_a_long_yaml_list_count_as_the_last_of_them(opened) -> None:
+    text = f'kind: List\nitems:\n- {{kind: A, pad: {"x" * PIECEWISE_FROM}}}\n"items":\n- kind: B\n'
+    assert [one["kind"] for one in objects(opened(text))] == ["B"]

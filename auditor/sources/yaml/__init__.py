@@ -13,7 +13,7 @@ Source: sigs.k8s.io/yaml, go.yaml.in/yaml v2, k8s.io/apimachinery/pkg/util/yaml.
 from auditor.sources.yaml.chunks import Chunk, document_chunks, yaml_chunks
 from auditor.sources.yaml.errors import YamlError
 from auditor.sources.yaml.stream import document_texts, documents
-from auditor.sources.yaml.text import yaml_to_json, yaml_to_json_text
+from auditor.sources.yaml.text import line_behind_document, yaml_to_json, yaml_to_json_text
 
 __all__ = [
     "Chunk",
@@ -21,6 +21,7 @@ __all__ = [
     "document_chunks",
     "document_texts",
     "documents",
+    "line_behind_document",
     "yaml_chunks",
     "yaml_to_json",
     "yaml_to_json_text",

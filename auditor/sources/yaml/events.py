@@ -28,7 +28,7 @@ from auditor.sources.yaml.errors import YamlError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["document_events"]
+__all__ = ["document_events", "line_behind"]
 
 BOM: Final = "\ufeff"
 MAX_STAND_INS: Final = 200
@@ -265,3 +265,28 @@ def document_events(data: bytes) -> Iterator[Any]:
         for number, event in enumerate(_with_stand_ins(data)):
             if number >= given:
                 yield event
+
+
+def _line(mark: Any, otherwise: int) -> int:
+    return otherwise if mark is None else int(mark.line)
+
+
+def line_behind(data: bytes) -> int | None:
+    """Return the line, from 0, on which something stands behind the first document; None where nothing does.
+
+    Args:
+        data: UTF-8; its first document has no errors.
+    """
+    ended: int | None = None
+    try:
+        parser = _PARSER(data)
+        while (event := parser.get_event()) is not None:
+            if ended is not None:
+                return None if type(event) is yaml.StreamEndEvent else _line(event.start_mark, ended)
+            if type(event) is yaml.DocumentEndEvent:
+                ended = _line(event.end_mark, 0)
+    except yaml.MarkedYAMLError as error:
+        return None if ended is None else _line(error.problem_mark, ended)
+    except (yaml.reader.ReaderError, UnicodeDecodeError):
+        return ended
+    return None

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, Final
 
 from auditor.golang.jsontext import encode
 from auditor.sources.yaml.errors import YamlError
 from auditor.sources.yaml.numbers import to_json_value
 from auditor.sources.yaml.quick import quick_value
 
-__all__ = ["yaml_to_json", "yaml_to_json_text"]
+__all__ = ["line_behind_document", "yaml_to_json", "yaml_to_json_text"]
+
+_BREAKS: Final = (b"\n...", b"\r", b"\xc2\x85", b"\xe2\x80\xa8", b"\xe2\x80\xa9")
+_BLOCK: Final = re.compile(rb"(?:[ \t]*+(?:#[^\n]*+)?\n|---[^\n]*+\n)*(?:[A-Za-z0-9_]|-[ \n])")
 
 
 def _tree(data: bytes, *, strict: bool) -> Any:
@@ -59,3 +63,19 @@ def yaml_to_json(data: bytes, *, strict: bool = False) -> Any:
         return to_json_value(_tree(data, strict=strict))
     except YamlError as error:
         raise YamlError(f"error converting YAML to JSON: {error.found}") from None
+
+
+def line_behind_document(data: bytes) -> int | None:
+    """Return the line, from 0, on which something stands behind the first document; None where nothing does.
+
+    What `yaml_to_json` does not look at: another document behind ``...``, a second flow collection, what is indented
+    less than the first key.
+
+    Args:
+        data: A chunk that `yaml_to_json` reads; its lines end with LF.
+    """
+    if _BLOCK.match(data) and not any(one in data for one in _BREAKS):
+        return None  # collections that begin at the left edge go on to the end
+    from auditor.sources.yaml.events import line_behind  # noqa: PLC0415 - the parser, which few documents need
+
+    return line_behind(data)
