@@ -35,6 +35,8 @@ MAX_LONG_SCANS: Final = 16
 """Objects without end that may each cost a scan of the rest of the file; later ones end where the next line begins."""
 LONG_LINE: Final = 1 << 22
 """Bytes of a line from which on it is scanned, not decoded, where the fast decoder refuses it."""
+SHORT: Final = 1 << 12
+"""Bytes of a line of several values in which the end of one is looked for first."""
 FEW_LINES: Final = 16
 """Plain lines that are taken one by one before more are expected: where odd ones are many, none is read twice."""
 MANY_LINES: Final = 256
@@ -147,6 +149,7 @@ class ManifestWalk:
         damage: What could not be read.
         notes: What a reader of the report should know.
         format: What the bytes turned out to be: ndjson, json, list-json or yaml; empty before the walk.
+        shared_line: Where the line ends on which several values were found last; it is not looked at as a whole again.
     """
 
     def __init__(self, sink: Sink) -> None:
@@ -159,12 +162,17 @@ class ManifestWalk:
         self.lists = 0
         self.lines = 0
         self.long_scans = 0
+        self.shared_line = 0
 
     def walk(self, data: Bytes) -> None:
         """Read all of it: JSON values one after another, else YAML."""
         start = skip_space(data, 3 if data[:3] == b"\xef\xbb\xbf" else 0)
-        first = data[start : start + 1]
-        if self._starts_as_json(data, start) if first in (b"{", b"[") else _talks_first(data, start):
+        behind = _behind_comments(data, start)
+        if data[start : start + 1] == b"[" or data[behind : behind + 1] == b"{":
+            as_json = self._starts_as_json(data, behind)
+        else:
+            as_json = _talks_first(data, start)
+        if as_json:
             with memoryview(data) as view:
                 self._json(data, view, start)
             one_each = self.lines == self.objects + self.tables and not self.lists
@@ -188,7 +196,8 @@ class ManifestWalk:
         if end < 0 or read_header(bytes(data[start : start + end])) is not None or opened == b"[":
             return True
         # The first value is no JSON. Broken NDJSON goes on with an object on the next line; else YAML may read it.
-        if line_end >= 0 and data[skip_space(data, line_end) :][:1] == b"{":
+        ahead = skip_space(data, line_end) if line_end >= 0 else len(data)
+        if data[ahead : ahead + 1] == b"{":
             return True
         try:
             return type(yaml_to_json(bytes(data[start : start + end]))) is not dict
@@ -200,7 +209,7 @@ class ManifestWalk:
         while at < size:
             first = data[at]
             if first == 0x7B:  # {
-                after = self._lines(data, view, at)
+                after = at if at < self.shared_line else self._lines(data, view, at)
                 at = after if after > at else self._object(data, view, at)
             elif first == 0x5B:  # [
                 at = self._array(data, view, at)
@@ -262,22 +271,31 @@ class ManifestWalk:
 
     def _object(self, data: Bytes, view: memoryview, at: int) -> int:
         """Take the value at `at`, which begins with a brace; return where it ends."""
-        line_end = data.find(b"\n", at)
-        line_end = len(data) if line_end < 0 else line_end
-        header = self._line_header(view, at, line_end)
-        if header is not None:
-            self.lines += 1
-            self._take(data, view, at, line_end, header, 0)
-            return line_end
+        line_end = self.shared_line
+        if at >= line_end:
+            line_end = data.find(b"\n", at)
+            line_end = len(data) if line_end < 0 else line_end
+            header = self._line_header(view, at, line_end)
+            if header is not None:
+                self.lines += 1
+                self._take(data, view, at, line_end, header, 0)
+                return line_end
         if line_end - at > 1:
             # Several values on one line, or a broken one.
-            line = bytes(data[at : min(line_end, at + PIECEWISE_FROM)])
-            end = value_end(line, 0)
+            for size in (SHORT, PIECEWISE_FROM):
+                line = bytes(data[at : min(line_end, at + size)])
+                end = value_end(line, 0)
+                if end > 0 or len(line) < size:
+                    break
             if end > 0:
+                self.shared_line = line_end
                 header = read_header(line[:end])
                 if header is not None:
                     self._take(data, view, at, at + end, header, 0)
                     return at + end
+                following = skip_space(data, at + end)
+                if following < line_end and data[following] == 0x7B:
+                    return self._unreadable(data, at, at + end)
             if end < 0 and self._next_is_a_line(data, view, line_end):
                 self.lines += 1
                 return self._unreadable(data, at, line_end)
@@ -311,7 +329,12 @@ class ManifestWalk:
     def _long_object(self, data: Bytes, view: memoryview, at: int) -> int:
         """Take an object of many lines."""
         if self.long_scans >= MAX_LONG_SCANS:
-            return self._unreadable(data, at, self._resume(data, at))
+            end = self._resume(data, at)
+            header = read_header(view[at:end])
+            if header is None:
+                return self._unreadable(data, at, end)
+            self._take(data, view, at, end, header, 0)
+            return end
         parts = layout(data, at)
         kind, api_version = _text(data, parts, b"kind"), _text(data, parts, b"apiVersion")
         if parts.items is not None and _is_list_kind(kind, parts) and not _name_in(data, parts):
@@ -329,6 +352,7 @@ class ManifestWalk:
         header = read_header(view[at : parts.end])
         if header is None and b"\n{" in data[at : parts.end]:
             # Brackets are balanced over several objects: a broken one may have swallowed its neighbours.
+            self.long_scans += 1
             return self._unreadable(data, at, self._resume(data, at))
         self._take(data, view, at, parts.end, header, 0)
         return parts.end
@@ -353,8 +377,11 @@ class ManifestWalk:
         if line.startswith(b"#"):
             return end
         if line.startswith(b"---"):
-            following = skip_space(data, end)
-            if following < len(data) and data[following] not in b"{[-#":
+            rest = skip_space(line, 3)
+            if rest < len(line) and line[rest] != 0x23:  # an object that stands on the line of the separator
+                return at + rest
+            following = _behind_comments(data, end)
+            if following < len(data) and not _JSON_AHEAD.match(data, following):
                 # From here on the file is YAML.
                 self._yaml(bytes(data[end + 1 :]), bytes(data[: end + 1]).count(b"\n"))
                 return len(data)
@@ -495,6 +522,17 @@ _TALK = re.compile(rb"(?!---|#|%)[^\n]+\n\{[ \t]*\"")
 def _talks_first(data: Bytes, start: int) -> bool:
     """Tell lines of JSON behind one line of something else, e.g. a warning that went to the same file."""
     return _TALK.match(data, start) is not None
+
+
+_COMMENT = re.compile(rb"#[^\n]*+")
+_JSON_AHEAD = re.compile(rb"\{[ \t\r\n]*[\"}]|\[[ \t\r\n]*[{\]]|---")
+
+
+def _behind_comments(data: Bytes, at: int) -> int:
+    """Return the offset of the first byte from `at` on that is neither white space nor comment."""
+    while match := _COMMENT.match(data, at := skip_space(data, at)):
+        at = match.end()
+    return at
 
 
 _PREAMBLE = re.compile(rb"\A(?:[ \t]*(?:(?:#|---)[^\n]*)?\n)*")

@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -437,3 +438,51 @@ def test_a_yaml_document_may_have_an_end_mark_and_comments_behind_it(opened, tex
 def test_items_that_stand_twice_in_a_long_yaml_list_count_as_the_last_of_them(opened) -> None:
     text = f'kind: List\nitems:\n- {{kind: A, pad: {"x" * PIECEWISE_FROM}}}\n"items":\n- kind: B\n'
     assert [one["kind"] for one in objects(opened(text))] == ["B"]
+
+
+def test_lines_behind_a_comment_are_all_read(opened) -> None:
+    plan = opened("# exported\n\n# by hand\n" + lines(*PAIR))
+    assert (names(plan), plan.damage, plan.format) == (["a", "b"], (), "ndjson")
+
+
+def test_an_object_on_the_line_of_a_separator_is_read(opened) -> None:
+    plan = opened(lines(thing("a")) + "--- " + lines(thing("b")) + "--- # c\n" + lines(thing("c")))
+    assert (names(plan), plan.damage) == (["a", "b", "c"], ())
+
+
+def test_yaml_behind_json_may_begin_with_a_comment_or_a_list(opened) -> None:
+    for text in ("# c\n\nkind: Z\nspec: {a: 1}\n", "- kind: Z\n  spec: {a: 1}\n", "{kind: Z, spec: {a: 1}}\n"):
+        plan = opened(lines(thing("a")) + "---\n" + text)
+        assert {"kind": "Z", "spec": {"a": 1}} in objects(plan)
+        assert (plan.rows, plan.damage) == (2, ())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"kind":"A"} ' * 300_000,
+        '{"kind":"A","a":{\n' * 20_000 + "}" * 40_000,
+        '{"kind":"A","a":[' + '\n{"b":[' * 20_000 + "]}" * 20_001 + "}",
+    ],
+    ids=["objects on one line", "objects that swallow the others", "nested too deep"],
+)
+def test_no_arrangement_of_objects_takes_long(opened, text: str) -> None:
+    """Each value was looked for in all that follows."""
+    began = time.process_time()
+    plan = opened(text)
+    assert plan.rows >= 20_000
+    assert time.process_time() - began < 20
+
+
+def test_printed_objects_behind_many_broken_ones_are_read(opened) -> None:
+    broken = '{\n "kind": "A",\n "a": [\n'
+    plan = opened(broken * 30 + "\n".join(json.dumps(one, indent=1) for one in (thing("a"), thing("b"))))
+    assert plan.rows == 32
+    assert [json.loads(value)["metadata"]["name"] for value in values(plan) if b"Widget" in value] == ["a", "b"]
+
+
+def test_a_broken_object_on_a_line_of_several_takes_no_other_with_it(opened) -> None:
+    plan = opened('{"kind":"A"} {"kind" "B"} {"kind":"C"}{"kind":]}{"kind":"D"}\n{"kind":"E"}\n')
+    broken = [b'{"kind" "B"}', b'{"kind":]}']
+    assert sorted(values(plan)) == sorted([*broken, *(b'{"kind":"%c"}' % letter for letter in b"ACDE")])
+    assert plan.damage == ()
