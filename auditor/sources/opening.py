@@ -23,7 +23,7 @@ from auditor.sources.compression import HEAD_SIZE, Limits, UnpackedStream, is_ta
 from auditor.sources.detect import ACCEPTED, database_of, form_of, intact_pages, refused_file, state_of, unknown_dump
 from auditor.sources.digest import Digest, in_use
 from auditor.sources.formats import FORMATS
-from auditor.sources.plan import NAMED, DamageLog, SourcePlan, first_names
+from auditor.sources.plan import NAMED, Damage, DamageLog, SourcePlan, first_names
 from auditor.sources.stores import is_remote, remote_file
 
 if TYPE_CHECKING:
@@ -410,21 +410,23 @@ class _Opening:
         if not archives and not _DUMPS & set(forms.values()):
             return self.below(path, forms, number) or self.manifests(path, forms, number)
         plans: list[SourcePlan] = []
+        broken: list[DamagedDump] = []
         unread: list[str] = []
         for child, form in forms.items():
             if form:
                 try:
                     opened = self.file(str(child), child, number + len(plans))
                 except UnknownDump as error:
-                    if form != "archive":
-                        raise
                     unread.append(f"{child.name} was not read: {error.found}")
-                    continue
-                plans.extend(opened if isinstance(opened, list) else [opened])
+                except DamagedDump as error:
+                    broken.append(error)
+                else:
+                    plans.extend(opened if isinstance(opened, list) else [opened])
+        _tell_broken(plans, broken)
         if not plans:
-            raise UnknownDump(str(path), f"archives without manifests or dumps; {'; '.join(unread[:NAMED])}", ACCEPTED)
+            raise UnknownDump(str(path), f"no dump that can be read; {'; '.join(unread[:NAMED])}", ACCEPTED)
         if len(unread) > NAMED:
-            unread[NAMED:] = [f"{len(unread) - NAMED} more archives were not read"]
+            unread[NAMED:] = [f"{len(unread) - NAMED} more files were not read"]
         plans[0].notes += tuple(unread)
         beside = _BESIDE if "sqlite" in forms.values() else ()
         left = [
@@ -440,6 +442,7 @@ class _Opening:
         if self.level == _LEVELS or _has_manifests(path):
             return []
         plans: list[SourcePlan] = []
+        broken: list[DamagedDump] = []
         left = [child.name for child in files]
         self.level += 1
         for child in sorted(path.iterdir()):
@@ -449,9 +452,12 @@ class _Opening:
                 except UnknownDump:
                     if any(child.iterdir()):
                         left.append(f"{child.name}/")
-                    continue
-                plans.extend(opened if isinstance(opened, list) else [opened])
+                except DamagedDump as error:
+                    broken.append(error)
+                else:
+                    plans.extend(opened if isinstance(opened, list) else [opened])
         self.level -= 1
+        _tell_broken(plans, broken)
         if plans:
             plans[0].notes += _beside(path, left)
         return plans
@@ -512,6 +518,18 @@ def _unpacked_name(path: Path) -> str:
 def _is_part(name: str) -> bool:
     """Whether a file is unfinished, or belongs to another one."""
     return name.endswith(_UNFINISHED) or _unpacked_name(Path(name)).endswith(_BESIDE)
+
+
+def _tell_broken(plans: list[SourcePlan], broken: list[DamagedDump]) -> None:
+    """Say which dumps beside those of some plans cannot be read at all.
+
+    Raises:
+        DamagedDump: There is no plan.
+    """
+    if broken and not plans:
+        raise broken[0]
+    if broken:
+        plans[0].damage += tuple(Damage(f"{error.where} beside it", error.found) for error in broken)
 
 
 def _beside(path: Path, left: list[str]) -> tuple[str, ...]:

@@ -235,12 +235,11 @@ def test_a_folder_of_backups_gives_one_plan_each(tmp_path: Path) -> None:
     plans = plans_of(folder, tmp_path / "work")
     assert [plan.format for plan in plans] == ["velero", "rancher"]
     assert any(note.startswith("c00.tgz was not read") for note in plans[0].notes)
-    assert plans[0].notes[-1] == "2 more archives were not read"
+    assert plans[0].notes[-1] == "2 more files were not read"
 
 
 def test_dumps_in_folders_of_a_folder_are_found(tmp_path: Path) -> None:
-    snapshot = bolt_file({b"key": {revision(2): key_value(b"/registry/a/b", 2, 2, 1, b"{}")}, b"meta": {}})
-    files = {"east/etcd/a.db": snapshot, "north/backup.tgz": tgz(velero(OBJECTS)), "west/notes.txt": b"nothing"}
+    files = {"east/etcd/a.db": SNAPSHOT, "north/backup.tgz": tgz(velero(OBJECTS)), "west/notes.txt": b"nothing"}
     files |= {f"{number:02d}.bin": b"nothing" for number in range(11)}
     (tmp_path / "work").mkdir()
     plans = open_source(str(unpack(files, tmp_path / "all")), number=3, workdir=tmp_path / "work")
@@ -251,6 +250,37 @@ def test_dumps_in_folders_of_a_folder_are_found(tmp_path: Path) -> None:
     assert f"beside the dumps in {tmp_path / 'all'}, not read: {named} and 2 more" in plans[0].notes
     with pytest.raises(UnknownDump, match="no manifest in this folder"):
         open_source(str(tmp_path / "all/west"), number=0, workdir=tmp_path / "work")
+
+
+SNAPSHOT = bolt_file({b"key": {revision(2): key_value(b"/registry/a/b", 2, 2, 1, b"{}")}, b"meta": {}})
+BROKEN = b"SQLite format 3\0" + bytes(4000)
+
+
+@pytest.mark.parametrize("below", ["", "west/"])
+def test_a_dump_of_which_nothing_can_be_read_leaves_those_beside_it(below: str, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "other")) as connection:
+        connection.execute("CREATE TABLE grafana (id INTEGER)")
+    other = (tmp_path / "other").read_bytes()
+    east = "east/" if below else ""
+    folder = unpack({f"{below}a.db": BROKEN, f"{east}b.db": SNAPSHOT, f"{east}c.db": other}, tmp_path / "f")
+    (plan,) = plans_of(folder, tmp_path / "work")
+    assert plan.rows == 1
+    assert [(damage.where, damage.reason) for damage in plan.damage] == [
+        (f"{folder / below / 'a.db'} beside it", "a SQLite database that cannot be read: file is not a database")
+    ]
+    assert [note for note in plan.notes if note.startswith("c.db was not read: a SQLite database, not of kine")]
+
+
+@pytest.mark.parametrize(
+    ("below", "told"), [("", r"no dump that can be read; b\.tgz was not read"), ("west/", "no manifest in this folder")]
+)
+def test_a_folder_of_dumps_of_which_nothing_can_be_read_says_so(below: str, told: str, tmp_path: Path) -> None:
+    folder = unpack({f"{below}a.db": BROKEN, f"{below}b.tgz": tgz({"x.txt": b"x"})}, tmp_path / "f")
+    with pytest.raises(DamagedDump, match=r"a\.db: a SQLite database that cannot be read"):
+        plans_of(folder, tmp_path / "work")
+    (folder / below / "a.db").unlink()
+    with pytest.raises(UnknownDump, match=told):
+        plans_of(folder, tmp_path / "work2")
 
 
 def test_an_archive_beside_manifests_is_only_named(tmp_path: Path) -> None:
