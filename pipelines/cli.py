@@ -245,7 +245,7 @@ def audit(
     """Read dumps as the API server would and judge every object as a create would.
 
     DUMP is an etcd snapshot or member database, `etcdctl get -w json`, a kubectl export (JSON, YAML, List, NDJSON), a
-    folder of these, or `-`; each may be compressed (.gz, .zst). What it is, is told from its content.
+    folder of these, or `-`; each may be compressed (.gz, .zst, .xz, .bz2). What it is, is told from its content.
 
     \b
     Exit codes: 0; 1 --fail-on reached; 2 usage; 3 part of a dump could not be read; 70 internal error; 130 Ctrl-C.

@@ -179,8 +179,8 @@ def read_crd_documents(paths: Iterable[str]) -> list[JsonObject]:
     """Return the definitions in files and folders, in the order given, folders by name.
 
     Args:
-        paths: Files of any name; folders, of which files named .json .yaml .yml .ndjson .jsonl (also with .gz or
-            .zst) count, at any depth; URLs of either and patterns of URLs; ``-`` for standard input.
+        paths: Files of any name; folders, of which files named .json .yaml .yml .ndjson .jsonl (also with .gz,
+            .zst, .xz or .bz2) count, at any depth; URLs of either and patterns of URLs; ``-`` for standard input.
 
     Raises:
         SourceError: A path does not exist or cannot be opened.

@@ -11,7 +11,6 @@ same and are treated the same.
 from __future__ import annotations
 
 import codecs
-import gzip
 import hashlib
 import os
 import re
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from auditor.errors import DamagedDump, SourceError, UnknownDump
+from auditor.sources.compression import UnpackedStream
 from auditor.sources.digest import Digest, map_file
 from auditor.sources.manifest_rows import ManifestRows
 from auditor.sources.manifest_walk import PRINTED, ManifestWalk, NeedsSpool, Spans, Spool
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 MANIFEST_SUFFIXES: Final = (".json", ".yaml", ".yml", ".ndjson", ".jsonl")
-PACKED_SUFFIXES: Final = (".gz", ".zst")
+PACKED_SUFFIXES: Final = (".gz", ".zst", ".xz", ".bz2")
 BLOCK: Final = 1 << 20
 
 _UTF16: Final = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
@@ -206,43 +206,42 @@ def manifest_files(folder: Path, on_error: Callable[[OSError], object] | None = 
 
 
 def read_packed(path: Path) -> bytes:
-    """Return the bytes of a file, uncompressed where its name ends in .gz or .zst.
+    """Return the bytes of a file, uncompressed where its name says that it is packed.
 
     Raises:
         DamagedDump: The compressed stream is broken or expands past the limit for one member.
     """
-    suffix = path.suffix.lower()
     try:
-        if suffix == ".gz":
-            with gzip.open(path) as stream:
-                return _limited(path, stream)
-        if suffix == ".zst":
-            import zstandard  # noqa: PLC0415 - only where needed
-
-            with (
-                path.open("rb") as packed,
-                zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True) as stream,
-            ):
-                return _limited(path, stream)
-        return path.read_bytes()
-    except (EOFError, gzip.BadGzipFile) as error:
-        raise DamagedDump(str(path), f"broken compressed stream: {error}") from error
+        data, broken = _unpacked(path) if _is_packed(path) else (path.read_bytes(), "")
     except OSError as error:
         raise SourceError(str(path), error.strerror or str(error)) from error
-    except Exception as error:
-        if type(error).__module__.partition(".")[0] in ("zstandard", "zlib"):
-            raise DamagedDump(str(path), f"broken compressed stream: {error}") from error
-        raise
+    if broken:
+        raise DamagedDump(str(path), broken, "", "copy it again")
+    return data
 
 
 MAX_MEMBER: Final = 1 << 30
 
 
-def _limited(path: Path, stream: Any) -> bytes:
-    data: bytes = stream.read(MAX_MEMBER + 1)
-    if len(data) > MAX_MEMBER:
-        raise DamagedDump(str(path), f"expands past {MAX_MEMBER} bytes", "", "decompress it first")
-    return data
+def _is_packed(path: Path) -> bool:
+    return path.suffix.lower() in PACKED_SUFFIXES
+
+
+def _unpacked(path: Path) -> tuple[bytes, str]:
+    """Return the plain bytes of a packed file, and why they break off; empty: they do not.
+
+    Raises:
+        SourceError: They expand past a limit.
+    """
+    with path.open("rb") as file:
+        stream = UnpackedStream(str(path), file)
+        blocks, size = [], 0
+        while block := stream.read(BLOCK):
+            blocks.append(block)
+            size += len(block)
+            if size > MAX_MEMBER:
+                raise DamagedDump(str(path), f"expands past {MAX_MEMBER} bytes", "", "decompress it first")
+        return b"".join(blocks), stream.broken
 
 
 def _shown(path: Path, root: Path) -> str:
@@ -266,13 +265,15 @@ class _Folder:
         name = _shown(path, self.root)
         try:
             digest = _digest(path)
-            data = _text_of(path)
+            data, broken = _unpacked(path) if _is_packed(path) else (map_file(path), "")
         except (SourceError, OSError) as error:
             self.damage.add(name, str(getattr(error, "found", error)))
             return
         self.digest.update(f"{name}\0{digest}\n".encode())
+        if broken:
+            self.damage.add(name, broken)
         walk = ManifestWalk(self.spool)
-        walk.walk(data)
+        walk.walk(text_bytes(data))
         for damage in walk.damage.records():
             self.damage.add(f"{name}: {damage.where}", damage.reason)
         if walk.objects:
@@ -284,11 +285,6 @@ class _Folder:
             self.notes.append(f"{len(others)} files were not read, being no manifests by their names: {names}")
 
 
-def _text_of(path: Path) -> Any:
-    """Return the bytes of a manifest: mapped where they are plain, else read; UTF-16 as UTF-8."""
-    return text_bytes(map_file(path) if path.suffix.lower() not in PACKED_SUFFIXES else read_packed(path))
-
-
 def text_bytes(data: Any) -> Any:
     """Return the bytes of a text as they are, UTF-16 as UTF-8."""
     encoding = _UTF16.get(bytes(data[:2]))
@@ -298,8 +294,8 @@ def text_bytes(data: Any) -> Any:
 def open_directory(path: Path, *, number: int, workdir: Path) -> SourcePlan:
     """Find the objects in a folder of manifests and below it.
 
-    Files count by their names: .json .yaml .yml .ndjson .jsonl, and these with .gz or .zst; the notes tell the others.
-    All objects are copied into one spool.
+    Files count by their names: .json .yaml .yml .ndjson .jsonl, and these with .gz, .zst, .xz or .bz2; the notes tell
+    the others. All objects are copied into one spool.
 
     Args:
         path: The folder.

@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import lzma
 import os
 import sys
 from types import SimpleNamespace
@@ -59,12 +60,20 @@ def test_files_and_folders_are_read_in_order(tmp_path):
     )
     (tmp_path / "z" / "a.json").write_text(json.dumps(definition("a1")) + json.dumps(definition("a2")))
     (tmp_path / "z" / "c.yml.gz").write_bytes(gzip.compress(json.dumps(definition("c")).encode()))
+    (tmp_path / "z" / "c.yml.xz").write_bytes(lzma.compress(json.dumps(definition("x")).encode()))
     (tmp_path / "z" / "d.txt").write_text("apiVersion: [")
     (tmp_path / "odd-name").write_text(
         "\ufeff" + json.dumps({"apiVersion": "v1", "kind": "List", "items": [definition("o")]})
     )
     found = read_crd_documents([str(tmp_path / "odd-name"), str(tmp_path / "z")])
-    assert names(found) == ["o", "a1", "a2", "b1", "b2", "c"]
+    assert names(found) == ["o", "a1", "a2", "b1", "b2", "c", "x"]
+
+
+def test_a_torn_file_of_definitions_is_refused(tmp_path):
+    path = tmp_path / "c.json.gz"
+    path.write_bytes(gzip.compress(json.dumps(definition("c")).encode())[:-8])
+    with pytest.raises(DamagedDump, match=r"c\.json\.gz: gzip stream ends early"):
+        read_crd_documents([str(path)])
 
 
 def test_standard_input_is_a_dash(monkeypatch):

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import bz2
 import gzip
 import hashlib
 import json
+import lzma
 import time
 from pathlib import Path
 from typing import Any
@@ -367,13 +369,16 @@ def test_a_folder_is_one_source_with_all_its_files(tmp_path):
     (folder / "deep" / "er" / "d.JSON.zst").write_bytes(zstandard.compress(json.dumps(thing("s")).encode()))
     (folder / "u.yml").write_bytes("kind: U\n".encode("utf-16"))
     (folder / "broken.yml").write_text("a: [\n")
-    (folder / "torn.json.gz").write_bytes(gzip.compress(b"{}" * 1000)[:-12])
+    (folder / "e.yaml.xz").write_bytes(lzma.compress(json.dumps(thing("x")).encode()))
+    (folder / "f.json.bz2").write_bytes(bz2.compress(json.dumps(thing("b")).encode()))
+    (folder / "torn.json.gz").write_bytes(gzip.compress(lines(thing("t")).encode())[:-8])  # its checksum is missing
     (folder / "README.md").write_text("kind: A\n")
     workdir = tmp_path / "work"
     workdir.mkdir()
     plan = open_directory(folder, number=0, workdir=workdir)
-    assert [one.get("metadata", {}).get("name") for one in objects(plan)] == [None, None, "g", "l", "s", "y"]
+    assert [one.get("metadata", {}).get("name") for one in objects(plan)] == [None, None, *"bglstxy"]
     assert [damage.where for damage in plan.damage] == ["broken.yml: document 1 (line 1)", "torn.json.gz"]
+    assert plan.damage[1].reason == "gzip stream ends early"
     assert plan.format == "yaml"
     assert plan.notes == ("1 files were not read, being no manifests by their names: README.md",)
     (folder / "README.md").write_text("changed")
