@@ -9,7 +9,7 @@ columns of their own).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from auditor.builtin.events import event_at
 from auditor.builtin.other_columns import OTHER_PRINTERS
@@ -20,6 +20,7 @@ from auditor.builtin.values import (
     Printer,
     age,
     containers_text,
+    entry,
     first_of,
     given,
     label_selector,
@@ -28,8 +29,10 @@ from auditor.builtin.values import (
     load_balancer,
     lowered,
     many,
+    mapping,
     number,
     text,
+    texts,
     utc,
     walk,
 )
@@ -113,19 +116,19 @@ def _cron_job(obj: JsonObject, now: float) -> list[Cell]:
 
 def _service(obj: JsonObject, now: float) -> list[Cell]:
     kind = text(obj, "spec.type") or "ClusterIP"
-    ips = many(obj, "spec.clusterIPs")
+    ips = texts(obj, "spec.clusterIPs")
     ports = []
     for port in many(obj, "spec.ports"):
         node = number(port, "nodePort")
         at = f"{number(port, 'port')}" + (f":{node}" if node > 0 else "")
         ports.append(f"{at}/{text(port, 'protocol') or 'TCP'}")
-    cluster_ip = str(ips[0]) if ips else text(obj, "spec.clusterIP") or NONE
+    cluster_ip = ips[0] if ips else text(obj, "spec.clusterIP") or NONE
     selector = labels_text(walk(obj, "spec.selector"))
     return [kind, cluster_ip, _external_ip(obj, kind), ",".join(ports) or NONE, age(obj, now), selector]
 
 
 def _external_ip(obj: JsonObject, kind: str) -> str:
-    external = [str(ip) for ip in many(obj, "spec.externalIPs")]
+    external = texts(obj, "spec.externalIPs")
     if kind in ("ClusterIP", "NodePort"):
         return ",".join(external) if external else NONE
     if kind == "LoadBalancer":
@@ -153,7 +156,7 @@ def _host_port(ip: str, port: int) -> str:
 
 def _endpoint_slice(obj: JsonObject, now: float) -> list[Cell]:
     ports = [str(port["port"]) if port.get("port") is not None else text(port, "name") for port in many(obj, "ports")]
-    addresses = [str(address) for one in many(obj, "endpoints") for address in many(one, "addresses")]
+    addresses = [address for one in many(obj, "endpoints") for address in texts(one, "addresses")]
     return [
         text(obj, "addressType"),
         listed_text(ports, 3) or "<unset>",
@@ -163,11 +166,11 @@ def _endpoint_slice(obj: JsonObject, now: float) -> list[Cell]:
 
 
 def _config_map(obj: JsonObject, now: float) -> list[Cell]:
-    return [len(walk(obj, "data") or ()) + len(walk(obj, "binaryData") or ()), age(obj, now)]
+    return [len(mapping(obj, "data")) + len(mapping(obj, "binaryData")), age(obj, now)]
 
 
 def _secret(obj: JsonObject, now: float) -> list[Cell]:
-    names = {*(walk(obj, "data") or ()), *(walk(obj, "stringData") or ())}
+    names = {*mapping(obj, "data"), *mapping(obj, "stringData")}
     return [text(obj, "type") or "Opaque", len(names), age(obj, now)]
 
 
@@ -177,11 +180,11 @@ def _node(obj: JsonObject, now: float) -> list[Cell]:
     if walk(obj, "spec.unschedulable"):
         status += ",SchedulingDisabled"
     roles = set()
-    for key, value in (walk(obj, "metadata.labels") or {}).items():
+    for key, value in mapping(obj, "metadata.labels").items():
         if key.startswith("node-role.kubernetes.io/") and key != "node-role.kubernetes.io/":
             roles.add(key.removeprefix("node-role.kubernetes.io/"))
         elif key == "kubernetes.io/role" and value:
-            roles.add(value)
+            roles.add(str(value))
     version = text(obj, "status.nodeInfo.kubeletVersion")
     return [status, ",".join(sorted(roles)) or NONE, age(obj, now), version, *_node_details(obj)]
 
@@ -213,14 +216,14 @@ _MODES: Final = {
 }
 
 
-def _modes(modes: list[Any]) -> str:
+def _modes(modes: list[str]) -> str:
     return ",".join(short for name, short in _MODES.items() if name in modes)
 
 
 def _storage_class_name(obj: JsonObject) -> str:
-    annotations = walk(obj, "metadata.annotations") or {}
+    annotations = mapping(obj, "metadata.annotations")
     beta = "volume.beta.kubernetes.io/storage-class"
-    return str(annotations[beta]) if beta in annotations else text(obj, "spec.storageClassName")
+    return entry(annotations, beta, "") if beta in annotations else text(obj, "spec.storageClassName")
 
 
 def _phase(obj: JsonObject) -> str:
@@ -230,8 +233,8 @@ def _phase(obj: JsonObject) -> str:
 def _volume(obj: JsonObject, now: float) -> list[Cell]:
     claim = walk(obj, "spec.claimRef")
     return [
-        str((walk(obj, "spec.capacity") or {}).get("storage", "0")),
-        _modes(many(obj, "spec.accessModes")),
+        entry(mapping(obj, "spec.capacity"), "storage", "0"),
+        _modes(texts(obj, "spec.accessModes")),
         text(obj, "spec.persistentVolumeReclaimPolicy") or "Retain",
         _phase(obj),
         f"{text(claim, 'namespace')}/{text(claim, 'name')}" if claim else "",
@@ -248,8 +251,8 @@ def _claim(obj: JsonObject, now: float) -> list[Cell]:
     return [
         _phase(obj),
         bound,
-        str((walk(obj, "status.capacity") or {}).get("storage", "0")) if bound else "",
-        _modes(many(obj, "status.accessModes")) if bound else "",
+        entry(mapping(obj, "status.capacity"), "storage", "0") if bound else "",
+        _modes(texts(obj, "status.accessModes")) if bound else "",
         _storage_class_name(obj),
         given(obj, "spec.volumeAttributesClassName", "<unset>"),
         age(obj, now),
@@ -376,7 +379,7 @@ def _signing_request(obj: JsonObject, now: float) -> list[Cell]:
         age(obj, now),
         text(obj, "spec.signerName") or NONE,
         text(obj, "spec.username"),
-        NONE if expires is None else human_duration(expires),
+        human_duration(expires) if type(expires) is int else NONE,
         state,
     ]
 
@@ -410,7 +413,7 @@ def _targets(obj: JsonObject) -> str:
 def _target(metric: JsonObject, current: JsonObject) -> str:
     kind = text(metric, "type")
     member = kind[:1].lower() + kind[1:]
-    wanted, now = walk(metric, f"{member}.target") or {}, walk(current, f"{member}.current") or {}
+    wanted, now = mapping(metric, f"{member}.target"), mapping(current, f"{member}.current")
     lacking = "<unknown>" if walk(current, member) is None else "<nil>"
     if kind in ("Resource", "ContainerResource"):
         lead = f"{text(metric, f'{member}.name')}: "
@@ -421,10 +424,10 @@ def _target(metric: JsonObject, current: JsonObject) -> str:
         return f"{lead}{'<unknown>' if used is None else f'{used}%'}/{'<auto>' if limit is None else f'{limit}%'}"
     if kind in ("Pods", "Object", "External"):
         if kind == "Pods":
-            return f"{now.get('averageValue') or lacking}/{wanted.get('averageValue', '<nil>')}"
+            return f"{now.get('averageValue') or lacking}/{entry(wanted, 'averageValue', '<nil>')}"
         if wanted.get("averageValue") is not None:
             return f"{now.get('averageValue') or '<unknown>'}/{wanted['averageValue']} (avg)"
-        return f"{now.get('value') or lacking}/{wanted.get('value', '<nil>')}"
+        return f"{now.get('value') or lacking}/{entry(wanted, 'value', '<nil>')}"
     return "<unknown type>"
 
 
@@ -556,7 +559,7 @@ def builtin_cells(
 
 
 def _is_marked(group: str, kind: str, obj: JsonObject) -> bool:
-    annotations = walk(obj, "metadata.annotations") or {}
+    annotations = mapping(obj, "metadata.annotations")
     return any(annotations.get(key) == "true" for key in _MARKED[(group, kind)])
 
 

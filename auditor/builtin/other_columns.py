@@ -12,13 +12,16 @@ from auditor.builtin.values import (
     Printer,
     age,
     containers_text,
+    entry,
     given,
     labels_text,
     listed_text,
     lowered,
     many,
+    mapping,
     number,
     text,
+    texts,
     walk,
 )
 
@@ -49,12 +52,12 @@ def _pod_template(obj: JsonObject, now: float) -> list[Cell]:
 
 
 def _quota(obj: JsonObject, now: float) -> list[Cell]:
-    hard, used = walk(obj, "status.hard") or {}, walk(obj, "status.used") or {}
+    hard, used = mapping(obj, "status.hard"), mapping(obj, "status.used")
     requests: list[str] = []
     limits: list[str] = []
     for name in sorted(hard):
         column = limits if name.startswith("limits.") else requests
-        column.append(f"{name}: {used.get(name, '0')}/{hard[name]}")
+        column.append(f"{name}: {entry(used, name, '0')}/{entry(hard, name, '0')}")
     return [", ".join(requests), ", ".join(limits), age(obj, now)]
 
 
@@ -94,7 +97,7 @@ def _ip_address(obj: JsonObject, now: float) -> list[Cell]:
 
 
 def _service_cidr(obj: JsonObject, now: float) -> list[Cell]:
-    return [",".join(map(str, many(obj, "spec.cidrs"))), age(obj, now)]
+    return [",".join(texts(obj, "spec.cidrs")), age(obj, now)]
 
 
 def _driver(obj: JsonObject, now: float) -> list[Cell]:
@@ -106,7 +109,7 @@ def _driver(obj: JsonObject, now: float) -> list[Cell]:
         bool(walk(obj, "spec.storageCapacity")),
         _UNSET if tokens is None else ",".join(text(one, "audience") for one in many(obj, "spec.tokenRequests")),
         bool(walk(obj, "spec.requiresRepublish")),
-        ",".join(map(str, many(obj, "spec.volumeLifecycleModes") or ["Persistent"])) or NONE,
+        ",".join(texts(obj, "spec.volumeLifecycleModes") or ["Persistent"]) or NONE,
         age(obj, now),
     ]
 
@@ -147,13 +150,13 @@ def _policy_binding(obj: JsonObject, now: float) -> list[Cell]:
 
 def _selector_in_go(selector: Any) -> str:
     """Return a LabelSelector as its String method writes it."""
-    labels = walk(selector, "matchLabels") or {}
+    labels = mapping(selector, "matchLabels")
     terms = [
         f"LabelSelectorRequirement{{Key:{text(one, 'key')},Operator:{text(one, 'operator')},"
-        f"Values:[{' '.join(map(str, many(one, 'values')))}],}},"
+        f"Values:[{' '.join(texts(one, 'values'))}],}},"
         for one in many(selector, "matchExpressions")
     ]
-    shown = "".join(f"{key}: {labels[key]}," for key in sorted(labels))
+    shown = "".join(f"{key}: {entry(labels, key, '')}," for key in sorted(labels))
     return (
         f"&LabelSelector{{MatchLabels:map[string]string{{{shown}}},"
         f"MatchExpressions:[]LabelSelectorRequirement{{{''.join(terms)}}},}}"

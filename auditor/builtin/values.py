@@ -17,6 +17,7 @@ __all__ = [
     "Printer",
     "age",
     "containers_text",
+    "entry",
     "first_of",
     "given",
     "label_selector",
@@ -25,9 +26,11 @@ __all__ = [
     "load_balancer",
     "lowered",
     "many",
+    "mapping",
     "number",
     "seconds_of",
     "text",
+    "texts",
     "utc",
     "walk",
 ]
@@ -74,10 +77,28 @@ def number(obj: Any, path: str, default: int = 0) -> int:
     return value if type(value) is int else default
 
 
-def many(obj: Any, path: str) -> list[Any]:
-    """Return a list under a path, empty where there is none."""
+def many(obj: Any, path: str) -> list[JsonObject]:
+    """Return the objects listed under a path, none where there is no list; what is no object is an empty one."""
     value = walk(obj, path)
-    return value if type(value) is list else []
+    return [one if type(one) is dict else {} for one in value] if type(value) is list else []
+
+
+def texts(obj: Any, path: str) -> list[str]:
+    """Return the texts listed under a path, none where there is no list; what is no text is an empty one."""
+    value = walk(obj, path)
+    return [one if type(one) is str else "" for one in value] if type(value) is list else []
+
+
+def mapping(obj: Any, path: str) -> JsonObject:
+    """Return the object under a path, an empty one where there is none."""
+    value = walk(obj, path)
+    return value if type(value) is dict else {}
+
+
+def entry(values: JsonObject, name: str, default: str) -> str:
+    """Return a quantity or another value of few letters by its name, the default where it is absent or null."""
+    value = values.get(name)
+    return default if value is None else str(value)
 
 
 def first_of(*texts: str) -> str:
@@ -112,7 +133,7 @@ def labels_text(labels: Any) -> str:
     """Return labels as ``a=b,c=d`` in the order of these pairs, ``<none>`` without any."""
     if type(labels) is not dict or not labels:
         return NONE
-    return ",".join(sorted(f"{key}={value}" for key, value in labels.items()))
+    return ",".join(sorted(f"{key}={entry(labels, key, '')}" for key in labels))
 
 
 def listed_text(items: list[str], most: int) -> str:
@@ -139,11 +160,11 @@ def label_selector(selector: Any) -> str:
     terms: list[tuple[str, str]] = []
     match_labels = selector.get("matchLabels")
     for key, value in (match_labels if type(match_labels) is dict else {}).items():
-        terms.append((key, f"{key}={value}"))
+        terms.append((key, f"{key}={value or ''}"))
     for one in many(selector, "matchExpressions"):
         key, operator = text(one, "key"), text(one, "operator")
         if operator in _OPERATORS:
-            values = ",".join(sorted(str(value) for value in many(one, "values")))
+            values = ",".join(sorted(texts(one, "values")))
             terms.append((key, f"{key} {_OPERATORS[operator]} ({values})"))
         else:
             terms.append((key, f"!{key}" if operator == "DoesNotExist" else key))
