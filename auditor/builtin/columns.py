@@ -4,7 +4,8 @@ Every function takes an object and returns the cells after NAME (for events: all
 after the defaults of a server.
 
 Source: kubernetes v1.37.2 pkg/printers/internalversion/printers.go; apiserver pkg/registry/rest/table.go (kinds without
-columns of their own).
+columns of their own); apiextensions-apiserver pkg/registry/customresourcedefinition/tableconvertor; kube-aggregator
+pkg/registry/apiservice/etcd.
 """
 
 from __future__ import annotations
@@ -300,7 +301,7 @@ def _age_alone(obj: JsonObject, now: float) -> list[Cell]:
 
 def _created_at(obj: JsonObject, now: float) -> list[Cell]:
     del now
-    return [utc(text(obj, "metadata.creationTimestamp")) or "0001-01-01T00:00:00Z"]
+    return [utc(text(obj, "metadata.creationTimestamp"))]
 
 
 def _binding(obj: JsonObject, now: float) -> list[Cell]:
@@ -347,15 +348,30 @@ def _lease(obj: JsonObject, now: float) -> list[Cell]:
 
 def _definition(obj: JsonObject, now: float) -> list[Cell]:
     del now
-    versions = many(obj, "spec.versions") or [{"name": text(obj, "spec.version"), "served": True, "storage": True}]
+    versions, scope = many(obj, "spec.versions"), text(obj, "spec.scope")
+    if text(obj, "apiVersion").endswith("/v1beta1"):
+        scope = scope or "Namespaced"
+        alone = text(obj, "spec.version")
+        versions = versions or ([{"name": alone, "served": True, "storage": True}] if alone else [])
     served = sorted((text(one, "name"), one.get("storage") is True) for one in versions if one.get("served"))
     shown = ",".join(f"{name}(storage)" if storage else name for name, storage in served)
-    return [text(obj, "spec.scope"), shown, utc(text(obj, "metadata.creationTimestamp"))]
+    established = any(
+        text(one, "type") == "Established" and text(one, "status") == "True" for one in many(obj, "status.conditions")
+    )
+    return [
+        scope,
+        shown,
+        utc(text(obj, "metadata.creationTimestamp")),
+        text(obj, "spec.group"),
+        text(obj, "spec.names.kind"),
+        ",".join(texts(obj, "spec.names.shortNames")),
+        "true" if established else "false",
+    ]
 
 
 def _api_service(obj: JsonObject, now: float) -> list[Cell]:
     service = walk(obj, "spec.service")
-    place = f"{text(service, 'namespace')}/{text(service, 'name')}" if service else "Local"
+    place = f"{text(service, 'namespace')}/{text(service, 'name')}" if type(service) is dict else "Local"
     available = next((one for one in many(obj, "status.conditions") if one.get("type") == "Available"), None)
     state = "Unknown"
     if available is not None:
@@ -503,7 +519,10 @@ _PRINTERS: Final[dict[tuple[str, str], tuple[Printer, str]]] = {
     ("networking.k8s.io", "IngressClass"): (_ingress_class, "Controller Parameters Age"),
     ("networking.k8s.io", "NetworkPolicy"): (_network_policy, "Pod-Selector Age"),
     ("coordination.k8s.io", "Lease"): (_lease, "Holder Age"),
-    ("apiextensions.k8s.io", "CustomResourceDefinition"): (_definition, "Scope Versions Created_At"),
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): (
+        _definition,
+        "Scope Versions Created_At <Group> <Kind> <ShortNames> <Established>",
+    ),
     ("apiregistration.k8s.io", "APIService"): (_api_service, "Service Available Age"),
     ("certificates.k8s.io", "CertificateSigningRequest"): (
         _signing_request,

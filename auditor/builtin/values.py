@@ -121,9 +121,9 @@ def seconds_of(obj: JsonObject, path: str) -> float | None:
 
 
 def utc(moment: str) -> str:
-    """Return a time as tables show it whole: RFC 3339 in UTC, empty where there is none."""
+    """Return a time as tables show it whole: RFC 3339 in UTC; where there is none, Go's first."""
     try:
-        found = parse_rfc3339(moment)
+        found = parse_rfc3339(moment or "0001-01-01T00:00:00Z")
     except GoTimeError:
         return moment
     return format_rfc3339(GoTime(found.seconds))
