@@ -158,6 +158,23 @@ def test_the_newest_row_of_a_name_counts(name_type: str, tmp_path: Path) -> None
     assert (plan.revision, plan.compacted_revision, plan.damage) == (12, 7, ())
 
 
+def test_rows_that_an_index_lacks_are_read(tmp_path: Path) -> None:
+    path = store(tmp_path / "state.db", ROWS[:6])
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("CREATE INDEX kine_name_id_index ON kine (name, id)")
+        connection.execute("CREATE INDEX kine_id_deleted_index ON kine (id, deleted)")
+        connection.execute("PRAGMA writable_schema=ON")
+        indices = list(connection.execute("SELECT * FROM sqlite_master WHERE type = 'index'"))
+        connection.execute("DELETE FROM sqlite_master WHERE type = 'index'")
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.executemany("INSERT INTO kine VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", ROWS[6:])
+        connection.execute("PRAGMA writable_schema=ON")
+        connection.executemany("INSERT INTO sqlite_master VALUES (?, ?, ?, ?, ?)", indices)
+    plan, live = read(path, tmp_path / "work")
+    assert live == LIVE
+    assert (plan.revision, plan.compacted_revision) == (12, 7)
+
+
 def test_names_that_look_like_numbers_stay_what_they_are(tmp_path: Path) -> None:
     rows: list[Row] = [(1, "12", 1, 0, 0, 0, 0, b"{}", None)]
     _, live = read(store(tmp_path / "state.db", rows, name_type="INTEGER"), tmp_path / "work")
