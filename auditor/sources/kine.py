@@ -40,6 +40,8 @@ _GAP: Final = b"gap-"
 _ERRORS: Final = (sqlite3.Error, OverflowError, UnicodeDecodeError)
 """What a damaged database raises; SQLite's own messages and names of columns may be no UTF-8."""
 
+_LOG_HEADER: Final = 32
+_FRAME_HEADER: Final = 24
 _BATCH: Final = 1 << 12
 _TRIES: Final = 3
 _PACKED: Final = (".gz", ".zst", ".xz", ".bz2")
@@ -187,6 +189,24 @@ def _copied(name: str, path: Path, wal: Path, workdir: Path, number: int) -> Pat
     raise DamagedDump(name, "being written while it is read", "a file at rest", "stop the server, or copy both files")
 
 
+def _left_out(connection: sqlite3.Connection, wal: Path) -> str:
+    """Say what was committed to a log and SQLite does not apply, as it does not where a checksum is wrong."""
+    (_, used, _) = next(iter(connection.execute("PRAGMA wal_checkpoint(PASSIVE)")))
+    if used <= 0:
+        return "nothing in it can be applied; newest rows are missing"
+    commits = 0
+    with wal.open("rb") as stream:
+        header = stream.read(_LOG_HEADER)
+        page_size = int.from_bytes(header[8:12], "big")
+        at = _LOG_HEADER + used * (_FRAME_HEADER + page_size)
+        for start in range(at, wal.stat().st_size, _FRAME_HEADER + page_size):
+            stream.seek(start)
+            frame = stream.read(_FRAME_HEADER)
+            # frames of an older round of the log have another salt; those of no commit have no size
+            commits += frame[8:16] == header[16:24] and any(frame[4:8])
+    return f"{commits} commits of what was written behind frame {used} cannot be applied" if commits else ""
+
+
 def _tables(connection: sqlite3.Connection) -> dict[str, str]:
     rows = connection.execute("SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view')")
     return {_bytes(name).decode("utf-8", "backslashreplace"): _bytes(kind).decode() for name, kind in rows}
@@ -273,6 +293,9 @@ def open_kine(name: str, path: Path, *, number: int, workdir: Path, sha256: str,
             if found.get("kine") != "table":
                 told = ", ".join(sorted(found)[:10]) or "none"
                 raise UnknownDump(name, f"a SQLite database, not of kine: tables found: {told}", "a table `kine`")
+            left_out = "" if wal is None else _left_out(connection, path.with_name(path.name + "-wal"))
+            if left_out:
+                damage.add("write-ahead log", left_out)
             table = _read(connection, lambda: KineTable(workdir, number), damage)
     except _ERRORS as error:
         raise DamagedDump(name, f"a SQLite database that cannot be read: {error}", "", "copy it again") from None

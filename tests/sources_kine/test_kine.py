@@ -115,6 +115,36 @@ def test_a_folder_of_k3s_leads_to_its_store(tmp_path: Path) -> None:
         assert plan.format == "kine-sqlite"
 
 
+@pytest.mark.parametrize(
+    ("share", "reason"),
+    [
+        (0.3, "of what was written behind frame"),
+        (0.0, "nothing in it can be applied"),
+    ],
+)
+def test_a_log_that_is_damaged_is_told(share: float, reason: str, tmp_path: Path) -> None:
+    path = store(tmp_path / "state.db", ROWS[:4])
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+        for row in ROWS[4:]:
+            connection.execute("INSERT INTO kine VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        copy = tmp_path / "copy"
+        copy.mkdir()
+        (copy / path.name).write_bytes(path.read_bytes())
+        log = bytearray(path.with_name("state.db-wal").read_bytes())
+    wal = copy / "state.db-wal"
+    wal.write_bytes(log)
+    plan, live = read(copy / path.name, tmp_path / "work")
+    assert (live, plan.damage) == (LIVE, ())
+    log[int(len(log) * share) + 12] ^= 1
+    wal.write_bytes(log)
+    plan, live = read(copy / path.name, tmp_path / "again")
+    assert b"/registry/empty" not in live
+    (damage,) = plan.damage
+    assert damage.where == "write-ahead log"
+    assert reason in damage.reason
+
+
 # ---- made stores
 
 
