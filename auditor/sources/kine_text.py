@@ -11,6 +11,7 @@ from __future__ import annotations
 import binascii
 import codecs
 import csv
+import mmap
 import re
 import shutil
 from typing import TYPE_CHECKING, Final
@@ -47,6 +48,8 @@ _ESCAPES: Final = {
     b"Z": b"\x1a",
 }
 _ESCAPED: Final = re.compile(rb"\\(.)", re.DOTALL)
+_QUOTE: Final = re.compile(rb'"(?:(?<=\\")(?!")|(?<=[^\\,;|\r\n]")")')
+"""A quote inside a cell of CSV, behind a backslash or doubled; a doubled one may stand behind a backslash of JSON."""
 _TRUE: Final = frozenset({b"1", b"t", b"true", b"\x01"})
 
 
@@ -203,9 +206,9 @@ def open_kine_text(name: str, path: Path, *, number: int, workdir: Path, sha256:
             if delimiter == "\t":
                 reader.read(_tab_lines(stream))
             else:
-                at = stream.tell()
-                escaped = b'\\"' in stream.read(1 << 16)
-                stream.seek(at)
+                with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as text:
+                    quote = _QUOTE.search(text, stream.tell())
+                    escaped = quote is not None and quote[0] == b'"'
                 reader.read(_csv_lines(stream, delimiter, escaped=escaped))
         else:
             form = "kine-copy"

@@ -349,6 +349,19 @@ def powershell_csv(rows: list[Row]) -> bytes:
 WRITERS["powershell-csv"] = powershell_csv
 
 
+def doubled_csv(rows: list[Row]) -> bytes:
+    """As table browsers write values as they are: only what needs quotes has them, doubled inside."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in rows:
+        writer.writerow([c.decode("latin-1") if isinstance(c, bytes) else c for c in row])
+    return out.getvalue().encode("latin-1")
+
+
+WRITERS["doubled-csv"] = doubled_csv
+
+
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("writer", sorted(WRITERS))
 def test_the_table_as_text_gives_the_same_keys(writer: str, packed: bool, tmp_path: Path) -> None:
@@ -363,6 +376,14 @@ def test_the_table_as_text_gives_the_same_keys(writer: str, packed: bool, tmp_pa
     assert live == expected
     assert (plan.revision, plan.compacted_revision, plan.damage) == (12, 7, ())
     assert plan.format == ("kine-copy" if writer == "postgres-copy" else "kine-csv")
+
+
+def test_quotes_with_a_backslash_are_found_far_behind_the_header(tmp_path: Path) -> None:
+    rows: list[Row] = [(n, f"/registry/x/{n}", 1, 0, 0, 0, 0, b"k8s" + b"x" * 4000, None) for n in range(20, 60)]
+    path = tmp_path / "kine.csv"
+    path.write_bytes(outfile_csv([*rows, (60, "/registry/a", 1, 0, 0, 0, 0, b'{"a":"\\""}', None)]))
+    plan, live = read(path, tmp_path / "work")
+    assert (live[b"/registry/a"], len(live), plan.damage) == ((60, 60, b'{"a":"\\""}'), 41, ())
 
 
 @pytest.mark.parametrize("name", ["golden/kine/state.db.gz"])
