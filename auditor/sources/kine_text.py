@@ -23,16 +23,18 @@ from auditor.sources.signatures import plain_text
 
 if TYPE_CHECKING:
     import io
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from auditor.sources.plan import SourcePlan
+
+    ValueOf = Callable[[bytes | None], bytes | None]
 
 __all__ = ["looks_like_kine_text", "open_kine_text"]
 
 _NEEDED: Final = frozenset({"id", "name", "deleted", "value"})
 _COPY: Final = re.compile(
-    rb"^COPY (?:[\w\"]+\.)?\"?kine\"? \(([^)\n]*)\) FROM stdin;\r?$", re.MULTILINE | re.IGNORECASE
+    rb"^COPY (?:(?:\w+|\"[^\"\n]+\")\.)?\"?kine\"? \(([^)\n]*)\) FROM stdin;\r?$", re.MULTILINE | re.IGNORECASE
 )
 _FIELD_LIMIT: Final = 256 << 20
 _INTEGER: Final = re.compile(rb" *[+-]?[0-9]+ *")
@@ -48,6 +50,7 @@ _ESCAPES: Final = {
     b"Z": b"\x1a",
 }
 _ESCAPED: Final = re.compile(rb"\\(.)", re.DOTALL)
+_OCTAL: Final = re.compile(rb"\\(?:\\|([0-7]{3}))")
 _QUOTE: Final = re.compile(rb'"(?:(?<=\\")(?!")|(?<=[^\\,;|\r\n]")")')
 """A quote inside a cell of CSV, behind a backslash or doubled; a doubled one may stand behind a backslash of JSON."""
 _TRUE: Final = frozenset({b"1", b"t", b"true", b"\x01"})
@@ -104,6 +107,13 @@ def _value(cell: bytes | None) -> bytes | None:
     return binascii.unhexlify(cell) if _HEX.fullmatch(cell) else cell
 
 
+def _copied_value(cell: bytes | None) -> bytes | None:
+    """Return the bytes of a bytea of PostgreSQL: in hex, or partly in octal where `bytea_output` is escape."""
+    if cell is None or cell.startswith(b"\\x"):
+        return _value(cell)
+    return _OCTAL.sub(lambda match: bytes([int(match[1], 8) & 0xFF]) if match[1] else b"\\", cell)
+
+
 def _tab_lines(stream: Iterable[bytes]) -> Iterator[list[bytes | None]]:
     for line in stream:
         yield [_plain(cell) for cell in line.rstrip(b"\r\n").split(b"\t")]
@@ -124,7 +134,7 @@ def _number(cell: bytes | None) -> int:
     return int(cell) if cell else 0
 
 
-def _row(columns: dict[str, int], cells: list[bytes | None]) -> KineRow:
+def _row(columns: dict[str, int], cells: list[bytes | None], value_of: ValueOf) -> KineRow:
     """Make a row of the cells of a line.
 
     Raises:
@@ -148,16 +158,17 @@ def _row(columns: dict[str, int], cells: list[bytes | None]) -> KineRow:
         (cell("deleted") or b"").lower() in _TRUE,
         create if 0 <= create < 1 << 63 else 0,
         previous if 0 <= previous < 1 << 63 else 0,
-        _value(cell("value")),
+        value_of(cell("value")),
     )
 
 
 class _Reader:
     """Reads the lines behind a header into a table."""
 
-    def __init__(self, table: KineTable, damage: DamageLog, names: list[str]) -> None:
+    def __init__(self, table: KineTable, damage: DamageLog, names: list[str], value_of: ValueOf = _value) -> None:
         self.table = table
         self.damage = damage
+        self.value_of = value_of
         self.width = len(names)
         self.columns = {name: index for index, name in enumerate(names) if name in COLUMNS}
         self.lines = 0
@@ -173,7 +184,7 @@ class _Reader:
                     self.damage.add(f"line {self.lines} of the table", f"{len(cells)} cells, not {self.width}")
                     continue
                 try:
-                    self.table.add(_row(self.columns, cells))
+                    self.table.add(_row(self.columns, cells, self.value_of))
                 except ValueError as error:
                     self.damage.add(f"line {self.lines} of the table", str(error) or "no row")
         except csv.Error as error:
@@ -227,7 +238,7 @@ def _copy(stream: io.BufferedReader, table: KineTable, damage: DamageLog) -> Non
         if found:
             names = [name.strip().strip(b'"').decode("latin-1") for name in found[1].split(b",")]
             ended: list[bool] = []
-            _Reader(table, damage, names).read(_tab_lines(_until_end(stream, ended)))
+            _Reader(table, damage, names, _copied_value).read(_tab_lines(_until_end(stream, ended)))
             if not ended:
                 damage.add("end of file", "the dump ends inside the table")
 
