@@ -238,7 +238,13 @@ def _copy(stream: io.BufferedReader, table: KineTable, damage: DamageLog) -> Non
         if found:
             names = [name.strip().strip(b'"').decode("latin-1") for name in found[1].split(b",")]
             ended: list[bool] = []
-            _Reader(table, damage, names, _copied_value).read(_tab_lines(_until_end(stream, ended)))
+            lines = _until_end(stream, ended)
+            if table.seen:  # of another database of the server, or of another schema
+                more = sum(1 for _ in lines)
+                if more:
+                    damage.add("another table kine", f"{more} lines of another store, not read; make a file of each")
+            else:
+                _Reader(table, damage, names, _copied_value).read(_tab_lines(lines))
             if not ended:
                 damage.add("end of file", "the dump ends inside the table")
 

@@ -470,6 +470,17 @@ def test_a_table_without_any_row_that_reads_is_an_error(tmp_path: Path) -> None:
         read(path, tmp_path / "work")
 
 
+def test_of_two_tables_in_a_dump_the_first_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "all.sql"
+    other: list[Row] = [(n, "/registry/a", 1, 0, 0, 0, 0, b'{"other":1}', None) for n in (20, 21)]
+    path.write_bytes(postgres_copy(ROWS) + b"\\connect other\n\n" + postgres_copy(other))
+    plan, live = read(path, tmp_path / "work")
+    assert (live, plan.revision) == (LIVE, 12)
+    (damage,) = plan.damage
+    assert damage.where == "another table kine"
+    assert damage.reason == "2 lines of another store, not read; make a file of each"
+
+
 @given(st.binary(max_size=300))
 @settings(max_examples=200, deadline=None)
 def test_any_text_behind_the_header_ends(tmp_path_factory: Any, text: bytes) -> None:
