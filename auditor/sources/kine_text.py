@@ -38,6 +38,7 @@ _COPY: Final = re.compile(
 )
 _FIELD_LIMIT: Final = 256 << 20
 _INTEGER: Final = re.compile(rb" *[+-]?[0-9]+ *")
+_IN_HEX: Final = re.compile(r"hex\((\w+)\)\Z")
 _HEX: Final = re.compile(rb"(?:7[Bb]|6[Bb]3873)(?:[0-9a-fA-F]{2})*")
 _ESCAPES: Final = {
     b"n": b"\n",
@@ -57,12 +58,14 @@ _TRUE: Final = frozenset({b"1", b"t", b"true", b"\x01"})
 
 
 def _header(line: bytes) -> tuple[list[str], str] | None:
-    """Return the columns that a line names and what stands between them; None: it is no header of the table."""
+    """Return the columns that a line names and what stands between them; None: it is no header of the table.
+
+    A column that is called ``HEX(value)`` keeps that name.
+    """
     text = line.removeprefix(b"\xef\xbb\xbf").strip(b"\r\n").decode("latin-1")
     for delimiter in (",", "\t", ";", "|"):
-        columns = [column.strip().strip('"`').lower() for column in text.split(delimiter)]
-        columns = [re.sub(r"^hex\((\w+)\)$", r"\1", column.replace("`", "")) for column in columns]
-        if set(columns) >= _NEEDED:
+        columns = [column.strip().strip('"`').lower().replace("`", "") for column in text.split(delimiter)]
+        if {_IN_HEX.sub(r"\1", column) for column in columns} >= _NEEDED:
             return columns, delimiter
     return None
 
@@ -105,6 +108,10 @@ def _value(cell: bytes | None) -> bytes | None:
         if cell.startswith(prefix):
             return binascii.unhexlify(cell[2:])
     return binascii.unhexlify(cell) if _HEX.fullmatch(cell) else cell
+
+
+def _as_it_is(cell: bytes | None) -> bytes | None:
+    return cell
 
 
 def _copied_value(cell: bytes | None) -> bytes | None:
@@ -170,7 +177,11 @@ class _Reader:
         self.damage = damage
         self.value_of = value_of
         self.width = len(names)
-        self.columns = {name: index for index, name in enumerate(names) if name in COLUMNS}
+        self.in_hex = [index for index, name in enumerate(names) if name in {"hex(name)", "hex(value)"}]
+        plain = [_IN_HEX.sub(r"\1", name) for name in names]
+        self.columns = {name: index for index, name in enumerate(plain) if name in COLUMNS}
+        if "hex(value)" in names:
+            self.value_of = _as_it_is
         self.lines = 0
 
     def read(self, lines: Iterable[list[bytes | None]]) -> None:
@@ -184,6 +195,8 @@ class _Reader:
                     self.damage.add(f"line {self.lines} of the table", f"{len(cells)} cells, not {self.width}")
                     continue
                 try:
+                    for index in self.in_hex:
+                        cells[index] = binascii.unhexlify(cells[index] or b"")
                     self.table.add(_row(self.columns, cells, self.value_of))
                 except ValueError as error:
                     self.damage.add(f"line {self.lines} of the table", str(error) or "no row")

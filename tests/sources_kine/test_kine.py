@@ -481,6 +481,17 @@ def test_of_two_tables_in_a_dump_the_first_is_read(tmp_path: Path) -> None:
     assert damage.reason == "2 lines of another store, not read; make a file of each"
 
 
+def test_columns_in_hex_are_decoded_whatever_they_hold(tmp_path: Path) -> None:
+    path = tmp_path / "kine.csv"
+    path.write_bytes(
+        b"id,HEX(name),deleted,HEX(value)\n"
+        b"1,2F72656769737472792F61,0,D9D9F7A1616101\n2,2F72656769737472792F62,0,5C78\n3,2F7,0,7B7D\n"
+    )
+    plan, live = read(path, tmp_path / "work")
+    assert live == {b"/registry/a": (0, 1, b"\xd9\xd9\xf7\xa1aa\x01"), b"/registry/b": (0, 2, b"\\x")}
+    assert [damage.reason for damage in plan.damage] == ["Odd-length string"]
+
+
 @given(st.binary(max_size=300))
 @settings(max_examples=200, deadline=None)
 def test_any_text_behind_the_header_ends(tmp_path_factory: Any, text: bytes) -> None:
