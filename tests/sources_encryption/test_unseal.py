@@ -21,7 +21,7 @@ from auditor.sources.encryption import (
     resource_of,
 )
 from auditor.sources.encryption.ciphers import Refused
-from auditor.sources.encryption.config import EncryptionConfig, Provider, parse_config
+from auditor.sources.encryption.config import EncryptionConfig, Key, Provider, parse_config
 from auditor.sources.encryption.kms import Envelope, decode_v1, decode_v2
 from auditor.sources.registry_key import classify
 from tests.sources_encryption.vectors import COMMAND, VECTORS
@@ -51,6 +51,17 @@ def kms_value(name: str) -> bytes:
 )
 def test_without_configuration_every_resource_has_the_identity_provider(data: bytes, opened: Sealed) -> None:
     assert Unsealer().open(KEY, SECRETS, data) == opened
+
+
+def test_reasons_of_providers_and_their_keys_stand_in_one_list() -> None:
+    first = Provider("aescbc", (Key("one", bytes(16)), Key("one:", bytes(16))))
+    second = Provider("aescbc", (Key("two", bytes(16)),))
+    data = b"k8s:enc:aescbc:v1:one::" + bytes(31)
+    padding, uneven = "invalid PKCS7 data (empty or not padded)", "the stored data is not a multiple of the block size"
+    missing = "no matching key was found for the provided AES transformer"
+    for providers, reasons in (((first,), [padding, uneven]), ((first, second), [padding, uneven, missing])):
+        unsealer = Unsealer(EncryptionConfig({SECRETS: providers}))
+        assert unsealer.open(KEY, SECRETS, data) == Sealed(None, f"[{', '.join(reasons)}]")
 
 
 def test_encrypted_values_are_counted_by_provider_key_and_outcome() -> None:

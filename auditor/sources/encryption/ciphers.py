@@ -22,7 +22,12 @@ _SHORT: Final = "the stored data was shorter than the required size"
 
 
 class Refused(Exception):
-    """A value does not open; the text is the server's."""
+    """A value does not open; its arguments are the reasons, in the server's words."""
+
+    def __str__(self) -> str:
+        """Put reasons together as the server does: each once, in brackets where there are several."""
+        unique = list(dict.fromkeys(self.args))
+        return unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]"
 
 
 def require_ciphers() -> None:

@@ -122,8 +122,8 @@ class Unsealer:
                 try:
                     return self._provider(provider, key, data[len(prefix) :])
                 except Refused as refused:
-                    reasons.append(str(refused))
-        raise Refused(_aggregate(reasons) or _NO_PREFIX)
+                    reasons.extend(refused.args)
+        raise Refused(*(reasons or [_NO_PREFIX]))
 
     def _provider(self, provider: Provider, key: bytes, data: bytes) -> bytes:
         if provider.kind == "kms":
@@ -135,8 +135,8 @@ class Unsealer:
                 try:
                     return _OPEN[provider.kind](known, data[len(prefix) :], key)
                 except Refused as refused:
-                    reasons.append(str(refused))
-        raise Refused(_aggregate(reasons) or _NO_KEY[provider.kind])
+                    reasons.extend(refused.args)
+        raise Refused(*(reasons or [_NO_KEY[provider.kind]]))
 
     def _any_kms(self, data: bytes, key: bytes) -> bytes:
         found = envelope(data)
@@ -153,22 +153,16 @@ class Unsealer:
         if version == "v2":
             opener = open_seeded_gcm if parts.seeded else open_gcm
             return opener(plain, parts.data, key)
-        reasons = []
+        reasons: list[str] = []
         try:
             return open_gcm(plain, parts.data, key)
         except Refused as refused:
-            reasons.append(str(refused))
+            reasons.extend(refused.args)
         try:
             return open_cbc(plain, parts.data)
         except Refused as refused:
-            reasons.append(str(refused))
-        raise Refused(_aggregate(reasons))
-
-
-def _aggregate(reasons: list[str]) -> str:
-    """Put reasons together as the server does: each once, in brackets where there are several."""
-    unique = list(dict.fromkeys(reasons))
-    return unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]" if unique else ""
+            reasons.extend(refused.args)
+        raise Refused(*reasons)
 
 
 def _count(data: bytes, *, opened: bool) -> SealedCount:
