@@ -174,6 +174,13 @@ def test_a_file_that_is_not_there_says_so(tmp_path: Path) -> None:
         load_config(str(tmp_path / "none"))
 
 
+def test_a_resource_with_and_without_a_dot_is_the_same() -> None:
+    document = rule(name="a")
+    document["resources"][0]["resources"] = ["secrets", "secrets."]
+    with pytest.raises(Exception, match="the same resource cannot be specified multiple times"):
+        parse_config(document)
+
+
 def rule(**provider: Any) -> dict[str, Any]:
     return {
         "apiVersion": "apiserver.config.k8s.io/v1",

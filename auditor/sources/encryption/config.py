@@ -161,9 +161,9 @@ def _resources(texts: list[Any], path: str) -> list[str]:
         if fault:
             raise _Wrong(f"{path}[{number}]: Invalid value: {jsontext.encode(text)}: {fault}")
     listed = jsontext.encode(texts)
-    if len(set(texts)) < len(texts):
-        raise _Wrong(f"{path}: Invalid value: {listed}: the same resource cannot be specified multiple times")
     split = [_split(text) for text in texts]
+    if len(set(split)) < len(split):
+        raise _Wrong(f"{path}: Invalid value: {listed}: the same resource cannot be specified multiple times")
     groups = [group for group, _ in split]
     wide = [group for group, resource in split if resource == ANY]
     if len(texts) > 1 and ((ANY, ANY) in split or any(groups.count(group) > 1 for group in wide)):
