@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -159,6 +160,10 @@ def test_yaml_is_read_and_secrets_are_not_printed(tmp_path: Path) -> None:
         ("secret: [", "neither JSON nor YAML"),
         ("[]", "no EncryptionConfiguration"),
         ('{"kind":"EncryptionConfiguration"}', "apiVersion is not apiserver.config.k8s.io/v1"),
+        ('{"kind":"EncryptionConfiguration","apiVersion":"v1"}', "apiVersion is not apiserver.config.k8s.io/v1"),
+        ('{"kind":"EncryptionConfiguration","apiVersion":{}}', "apiVersion is not apiserver.config.k8s.io/v1"),
+        ('{"kind":"EncryptionConfig","apiVersion":"apiserver.config.k8s.io/v1"}', "apiVersion is not v1"),
+        ('{"kind":[]}', "no EncryptionConfiguration"),
     ],
 )
 def test_a_file_that_is_no_configuration_says_so(text: str, found: str, tmp_path: Path) -> None:
@@ -172,6 +177,39 @@ def test_a_file_that_is_no_configuration_says_so(text: str, found: str, tmp_path
 def test_a_file_that_is_not_there_says_so(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="No such file"):
         load_config(str(tmp_path / "none"))
+
+
+@pytest.mark.parametrize(
+    ("place", "field", "found"),
+    [
+        ((), "metadata", '"metadata"'),
+        (("resources", 0), "Providers", '"resources[0].Providers"'),
+        (("resources", 0, "providers", 0), "x", '"resources[0].providers[0].x"'),
+        (("resources", 0, "providers", 0, "kms"), "cacheSize", '"resources[0].providers[0].kms.cacheSize"'),
+        (("resources", 0, "providers", 1, "identity"), "x", '"resources[0].providers[1].identity.x"'),
+        (("resources", 0, "providers", 2, "aescbc"), "key", '"resources[0].providers[2].aescbc.key"'),
+        (
+            ("resources", 0, "providers", 2, "aescbc", "keys", 0),
+            "secret AQgPFh0kKzI5QEdOVVxjag==",
+            "in resources[0].providers[2].aescbc.keys[0]",
+        ),
+    ],
+)
+def test_a_field_that_is_not_known_is_refused(place: tuple[Any, ...], field: str, found: str, tmp_path: Path) -> None:
+    document = rule(name="a", apiVersion="v1", endpoint="unix:///a", cachesize=1, timeout="3s")
+    keys = [{"name": "one", "secret": "AQgPFh0kKzI5QEdOVVxjag=="}]
+    document["resources"][0]["providers"] += [{"identity": {}}, {"aescbc": {"keys": keys}}]
+    path = tmp_path / "config"
+    path.write_text(json.dumps(document))
+    assert load_config(str(path)).of("", "secrets")
+    item: Any = document
+    for step in place:
+        item = item[step]
+    item[field] = None
+    path.write_text(json.dumps(document))
+    with pytest.raises(SourceError) as caught:
+        load_config(str(path))
+    assert caught.value.found == f"strict decoding error: unknown field {found}"
 
 
 def test_a_resource_with_and_without_a_dot_is_the_same() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -24,11 +25,16 @@ __all__ = ["ANY", "EncryptionConfig", "Key", "Provider", "load_config", "parse_c
 ANY: Final = "*"
 """Stands for every group or every resource of a rule."""
 
-_GROUP: Final = "apiserver.config.k8s.io"
 _KIND: Final = "EncryptionConfiguration"
+_VERSIONS: Final = {_KIND: "apiserver.config.k8s.io/v1", "EncryptionConfig": "v1"}
 _KINDS: Final = ("kms", "aesgcm", "aescbc", "secretbox", "identity")
+_FIELDS: Final[dict[str, tuple[str, ...]]] = {
+    "kms": ("apiVersion", "name", "cachesize", "endpoint", "timeout"),
+    "identity": (),
+}
 _KEY_SIZES: Final = {"aesgcm": (16, 24, 32), "aescbc": (16, 24, 32), "secretbox": (32,)}
 _NO_API: Final = frozenset({"apiserveripinfo", "serviceipallocations", "servicenodeportallocations"})
+_NAME: Final = re.compile(r"[A-Za-z]{1,20}")
 _NO_PROVIDER: Final = (
     "provider does not contain any of the expected providers: KMS, AESGCM, AESCBC, Secretbox, Identity"
 )
@@ -112,10 +118,13 @@ def load_config(path: str) -> EncryptionConfig:
 
 def parse_config(document: Any) -> EncryptionConfig:
     """Read the document of an EncryptionConfiguration."""
-    if not isinstance(document, dict) or document.get("kind") not in {_KIND, "EncryptionConfig"}:
+    kind = document.get("kind") if isinstance(document, dict) else None
+    version = _VERSIONS.get(kind) if isinstance(kind, str) else None
+    if version is None:
         raise _Wrong(f"no {_KIND}")
-    if document.get("apiVersion") not in {f"{_GROUP}/v1", "v1"}:
-        raise _Wrong(f"apiVersion is not {_GROUP}/v1")
+    if document.get("apiVersion") != version:
+        raise _Wrong(f"apiVersion is not {version}")
+    _only(document, "", "kind", "apiVersion", "resources")
     rules = _list(document, "resources", "resources")
     if not rules:
         raise _Wrong("resources: Required value: at least one resources is required")
@@ -126,6 +135,7 @@ def parse_config(document: Any) -> EncryptionConfig:
         path = f"resources[{number}]"
         if not isinstance(rule, dict):
             raise _Wrong(f"{path}: not a mapping")
+        _only(rule, path, "resources", "providers")
         resources = _resources(_list(rule, "resources", f"{path}.resources"), f"{path}.resources")
         parsed.append((resources, _providers(rule, path, names)))
     for resources, found in parsed:
@@ -137,6 +147,15 @@ def parse_config(document: Any) -> EncryptionConfig:
                     raise _Wrong(f'resource "{text}" is masked by earlier rule "{wide}"')
             providers[resource] = (*providers.get(resource, ()), *found)
     return EncryptionConfig(providers)
+
+
+def _only(parent: dict[str, Any], path: str, *known: str) -> None:
+    """Refuse a field that the server does not know."""
+    for name in parent:
+        if name not in known:
+            # a blank that is missing makes a secret part of a name
+            where = f'"{path}{"." if path else ""}{name}"' if _NAME.fullmatch(name) else f"in {path or _KIND}"
+            raise _Wrong(f"strict decoding error: unknown field {where}")
 
 
 def _list(parent: dict[str, Any], key: str, path: str) -> list[Any]:
@@ -199,6 +218,8 @@ def _providers(rule: dict[str, Any], path: str, names: set[str]) -> tuple[Provid
 
 
 def _provider(item: Any, path: str, names: set[str]) -> Provider:
+    if isinstance(item, dict):
+        _only(item, path, *_KINDS)
     known = [kind for kind in _KINDS if isinstance(item, dict) and item.get(kind) is not None]
     # the server prints the provider here, keys and all
     if not known:
@@ -211,6 +232,7 @@ def _provider(item: Any, path: str, names: set[str]) -> Provider:
     value = item[kind]
     if not isinstance(value, dict):
         raise _Wrong(f"{path}.{kind}: not a mapping")
+    _only(value, f"{path}.{kind}", *_FIELDS.get(kind, ("keys",)))
     if kind == "identity":
         return Provider(kind)
     if kind == "kms":
@@ -240,6 +262,8 @@ def _keys(value: dict[str, Any], path: str, sizes: tuple[int, ...]) -> Iterator[
         raise _Wrong(f"{path}: Required value: at least one keys is required")
     for number, item in enumerate(listed):
         here = f"{path}[{number}]"
+        if isinstance(item, dict):
+            _only(item, here, "name", "secret")
         name, secret = (item.get("name"), item.get("secret")) if isinstance(item, dict) else (None, None)
         if not isinstance(name, str) or not name:
             raise _Wrong(f"{here}.name: Required value: name is a mandatory field for a key")
