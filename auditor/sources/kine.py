@@ -215,7 +215,7 @@ def _tables(connection: sqlite3.Connection) -> dict[str, str]:
 def _rows(connection: sqlite3.Connection, *, live_only: bool) -> Iterator[KineRow]:
     """Yield the newest live rows and those that tell revisions, or all rows in the order of the table."""
     columns = ", ".join(f"k.{column}" for column in COLUMNS)
-    query = f"SELECT {columns} FROM kine k NOT INDEXED"  # a quick check says nothing about rows that an index lacks
+    query = f"SELECT {columns} FROM kine k NOT INDEXED"
     if live_only:
         query += (
             " JOIN (SELECT MAX(id) AS id FROM kine NOT INDEXED GROUP BY CAST(name AS BLOB)) m ON m.id = k.id"
@@ -236,7 +236,7 @@ def _rows(connection: sqlite3.Connection, *, live_only: bool) -> Iterator[KineRo
 def _read(connection: sqlite3.Connection, make: Callable[[], KineTable], damage: DamageLog) -> KineTable:
     """Read the live rows; where the database is damaged, what a scan of the table gives."""
     try:
-        (told,) = next(iter(connection.execute("PRAGMA quick_check(1)")))
+        (told,) = next(iter(connection.execute("PRAGMA integrity_check(1)")))
         sound = _bytes(told) == b"ok"
         if not sound:
             damage.add("database", f"not sound: {_bytes(told).decode('utf-8', 'backslashreplace')}")

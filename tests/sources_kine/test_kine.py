@@ -203,6 +203,18 @@ def test_rows_that_an_index_lacks_are_read(tmp_path: Path) -> None:
     plan, live = read(path, tmp_path / "work")
     assert live == LIVE
     assert (plan.revision, plan.compacted_revision) == (12, 7)
+    assert [damage.reason for damage in plan.damage] == ["not sound: row 7 missing from index kine_id_deleted_index"]
+
+
+def test_a_name_that_is_not_the_one_in_the_indices_is_told(tmp_path: Path) -> None:
+    path = store(tmp_path / "state.db", ROWS)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("CREATE INDEX kine_name_index ON kine (name)")
+    data = path.read_bytes()
+    path.write_bytes(data.replace(b"/registry/empty", b"/registry/empt9", 1))
+    plan, live = read(path, tmp_path / "work")
+    assert b"/registry/empt9" in live
+    assert [damage.reason for damage in plan.damage] == ["not sound: row 11 missing from index kine_name_index"]
 
 
 def test_names_that_look_like_numbers_stay_what_they_are(tmp_path: Path) -> None:
