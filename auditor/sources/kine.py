@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -42,6 +42,13 @@ _ERRORS: Final = (sqlite3.Error, OverflowError, UnicodeDecodeError)
 
 _LOG_HEADER: Final = 32
 _FRAME_HEADER: Final = 24
+_LIVE: Final = (
+    "JOIN (SELECT MAX(id) AS id FROM kine NOT INDEXED GROUP BY CAST(name AS BLOB)) m ON m.id = k.id"
+    " WHERE k.deleted = 0 OR k.id = (SELECT MAX(id) FROM kine NOT INDEXED)"
+)
+"""The newest live rows, and the row of the revision."""
+
+_ONE: Final = "WHERE id >= ? LIMIT 1"
 _BATCH: Final = 1 << 12
 _TRIES: Final = 3
 _PACKED: Final = (".gz", ".zst", ".xz", ".bz2")
@@ -212,16 +219,11 @@ def _tables(connection: sqlite3.Connection) -> dict[str, str]:
     return {_bytes(name).decode("utf-8", "backslashreplace"): _bytes(kind).decode() for name, kind in rows}
 
 
-def _rows(connection: sqlite3.Connection, *, live_only: bool) -> Iterator[KineRow]:
-    """Yield the newest live rows and those that tell revisions, or all rows in the order of the table."""
+def _rows(connection: sqlite3.Connection, condition: str, *numbers: int) -> Iterator[KineRow]:
+    """Yield the rows of a condition in the order of the table."""
     columns = ", ".join(f"k.{column}" for column in COLUMNS)
-    query = f"SELECT {columns} FROM kine k NOT INDEXED"
-    if live_only:
-        query += (
-            " JOIN (SELECT MAX(id) AS id FROM kine NOT INDEXED GROUP BY CAST(name AS BLOB)) m ON m.id = k.id"
-            " WHERE k.deleted = 0 OR k.id = (SELECT MAX(id) FROM kine NOT INDEXED)"
-        )
-    for number, name, created, deleted, create, prev, value in connection.execute(query):
+    query = f"SELECT {columns} FROM kine k NOT INDEXED {condition}"
+    for number, name, created, deleted, create, prev, value in connection.execute(query, numbers):
         yield KineRow(
             _number(number),
             _bytes(name),
@@ -246,19 +248,59 @@ def _read(connection: sqlite3.Connection, make: Callable[[], KineTable], damage:
     if sound:
         table = make()
         try:
-            for row in _rows(connection, live_only=True):
+            for row in _rows(connection, _LIVE):
                 table.add(row)
         except _ERRORS as error:
             damage.add("table kine", f"{error}; it is read row by row instead")
         else:
             return table
     table = make()
-    try:
-        for row in _rows(connection, live_only=False):
-            table.add(row)
-    except _ERRORS as error:
-        damage.add("table kine", f"{error}; {table.seen} rows were read before that, newer ones are missing")
+    _scan(connection, table, damage)
     return table
+
+
+def _scan(connection: sqlite3.Connection, table: KineTable, damage: DamageLog) -> None:
+    """Take the rows that can be read, and tell between which the others stand."""
+    first, ascending = 0, True
+    while True:
+        try:
+            for row in _rows(connection, "WHERE id >= ?", first):
+                ascending = ascending and row.revision >= first
+                first = row.revision + 1
+                table.add(row)
+        except _ERRORS as error:
+            if not ascending:  # what is missing cannot be told
+                damage.add("table kine", f"{error}; {table.seen} rows were read before that, newer ones are missing")
+                return
+            with suppress(*_ERRORS):
+                for row in _rows(connection, _ONE, first):  # Python had read a row ahead of the last one that it gave
+                    table.add(row)
+                    first = max(first, row.revision + 1)
+            end = _end_of_gap(connection, first)
+            gap = f"{first} to {end}" if end < _MAX_INT else f"from {first} on"
+            damage.add("table kine", f"rows {gap} cannot be read: {error}")
+            if end == _MAX_INT:
+                return
+            first = end + 1
+        else:
+            return
+
+
+def _end_of_gap(connection: sqlite3.Connection, first: int) -> int:
+    """Return the last revision from which on reading fails, in strides that grow and then shrink."""
+    last, stride, growing = first, 1, True
+    while stride:
+        at = min(last + stride, _MAX_INT)
+        try:
+            next(_rows(connection, _ONE, at), None)
+        except _ERRORS:
+            last = at
+            if at == _MAX_INT:
+                break
+        else:
+            growing = False
+        stride = stride * 2 if growing else stride // 2
+    return last
 
 
 def open_kine(name: str, path: Path, *, number: int, workdir: Path, sha256: str, wal: Path | None = None) -> SourcePlan:

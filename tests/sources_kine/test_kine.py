@@ -253,6 +253,38 @@ def test_a_cut_database_gives_rows_or_a_clear_error(share: float, tmp_path: Path
         assert live.items() <= whole.items()
 
 
+def test_rows_behind_damaged_pages_are_read(tmp_path: Path) -> None:
+    rows: list[Row] = [(n, f"/registry/x/{n}", 1, 0, 0, 0, 0, b'{"n":%d}' % n * 40, None) for n in range(1, 400)]
+    path = store(tmp_path / "state.db", [*rows, (5000, "/registry/last", 1, 0, 0, 0, 0, b"{}", None)])
+    data = bytearray(path.read_bytes())
+    leaves = [at for at in range(4096, len(data), 4096) if data[at] == 13]
+    for at in (leaves[5], leaves[20]):
+        data[at : at + 4096] = bytes(4096)
+    path.write_bytes(data)
+    plan, live = read(path, tmp_path / "work")
+    lost = [n for n in range(1, 400) if b"/registry/x/%d" % n not in live]
+    assert b"/registry/last" in live
+    assert 0 < len(lost) < 40
+    gap = next(index for index in range(1, len(lost)) if lost[index] > lost[index - 1] + 1)
+    told = [
+        f"rows {first} to {last} cannot be read" for first, last in ((lost[0], lost[gap - 1]), (lost[gap], lost[-1]))
+    ]
+    assert [damage.reason.partition(":")[0] for damage in plan.damage if damage.where == "table kine"] == told
+    assert plan.revision == 5000
+
+
+def test_rows_behind_the_last_page_that_can_be_read_are_told(tmp_path: Path) -> None:
+    rows: list[Row] = [(n, f"/registry/x/{n}", 1, 0, 0, 0, 0, b'{"n":%d}' % n * 40, None) for n in range(1, 400)]
+    path = store(tmp_path / "state.db", rows)
+    data = bytearray(path.read_bytes())
+    last = max(at for at in range(4096, len(data), 4096) if data[at] == 13)
+    data[last : last + 4096] = bytes(4096)
+    path.write_bytes(data)
+    plan, live = read(path, tmp_path / "work")
+    (damage,) = (damage for damage in plan.damage if damage.where == "table kine")
+    assert damage.reason.startswith(f"rows from {len(live) + 1} on cannot be read: ")
+
+
 @given(st.integers(100, 60_000), st.binary(min_size=1, max_size=40))
 @example(3906, b"\x80")  # in the text of the schema: SQLite's message is no UTF-8 then
 @settings(max_examples=60, deadline=None)
