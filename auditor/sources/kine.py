@@ -8,6 +8,7 @@ Source: kine pkg/drivers/generic/generic.go, pkg/drivers/sqlite.
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 from contextlib import closing, suppress
@@ -168,12 +169,35 @@ def _bytes(value: Any) -> bytes:
     return value if isinstance(value, bytes) else b"" if value is None else str(value).encode()
 
 
-def _connect(path: Path, *, immutable: bool) -> sqlite3.Connection:
+def _page_size(head: bytes) -> int:
+    size = int.from_bytes(head[16:18], "big")
+    return size if size > 1 else 1 << 16
+
+
+def _size_told(head: bytes) -> int:
+    """Return how many bytes a database has by its header; 0: it does not say."""
+    return int.from_bytes(head[28:32], "big") * _page_size(head) if head[24:28] == head[92:96] else 0
+
+
+def _whole_pages(path: Path, head: bytes, workdir: Path, number: int) -> Path:
+    """Return a cut database, or a copy of it without its last page where that is not whole; SQLite would fill it."""
+    rest = path.stat().st_size % _page_size(head)
+    if not rest:
+        return path
+    target = workdir / f"state-{number:03d}.db"
+    shutil.copyfile(path, target)
+    os.truncate(target, target.stat().st_size - rest)
+    return target
+
+
+def _connect(path: Path, *, immutable: bool, cut: bool = False) -> sqlite3.Connection:
     uri = f"file:{quote(str(path.resolve()))}?{'immutable=1' if immutable else 'mode=rw'}"
     connection = sqlite3.connect(uri, uri=True, isolation_level=None)
     connection.text_factory = bytes
     for pragma in ("trusted_schema=OFF", "query_only=ON", "cell_size_check=ON", "mmap_size=0"):
         connection.execute(f"PRAGMA {pragma}")
+    if cut:  # else SQLite refuses all of it
+        connection.execute("PRAGMA writable_schema=ON")
     return connection
 
 
@@ -321,7 +345,7 @@ def open_kine(name: str, path: Path, *, number: int, workdir: Path, sha256: str,
     notes: list[str] = []
     damage = DamageLog()
     with path.open("rb") as stream:
-        head = stream.read(20)
+        head = stream.read(100)
     if wal is not None:
         path = _copied(name, path, wal, workdir, number)
         notes.append("the write-ahead log beside the database was read too")
@@ -329,8 +353,13 @@ def open_kine(name: str, path: Path, *, number: int, workdir: Path, sha256: str,
         notes.append(
             f"the database is in WAL mode, and no {Path(name).name}-wal lies beside it: newest rows may be missing"
         )
+    size, told_size = path.stat().st_size, _size_told(head)
+    cut = wal is None and size < told_size
+    if cut:
+        damage.add("database", f"cut: {size} bytes of {told_size}")
+        path = _whole_pages(path, head, workdir, number)
     try:
-        with closing(_connect(path, immutable=wal is None)) as connection:
+        with closing(_connect(path, immutable=wal is None, cut=cut)) as connection:
             found = _tables(connection)
             if found.get("kine") != "table":
                 told = ", ".join(sorted(found)[:10]) or "none"
