@@ -220,22 +220,29 @@ def _copied(name: str, path: Path, wal: Path, workdir: Path, number: int) -> Pat
     raise DamagedDump(name, "being written while it is read", "a file at rest", "stop the server, or copy both files")
 
 
-def _left_out(connection: sqlite3.Connection, wal: Path) -> str:
-    """Say what was committed to a log and SQLite does not apply, as it does not where a checksum is wrong."""
+def _left_out(connection: sqlite3.Connection, wal: Path, damage: DamageLog) -> list[str]:
+    """Tell what of a log SQLite does not apply: all behind a wrong checksum, and at its end what was not committed."""
     (_, used, _) = next(iter(connection.execute("PRAGMA wal_checkpoint(PASSIVE)")))
     if used <= 0:
-        return "nothing in it can be applied; newest rows are missing"
-    commits = 0
+        damage.add("write-ahead log", "nothing in it can be applied; newest rows are missing")
+        return []
+    commits, begun = 0, False
     with wal.open("rb") as stream:
         header = stream.read(_LOG_HEADER)
-        page_size = int.from_bytes(header[8:12], "big")
-        at = _LOG_HEADER + used * (_FRAME_HEADER + page_size)
-        for start in range(at, wal.stat().st_size, _FRAME_HEADER + page_size):
+        frame_size = _FRAME_HEADER + int.from_bytes(header[8:12], "big")
+        size = wal.stat().st_size
+        for start in range(_LOG_HEADER + used * frame_size, size, frame_size):
             stream.seek(start)
             frame = stream.read(_FRAME_HEADER)
             # frames of an older round of the log have another salt; those of no commit have no size
-            commits += frame[8:16] == header[16:24] and any(frame[4:8])
-    return f"{commits} commits of what was written behind frame {used} cannot be applied" if commits else ""
+            ours, whole = frame[8:16] == header[16:24], start + frame_size <= size
+            begun = begun or ours or not whole
+            commits += ours and whole and any(frame[4:8])
+    if commits:
+        damage.add("write-ahead log", f"{commits} commits of what was written behind frame {used} cannot be applied")
+    elif begun:
+        return ["the write-ahead log ends inside a transaction: newest rows may be missing"]
+    return []
 
 
 def _tables(connection: sqlite3.Connection) -> dict[str, str]:
@@ -364,9 +371,8 @@ def open_kine(name: str, path: Path, *, number: int, workdir: Path, sha256: str,
             if found.get("kine") != "table":
                 told = ", ".join(sorted(found)[:10]) or "none"
                 raise UnknownDump(name, f"a SQLite database, not of kine: tables found: {told}", "a table `kine`")
-            left_out = "" if wal is None else _left_out(connection, path.with_name(path.name + "-wal"))
-            if left_out:
-                damage.add("write-ahead log", left_out)
+            if wal is not None:
+                notes += _left_out(connection, path.with_name(path.name + "-wal"), damage)
             table = _read(connection, lambda: KineTable(workdir, number), damage)
     except _ERRORS as error:
         raise DamagedDump(name, f"a SQLite database that cannot be read: {error}", "", "copy it again") from None

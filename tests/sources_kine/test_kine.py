@@ -145,6 +145,24 @@ def test_a_log_that_is_damaged_is_told(share: float, reason: str, tmp_path: Path
     assert reason in damage.reason
 
 
+def test_a_log_that_ends_inside_a_transaction_is_told(tmp_path: Path) -> None:
+    path = store(tmp_path / "state.db", ROWS[:4])
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("CREATE INDEX kine_name_index ON kine (name)")
+        connection.execute("PRAGMA journal_mode=WAL")
+        for row in ROWS[4:]:
+            connection.execute("INSERT INTO kine VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        copy = tmp_path / "copy"
+        copy.mkdir()
+        (copy / path.name).write_bytes(path.read_bytes())
+        log = path.with_name("state.db-wal").read_bytes()
+    note = "the write-ahead log ends inside a transaction: newest rows may be missing"
+    for number, (size, told) in enumerate(((len(log), False), (len(log) - 4120, True), (len(log) - 1, True))):
+        (copy / "state.db-wal").write_bytes(log[:size])
+        plan, live = read(copy / path.name, tmp_path / f"work-{number}")
+        assert (note in plan.notes, b"/registry/empty" in live, plan.damage) == (told, True, ())
+
+
 # ---- made stores
 
 
