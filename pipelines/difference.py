@@ -252,7 +252,7 @@ def difference(folder: Path, manifest: dict[str, Any], report: str, option: str 
     before = read_manifest(report, option)
     names = _clusters(before) | _clusters(manifest)
     by_cluster = bool(names)
-    present = frozenset(_clusters(manifest)) if _clusters(manifest) else None
+    present = frozenset(_clusters(manifest) or {manifest["options"].get("cluster") or ""}) if by_cluster else None
     old, new = (_Side(one, by_cluster=by_cluster) for one in (Path(report), folder))
     check_rows(old.folder, before, old.rows(), option)
     check_rows(folder, manifest, new.rows(), "NEW_REPORT")

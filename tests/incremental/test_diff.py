@@ -249,3 +249,13 @@ def test_findings_of_a_fleet_are_told_apart_by_cluster(nights, tmp_path):
     assert manifest["diff"]["not_judged"] == 1  # the cluster south was not asked today
     assert manifest["diff"]["first_new"][0]["object"].startswith("west: /registry/")
     assert code == 1
+
+
+def test_a_fleet_of_which_one_dump_is_left_fixes_nothing_of_the_others(nights, tmp_path):
+    heavy = Store(definition(), loaf("x", grams=900))
+    old, _, _ = audit_fleet(nights, fleet(tmp_path, 1, east=heavy, west=heavy))
+    report, manifest, _ = audit_fleet(nights, fleet(tmp_path, 2, east=heavy), diff=str(old))
+    assert (manifest["diff"]["findings"], manifest["diff"]["not_judged"]) == ({"new": 0, "same": 1, "fixed": 0}, 1)
+    assert run("diff", old, report, "-o", "ndjson").stdout == ""
+    _, manifest, _ = nights.audit(f"{tmp_path}/night-2/east/dump.json", diff=str(old))
+    assert (manifest["diff"]["findings"], manifest["diff"]["not_judged"]) == ({"new": 1, "same": 0, "fixed": 0}, 2)
