@@ -67,14 +67,25 @@ class _Side:
         """Return one text for each finding by which it is found in the other report."""
         return _joined([self._whose(self.findings), *(_text(self.findings[name]) for name in _FINDING)])
 
-    def owners(self) -> Any:
-        """Return one text for the object of each finding, as `standing_names` has them."""
-        return _joined([self._cluster(self.findings), _place(self.findings)])
+    def owners(self) -> list[Any]:
+        """Return what the object of each finding is called, in each of the ways of `_called`."""
+        names = ["group", "kind", "plural"]
+        kinds = self.objects.select(names).group_by(names, use_threads=False).aggregate([]).drop_null()
+        known, wanted = (_known([rows["group"], rows["kind"]]) for rows in (kinds, self.findings))
+        return self._called(self.findings, kinds["plural"].take(pc.index_in(wanted, value_set=known)))
 
-    def not_judged(self) -> Any:
-        """Return such a text for each object that is there and was not judged."""
+    def not_judged(self) -> list[Any]:
+        """Return the same for each object that is there and was not judged."""
         rows = self.objects.filter(pc.invert(pc.is_in(self.objects["status"], pa.array(_JUDGED))))
-        return _joined([self._cluster(rows), _place(rows)])
+        return self._called(rows, rows["plural"])
+
+    def _called(self, rows: pa.Table, plural: Any) -> list[Any]:
+        """Return texts for objects: by key, by kind and by plural name; null where that is not known.
+
+        An export has no keys, and without a definition a key tells no kind, an exported object no plural name.
+        """
+        cluster, place = self._cluster(rows), [_text(rows["group"]), _text(rows["namespace"]), rows["name"]]
+        return [_known([cluster, *some]) for some in ([rows["key"]], [rows["kind"], *place], [plural, *place])]
 
     def troubled(self, level: str) -> Any:
         """Return a text for each object that is unreadable, blocked or loses data."""
@@ -114,9 +125,10 @@ def _joined(columns: list[Any]) -> Any:
     return pc.binary_join_element_wise(*map(_text, columns), _SEPARATOR)
 
 
-def _place(rows: pa.Table) -> Any:
-    """Return the key of each row, or where it has none what its object is called."""
-    return pc.coalesce(rows["key"].combine_chunks(), _joined([rows[name] for name in _OBJECT]))
+def _known(columns: list[Any]) -> Any:
+    """Return columns joined as `_joined` does; null where one of them is."""
+    whole = [column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column for column in columns]
+    return pc.binary_join_element_wise(*whole, _SEPARATOR)
 
 
 class Difference:
@@ -134,7 +146,9 @@ class Difference:
         was, now = _paired(old.finding_names(), new.finding_names())
         self.is_new = ~np.isin(now, was)
         gone = ~np.isin(was, now)
-        unknown = pc.is_in(old.owners(), value_set=pc.unique(new.not_judged())).to_numpy(zero_copy_only=False)
+        unknown = np.zeros(len(was), dtype=bool)
+        for called, known in zip(old.owners(), new.not_judged(), strict=True):
+            unknown |= pc.is_in(called, value_set=known.drop_null()).to_numpy(zero_copy_only=False)
         if present is not None:
             there = pc.is_in(old.findings["cluster"], pa.array(sorted(present), pa.string()))
             unknown = unknown | ~there.to_numpy(zero_copy_only=False)

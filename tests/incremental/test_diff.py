@@ -84,6 +84,19 @@ def test_what_cannot_be_judged_any_more_was_not_fixed(nights, tmp_path):
     assert (diff["findings"]["fixed"], diff["not_judged"]) == (0, 2)
 
 
+@pytest.mark.parametrize("forms", [("etcdctl", "export"), ("export", "etcdctl")], ids="-".join)
+def test_what_has_no_definition_any_more_is_told_by_its_name_where_an_export_has_no_keys(nights, tmp_path, forms):
+    pan = definition("Pan", scope="Cluster")
+    first = Store(definition(), pan, loaf("heavy", grams=900), loaf("odd", flour="sand"), loaf("gone", grams=900))
+    first.put(loaf("wide", kind="Pan", namespace=None, grams=900))
+    second = first.copy()
+    for one in (definition(), pan, loaf("gone")):
+        del second.kvs[Store.key(one)]
+    report, diff, _ = compared(nights, day(first, tmp_path, forms[0], 1), day(second, tmp_path, forms[1], 2))
+    assert (diff["findings"], diff["not_judged"]) == ({"new": 0, "same": 0, "fixed": 1}, 3)
+    assert [name for name, *_ in marked(report, "fixed")] == ["gone"]
+
+
 def test_other_options_are_told(nights, tmp_path):
     first, second = two_days(tmp_path, "etcdctl", bakery(), bakery())
     old, _, _ = nights.audit(first)
