@@ -41,6 +41,8 @@ _STATUSES: Final = ("cluster", "key", *_OBJECT, "plural", "status", "impacts", "
 _OPTIONS: Final = ("at", "skip", "ratcheting", "scope", "etcd_prefix")
 _NAMED: Final = 10
 _SEPARATOR: Final = "\0"
+_DEFINITION: Final = "CustomResourceDefinition"
+"""The kind of findings without one, which are those of definitions behind keys."""
 _NONE: Final = "\1"
 """What stands for an unknown part in a joined text: no name has it."""
 
@@ -102,9 +104,8 @@ class _Side:
         return _text(rows["cluster"]) if self.by_cluster else pa.array([""] * rows.num_rows, pa.string())
 
     def _whose(self, rows: pa.Table) -> Any:
-        kind = rows["kind"]
-        if "plural" in rows.column_names:
-            kind = pc.coalesce(kind, rows["plural"])
+        plural = rows["plural"] if "plural" in rows.column_names else _DEFINITION
+        kind = pc.coalesce(rows["kind"], plural)
         name = pc.coalesce(rows["name"], rows["key"])
         if "value_hash" in rows.column_names:
             name = pc.coalesce(name, rows["value_hash"])

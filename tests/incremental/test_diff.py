@@ -97,6 +97,14 @@ def test_what_has_no_definition_any_more_is_told_by_its_name_where_an_export_has
     assert [name for name, *_ in marked(report, "fixed")] == ["gone"]
 
 
+def test_rules_of_a_definition_that_do_not_compile_are_the_same_in_an_export(nights, tmp_path):
+    store = Store(definition(rules=("self.nope",)), loaf("x"))
+    first, second = day(store, tmp_path, "etcdctl", 1), day(store, tmp_path, "export", 2)
+    found = compared(nights, first, second)[1]["findings"]
+    assert (found["new"], found["fixed"]) == (0, 0)
+    assert found["same"] > 1  # one of the definition, the others of its object
+
+
 def test_other_options_are_told(nights, tmp_path):
     first, second = two_days(tmp_path, "etcdctl", bakery(), bakery())
     old, _, _ = nights.audit(first)
