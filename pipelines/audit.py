@@ -623,7 +623,7 @@ class _ShardWriter:
         reason: str = "",
         why_stuck: str = "",
     ) -> None:
-        """Keep the first object of a kind that breaks its lists, and the first that cannot be deleted.
+        """Keep the first object of a kind that breaks its lists or worse, and the first that cannot be deleted.
 
         Args:
             kind: The kind.
@@ -637,7 +637,7 @@ class _ShardWriter:
         if is_breaking or is_stuck:
             called = (None if key is None else printable_key(key)) or f"{place[0] or ''}/{place[1]}"
             if is_breaking:
-                self.result.breaking.setdefault(kind, (called, reason, impacts[0]))
+                self.result.note_breaking(kind, (called, reason, impacts[0]))
             if is_stuck:
                 self.result.stuck.setdefault(kind, (called, why_stuck))
 

@@ -265,8 +265,9 @@ def _kinds(manifests: list[dict[str, Any]]) -> list[dict[str, Any]]:
             known["objects"] += kind["objects"]
             for name in ("statuses", "impacts"):
                 known[name] = dict(Counter(known[name]) + Counter(kind[name]))
-            for name in ("breaking", "stuck"):
-                known[name] = known.get(name) or kind.get(name)
+            known["stuck"] = known.get("stuck") or kind.get("stuck")
+            breaking = [one["breaking"] for one in (known, kind) if one["breaking"]]
+            known["breaking"] = min(breaking, key=lambda one: one["impact"] != "crashes-server", default=None)
     return [out[key] for key in sorted(out)]
 
 

@@ -50,9 +50,7 @@ def merge(results: Iterable[ShardResult]) -> ShardResult:
         ):
             getattr(total, name).update(getattr(result, name))
         for kind, first in result.breaking.items():
-            known = total.breaking.get(kind)
-            if known is None or (known[2] != "crashes-server" and first[2] == "crashes-server"):
-                total.breaking[kind] = first
+            total.note_breaking(kind, first)
         for kind, stuck in result.stuck.items():
             total.stuck.setdefault(kind, stuck)
         total.changes.update(result.changes)

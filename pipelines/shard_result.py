@@ -35,3 +35,14 @@ class ShardResult:
     out_of_scope: int = 0
     encrypted: Counter[SealedCount] = field(default_factory=Counter)
     lost: str = ""
+
+    def note_breaking(self, kind: Kind, found: tuple[str, str, str]) -> None:
+        """Keep the first object that breaks lists of a kind, or the first that crashes the server, which is worse.
+
+        Args:
+            kind: The kind.
+            found: What the object is called, why it could not be read, and its impact.
+        """
+        known = self.breaking.get(kind)
+        if known is None or (known[2] != "crashes-server" and found[2] == "crashes-server"):
+            self.breaking[kind] = found

@@ -280,3 +280,13 @@ def test_a_fleet_of_which_one_dump_is_left_fixes_nothing_of_the_others(nights, t
     assert run("diff", old, report, "-o", "ndjson").stdout == ""
     _, manifest, _ = nights.audit(f"{tmp_path}/night-2/east/dump.json", diff=str(old))
     assert (manifest["diff"]["findings"], manifest["diff"]["not_judged"]) == ({"new": 1, "same": 0, "fixed": 0}, 2)
+
+
+def test_what_crashes_a_server_is_named_before_what_breaks_lists_in_a_fleet_too(nights, tmp_path):
+    torn, crashes, fine = Store(definition()), Store(definition()), Store(definition(), loaf("x"))
+    torn.put(b"{torn", Store.key(loaf("torn")))
+    crashing = {name: part for name, part in loaf("x").items() if name != "metadata"}
+    crashes.put(json.dumps(crashing).encode(), Store.key(loaf("crashes")))
+    _, manifest, _ = audit_fleet(nights, fleet(tmp_path, 1, a=fine, b=torn, c=crashes, d=torn))
+    broken = [kind["breaking"] for kind in manifest["kinds"] if kind["breaking"]]
+    assert [(one["impact"], one["key"].rpartition("/")[2]) for one in broken] == [("crashes-server", "crashes")]

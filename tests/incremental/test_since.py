@@ -378,6 +378,20 @@ def test_what_is_no_object_is_kept_too(nights, tmp_path):
         nights.check(*two_days(tmp_path, form, first, second))
 
 
+@pytest.mark.parametrize("shard_bytes", [300, 1 << 20])
+def test_what_crashes_a_server_is_named_before_what_breaks_lists(nights, tmp_path, shard_bytes):
+    """However the dump is cut: what is left of it is cut in another way."""
+    store = Store(definition(), *(loaf(f"loaf-{number}") for number in range(9)))
+    store.put(b"{torn", Store.key(loaf("a-torn")))
+    crashing = {name: part for name, part in loaf("m").items() if name != "metadata"}
+    store.put(json.dumps(crashing).encode(), Store.key(loaf("m-crashes")))
+    after = store.copy()
+    after.put(b"{torn too", Store.key(loaf("loaf-1")))
+    kinds = nights.check(*two_days(tmp_path, "etcdctl", store, after), shard_bytes=shard_bytes)["kinds"]
+    broken = [kind["breaking"] for kind in kinds if kind["breaking"]]
+    assert [(one["impact"], one["key"].rpartition("/")[2]) for one in broken] == [("crashes-server", "m-crashes")]
+
+
 def test_night_after_night(nights, tmp_path):
     store = bakery()
     report, _, _ = nights.audit(day(store, tmp_path, "etcdctl", 0))
