@@ -116,6 +116,8 @@ def _refuse_changed(groups: Groups, plan: Plan, old: OldReport, state: dict[str,
             fits[number] = same_set and one.status != "unserved"
     groups.refuse(np.flatnonzero(~fits[groups.kind]), "definition changed")
     _refuse_definitions(groups, plan, was, now, live)
+    if max(len(plan.sources), old.dumps) > 1:  # no row tells which of them has the objects
+        groups.refuse(np.array([one for one, _, key in groups.definitions if key is not None], np.int64), "not certain")
 
 
 def _refuse_definitions(

@@ -94,6 +94,7 @@ class OldReport:
         state: As `pipelines.report_state` told it; None where the report does not know it, or not the cluster.
         not_evaluated: (definition, version) to the number of objects whose rules were not evaluated.
         not_read: Why nothing of it holds; empty where its state decides.
+        dumps: How many it was made of.
     """
 
     def __init__(self, folder: str, cluster: str) -> None:
@@ -111,6 +112,8 @@ class OldReport:
         self.state: dict[str, Any] | None = part.get("state")
         if self.state is None and not self.not_read:
             self.not_read = "the report was made by an older auditor"
+        inputs = self.manifest["inputs"]
+        self.dumps = len([one for one in inputs if clusters is None or one.get("cluster") == cluster])
         self._part = part
         self.not_evaluated = {
             (entry["crd"], entry["version"]): entry["objects"] for entry in part.get("not_evaluated") or ()
