@@ -108,6 +108,7 @@ class Groups:
             if table is None:  # `OldReport.check` has counted the rows
                 continue
             part = self._part(number, table, starts[-1])
+            self._note_firsts(table["impacts"].combine_chunks(), part, starts[-1])
             if part.first.size < table.num_rows:
                 table = kernels.taken(table, part.first)
             self._note(table, starts[-1])
@@ -193,12 +194,14 @@ class Groups:
         if reasons.null_count < len(reasons):
             for reason in _OURS:
                 self._uncertain.append(start + np.flatnonzero(kernels.starts_with(reasons, reason)))
-        impacts = heads["impacts"].combine_chunks()
+
+    def _note_firsts(self, impacts: pa.Array, part: Part, start: int) -> None:
+        """Note groups that the summary may tell more of; what breaks lists at one version may be fine at another."""
         listed, whose = kernels.flattened(impacts)
         for impact in _FIRST_OF_KIND if len(listed) else ():
             found = numbers(whose)[kernels.equal(listed, impact)]
             if len(found):
-                self._firsts[impact].append(start + np.unique(found))
+                self._firsts[impact].append(start + np.unique(np.searchsorted(part.first, found, side="right") - 1))
 
     def _own(self, report: OldReport, part: Part, heads: pa.Table, start: int) -> None:
         """Find whose the findings of a part are: they stand in the part that their objects stand in."""

@@ -403,6 +403,15 @@ def test_what_crashes_a_server_is_named_before_what_breaks_lists(nights, tmp_pat
     assert [(one["impact"], one["key"].rpartition("/")[2]) for one in broken] == [("crashes-server", "m-crashes")]
 
 
+def test_what_is_stuck_at_a_later_version_alone_is_named_too(nights, tmp_path):
+    made = definition(versions=("v1", "v1beta1"))
+    made["spec"]["conversion"] = {"strategy": "Webhook"}  # so that v1, which comes first, tells nothing
+    stuck = loaf("stuck", version="v1beta1", grams=900, flour="sand", metadata={**DELETING, "generation": -1})
+    store = Store(made, stuck, loaf("x"))
+    kinds = nights.check(*two_days(tmp_path, "etcdctl", store, store), at="served")["kinds"]
+    assert [kind["stuck"]["key"].rpartition("/")[2] for kind in kinds if kind["stuck"]] == ["stuck"]
+
+
 def test_night_after_night(nights, tmp_path):
     store = bakery()
     report, _, _ = nights.audit(day(store, tmp_path, "etcdctl", 0))
