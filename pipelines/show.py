@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from auditor.errors import PlanError
@@ -78,41 +79,39 @@ def _yaml(sections: dict[str, Any]) -> str:
 
 def _of_report(report: Path, key: str) -> dict[str, Any]:
     """Return the rows and findings that a report has of a key."""
-    namespace, _, name = key.rpartition("/")
     objects: list[dict[str, Any]] = []
     for part in sorted((report / "objects").glob("*.parquet")):
-        with whole_parquet(part):
-            table = pq.read_table(part, filters=[("key", "=", key)])
-            if not table.num_rows and not key.startswith("/"):
-                table = pq.read_table(part, filters=[("name", "=", name)])
-        objects += [{k: v for k, v in row.items() if v not in (None, [], ())} for row in table.to_pylist()]
+        objects += [{k: v for k, v in row.items() if v not in (None, [], ())} for row in _in_part(part, key)]
+    columns = ["audited_version", "request", "check", "type", "field", "message"]
+    places = ("cluster", "namespace")
+    columns[:0] = [place for place in places if len({one.get(place) for one in objects}) > 1]  # whose a finding is
     findings: list[dict[str, Any]] = []
-    columns = ["key", "namespace", "name", "audited_version", "check", "type", "field", "message", "request"]
     for part in sorted((report / "findings").glob("*.parquet")):
-        findings += [
-            {k: row[k] for k in ("audited_version", "request", "check", "type", "field", "message")}
-            for row in _in_part(part, columns)
-            if row["key"] == key or (row["key"] is None and (row["namespace"] or "", row["name"]) == (namespace, name))
-        ]
+        findings += [{k: row[k] for k in columns} for row in _in_part(part, key)]
     judged: dict[str, Any] = {"objects": objects, "findings": findings}
     if (report / "changes").exists():  # of `auditor upgrade`
-        judged["changes"] = _changes(report, key, namespace, name)
+        judged["changes"] = _changes(report, key)
     return judged
 
 
-def _in_part(part: Path, columns: list[str]) -> list[dict[str, Any]]:
+def _in_part(part: Path, key: str) -> list[dict[str, Any]]:
+    """Return the rows of a part that are of an etcd key, or of [NAMESPACE/]NAME; /NAME is in no namespace."""
+    wanted = pc.field("key") == key
+    namespace, slash, name = key.rpartition("/")
+    if "/" not in namespace:
+        place = pc.field("namespace")
+        is_there = (place == namespace) if namespace else place.is_null() | (place == "")
+        wanted |= (pc.field("name") == name) & is_there if slash else pc.field("name") == name
     with whole_parquet(part):
-        return pq.read_table(part, columns=columns).to_pylist()  # type: ignore[no-any-return]
+        return pq.read_table(part, filters=wanted).to_pylist()  # type: ignore[no-any-return]
 
 
-def _changes(report: Path, key: str, namespace: str, name: str) -> list[dict[str, Any]]:
+def _changes(report: Path, key: str) -> list[dict[str, Any]]:
     """Return what an upgrade changes of a key; old and new are JSON text."""
-    columns = ["key", "namespace", "name", "audited_version", "change", "path", "old", "new"]
     return [
-        {k: row[k] for k in columns[3:] if row[k] is not None}
+        {k: row[k] for k in ("audited_version", "change", "path", "old", "new") if row[k] is not None}
         for part in sorted((report / "changes").glob("*.parquet"))
-        for row in _in_part(part, columns)
-        if row["key"] == key or (row["key"] is None and (row["namespace"] or "", row["name"]) == (namespace, name))
+        for row in _in_part(part, key)
     ]
 
 
