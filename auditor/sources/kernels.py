@@ -76,17 +76,17 @@ def parquet_writer(stream: Any, schema: pa.Schema, **options: Any) -> Iterator[A
 
 @contextmanager
 def whole_parquet(path: Path) -> Iterator[None]:
-    """Say which file of a report it is that is cut short or otherwise no Parquet, where the block finds that out.
+    """Say which file of a report it is that is cut short, lacks a column or is no Parquet, where the block finds out.
 
     Raises:
         DamagedDump: It is.
     """
     try:
         yield
-    except (pyarrow.ArrowInvalid, OSError) as error:
+    except (pyarrow.ArrowInvalid, OSError, KeyError) as error:
         if isinstance(error, OSError) and error.errno:  # it is the system that refuses it
             raise
-        text = str(error).partition("\n")[0]
+        text = str(error.args[0] if error.args else error).partition("\n")[0]
         raise DamagedDump(str(path), f"is damaged: {text}", "a file as an audit writes it", "audit anew") from error
 
 
@@ -119,7 +119,7 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None, dictionaries:
         columns: In the order of the table; None: all.
         dictionaries: Columns of text that become dictionaries.
     """
-    with parquet_reader(path, dictionaries) as reader:
+    with parquet_reader(path, dictionaries) as reader, whole_parquet(path):
         if columns is None:
             return reader.read_all(use_threads=False)
         wanted = set(columns)

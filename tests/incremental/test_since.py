@@ -666,6 +666,24 @@ def test_a_report_with_a_part_that_is_cut_short_is_refused(nights, tmp_path):
             nights.audit(path, **{option: str(old)})
 
 
+@pytest.mark.parametrize("option", ["since", "diff"])
+@pytest.mark.parametrize(
+    ("table", "damage"),
+    [
+        ("objects", lambda data: data[:4] + b"\xff" * 60 + data[64:]),
+        ("findings", lambda data: data.replace(b"namespace", b"namespacf")),
+    ],
+    ids=["page", "column"],
+)
+def test_a_report_with_a_part_of_which_bytes_changed_is_refused(nights, tmp_path, table, damage, option):
+    path = day(bakery(), tmp_path, "etcdctl", 1)
+    old, _, _ = nights.audit(path)
+    part = next((old / table).glob("*"))
+    part.write_bytes(damage(part.read_bytes()))
+    with pytest.raises(DamagedDump, match=rf"{table}/part-00000.parquet: is damaged: \w"):
+        nights.audit(path, **{option: str(old)})
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
