@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from auditor.builtin.kinds import builtin_kind
+from auditor.crds.conversion import NEEDS_WEBHOOK
 from auditor.errors import DamagedDump, PlanError, SelectorError
 from auditor.printing.columns import AGE, age_of
 from auditor.printing.discovery import Discovery, Resource
@@ -29,10 +30,10 @@ from auditor.selectors.pushdown import push_down
 from auditor.selectors.query import DEFINITIONS, UNKNOWN, Scan, open_index, selector_filter
 from auditor.selectors.where import compile_where, unparse
 from auditor.sources.compression import compression_of
-from auditor.sources.kernels import whole_parquet
 from auditor.sources.plan import Damage, SourcePlan
 from auditor.sources.registry_key import printable_key
 from pipelines.dump_store import DumpStore, Steps, StoredRow, Unreadable, name_of
+from pipelines.listed_rows import tell_missing
 from pipelines.plan import DefinitionEntry, Plan, definition_entry, make_plan
 from pipelines.report import MANIFEST, parse_manifest
 
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
 __all__ = ["IndexOnlyStore", "ReportStore", "check_dumps", "find_dumps", "read_manifest", "report_plan"]
 
 _POSITION = ("source", "offset", "length", "mod_revision")
-_TOLD = 10
 
 
 def read_manifest(report: Path) -> dict[str, Any]:
@@ -263,7 +263,7 @@ class ReportStore(DumpStore):
         self.refuse_scan(
             resource, self.index.rows_to_scan(place, _condition(place, namespace, labels, fields), predicate)
         )
-        self._tell_broken(resource)
+        self._tell_missing(resource, place)
         steps = self.steps[name_of(resource)] = Steps()
         self.scan = Scan()
         columns = ("namespace", "name") if self.names_only and predicate is None else (*_POSITION, "namespace", "name")
@@ -330,27 +330,17 @@ class ReportStore(DumpStore):
             lines.append(f"  {how}: {unparse(part)}")
         return "\n".join(lines) + "\n"
 
-    def _tell_broken(self, resource: Resource) -> None:
-        """Say which keys of a kind the audit could not read."""
-        tell_broken(self.report, resource, self.warn)
+    def _tell_missing(self, resource: Resource, place: IndexedKind) -> None:
+        """Say which objects of a kind are not in the index."""
 
+        def why(row: dict[str, Any]) -> str:
+            try:
+                self.read(resource, self._stored_row(resource, row))
+            except Unreadable as error:
+                return str(error)
+            return f"not in the index at {resource.version}"
 
-def tell_broken(report: Path, resource: Resource, warn: Callable[[str], None]) -> None:
-    """Say on standard error which keys of a kind the audit of a report could not read."""
-    filters = [("group", "=", resource.group), ("plural", "=", resource.plural), ("status", "=", "unreadable")]
-    told = 0
-    for part in sorted((report / "objects").glob("*.parquet")):
-        with whole_parquet(part):
-            rows = pq.read_table(part, columns=["key", "reason"], filters=filters).to_pylist()
-        for row in rows:
-            told += 1
-            if told <= _TOLD:
-                reason = row["reason"] or ""
-                warn(f"500: corrupt object {row['key']}: {reason[:297]}\n")
-    if told > _TOLD:
-        warn(f"500: and {told - _TOLD} more corrupt objects\n")
-    if told:
-        warn(f"a live server answers no LIST of {resource.group_resource}; --as-server shows what it says\n")
+        tell_missing(self.report, self.manifest["kinds"], resource, place, why, self.warn)
 
 
 def _condition(
@@ -419,7 +409,14 @@ class IndexOnlyStore:
         place = self._place(resource)
         try:
             found = self.index_rows(place, namespace, parse_label_selector(labels), parse_field_selector(fields), None)
-            tell_broken(self.report, resource, self.warn)
+            tell_missing(
+                self.report,
+                self.manifest["kinds"],
+                resource,
+                place,
+                lambda row: row["reason"] or _unconverted(resource, row),
+                self.warn,
+            )
             for table in found:
                 for row in table.to_pylist():
                     yield _from_index(resource, row)
@@ -468,6 +465,12 @@ class IndexOnlyStore:
             ]
             for one in objects
         ]
+
+
+def _unconverted(resource: Resource, row: dict[str, Any]) -> str:
+    """Return why an object that was read at the version it is stored at is not in the index of another."""
+    group = resource.group
+    return f"{NEEDS_WEBHOOK}: from {group}/{row['stored_version']} to {group}/{resource.version}"
 
 
 def _from_index(resource: Resource, row: dict[str, Any]) -> JsonObject:

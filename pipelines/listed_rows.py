@@ -1,0 +1,82 @@
+"""What of a kind stands in no index of a report is told where the index answers for the kind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow.parquet as pq
+
+from auditor.sources.kernels import whole_parquet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from auditor.printing.discovery import Resource
+    from auditor.selectors.query import IndexedKind
+
+__all__ = ["tell_missing"]
+
+_TOLD: Final = 10
+_READ: Final = ("valid", "invalid", "unreadable", "needs-conversion")
+"""Statuses of objects that a list of their kind has to read."""
+
+
+def tell_missing(
+    report: Path,
+    kinds: Sequence[Mapping[str, Any]],
+    resource: Resource,
+    place: IndexedKind,
+    why: Callable[[dict[str, Any]], str],
+    warn: Callable[[str], None],
+) -> None:
+    """Say on standard error which objects of a kind are not in the index of a version, since no read gives them there.
+
+    Args:
+        kinds: The counts of the report's manifest.
+        resource: The kind at a version.
+        place: Its partition.
+        why: Gives the reason for a row of the report's objects that was read at another version only.
+        warn: Takes the text.
+    """
+    parts = sorted((report / "objects").glob("*.parquet"))
+    for part in parts:
+        with whole_parquet(part):
+            pq.read_metadata(part)
+    rows = sum(pq.read_metadata(part).num_rows for part in place.parts)
+    if any((one["group"], one["kind"], one["objects"]) == (resource.group, resource.kind, rows) for one in kinds):
+        return
+    positions = ["source", "offset"]
+    indexed = {pair for part in place.parts for pair in _pairs(pq.ParquetFile(part).read(columns=positions))}
+    told = 0
+    for row in _objects(parts, resource):
+        pair = (row["source"], row["offset"])
+        if pair in indexed:
+            continue
+        indexed.add(pair)  # at several versions a key has several rows
+        told += 1
+        if told <= _TOLD:
+            here = row["reason"] and row["audited_version"] in (None, resource.version)
+            reason = row["reason"] if here else why(row)
+            name = row["key"] or f"{row['source']} at byte {row['offset']}"
+            warn(f"500: corrupt object {name}: {reason[:297]}\n")
+    if told > _TOLD:
+        warn(f"500: and {told - _TOLD} more corrupt objects\n")
+    if told:
+        warn(f"a live server answers no LIST of {resource.group_resource}; --as-server shows what it says\n")
+
+
+def _objects(parts: Sequence[Path], resource: Resource) -> Iterator[dict[str, Any]]:
+    filters = [("group", "=", resource.group), ("plural", "=", resource.plural), ("status", "in", _READ)]
+    columns = ["key", "source", "offset", "length", "namespace", "name", "mod_revision"]
+    columns += ["stored_version", "audited_version", "reason"]
+    for part in parts:
+        with whole_parquet(part):
+            table = pq.read_table(part, columns=columns, filters=filters)
+        yield from table.to_pylist()
+
+
+def _pairs(table: pa.Table) -> Iterator[tuple[str, int]]:
+    return zip(table["source"].to_pylist(), table["offset"].to_pylist(), strict=True)

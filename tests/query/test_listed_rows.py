@@ -1,0 +1,84 @@
+"""A report lists what its dump lists, and what no read gives is told."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from pipelines.config import AuditOptions
+from pipelines.query import QueryOptions, run_query
+from pipelines.run import run_audit
+from tests.sources.bolt_writer import History, bolt_file, etcd_buckets, snapshot
+from tests.upgrade.support import GROUP, crd, spec, string, thing, version
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+DEFINITIONS = "/registry/apiextensions.k8s.io/customresourcedefinitions/"
+THINGS = f"/registry/{GROUP}/things/"
+WEBHOOK = {
+    "strategy": "Webhook",
+    "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": {"url": "https://conversion.example.com/"}},
+}
+
+
+def placed(namespace: str, name: str, at: str = "v1") -> dict[str, Any]:
+    one: dict[str, Any] = thing(name, {"color": "red"}, at)
+    one["metadata"]["namespace"] = namespace
+    return one
+
+
+def written(path: Path, definition: dict[str, Any], objects: dict[str, Any]) -> Path:
+    """Write a snapshot of a definition and of objects by what follows the prefix of their kind."""
+    history = History()
+    history.put(f"{DEFINITIONS}{definition['metadata']['name']}".encode(), json.dumps(definition).encode())
+    for name, one in objects.items():
+        history.put(f"{THINGS}{name}".encode(), json.dumps(one).encode())
+    path.write_bytes(snapshot(bolt_file(etcd_buckets(history.rows))))
+    return path
+
+
+def asked(capsys: pytest.CaptureFixture[str], target: Path, *args: str, **more: Any) -> tuple[int, str, list[str]]:
+    """Return exit code, standard output, and the lines of standard error."""
+    get = more.pop("get", None)
+    options = QueryOptions(str(target), args=args, **more)
+    for name, value in (get or {}).items():
+        setattr(options.get, name, value)
+    code = run_query(options)
+    told = capsys.readouterr()
+    return code, told.out, told.err.splitlines()
+
+
+def audited(dump: Path, **options: Any) -> Path:
+    report = dump.parent / "report"
+    run_audit(AuditOptions(dumps=(str(dump),), report=str(report), fail_on="never", **options))
+    return report
+
+
+def two_versions(**more: Any) -> dict[str, Any]:
+    schema = spec(color=string())
+    definition: dict[str, Any] = crd(
+        version(schema), version(schema, "v1beta1", storage=False), stored=["v1beta1", "v1"], **more
+    )
+    return definition
+
+
+def test_what_only_a_webhook_can_convert_is_told_as_over_the_dump(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    objects = {"a/old": placed("a", "old", "v1beta1"), "a/new": placed("a", "new")}
+    dump = written(tmp_path / "dump.db", two_versions(conversion=WEBHOOK), objects)
+    report = audited(dump)
+    at_v1 = asked(capsys, dump, "things", output="name")
+    assert at_v1[2][0] == (
+        f"500: corrupt object {THINGS}a/old: conversion webhook needed: from {GROUP}/v1beta1 to {GROUP}/v1"
+    )
+    assert asked(capsys, report, "things", output="name") == at_v1
+    at_v1beta1 = asked(capsys, dump, f"things.v1beta1.{GROUP}", output="name")
+    assert at_v1beta1[2][0].startswith(f"500: corrupt object {THINGS}a/new: conversion webhook needed")
+    assert asked(capsys, report, f"things.v1beta1.{GROUP}", output="name") == at_v1beta1
+    dump.unlink()
+    code, out, told = asked(capsys, report, "things", output="name")
+    assert (code, out, told[1:]) == (0, at_v1[1], at_v1[2])
