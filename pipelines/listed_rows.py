@@ -1,27 +1,55 @@
-"""What of a kind stands in no index of a report is told where the index answers for the kind."""
+"""Rows of an index as a server lists them: in the order of keys; and of a kind what stands in no index is told.
+
+An index is sorted by namespace and name, part by part. A server lists by key, where ``a-b/x`` comes before ``a/x``.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from auditor.sources.kernels import whole_parquet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
-
-    import pyarrow as pa
 
     from auditor.printing.discovery import Resource
     from auditor.selectors.query import IndexedKind
 
-__all__ = ["tell_missing"]
+__all__ = ["in_key_order", "tell_missing"]
 
 _TOLD: Final = 10
 _READ: Final = ("valid", "invalid", "unreadable", "needs-conversion")
 """Statuses of objects that a list of their kind has to read."""
+
+
+def in_key_order(found: Iterable[pa.Table], inputs: Sequence[Mapping[str, Any]]) -> Iterator[pa.Table]:
+    """Yield rows of an index in the order of their dumps, and in each as a server lists them.
+
+    Args:
+        found: Tables with columns ``source`` and ``namespace``, sorted part by part by namespace and name.
+        inputs: The dumps, as the manifest tells them; objects of an export have no keys and stay as they are.
+    """
+    tables = list(found)
+    if not tables:
+        return
+    table = pa.concat_tables(tables)
+    dumps = {source["name"]: (at, "" if source["is_export"] else "/") for at, source in enumerate(inputs)}
+
+    def place(pair: tuple[str, str | None]) -> tuple[int, str]:
+        at, end = dumps[pair[0]]
+        return at, f"{pair[1]}{end}" if pair[1] else ""
+
+    pairs = list(zip(table["source"].to_pylist(), table["namespace"].to_pylist(), strict=True))
+    ranks = {pair: rank for rank, pair in enumerate(sorted(set(pairs), key=place))}
+    order = np.fromiter((ranks[pair] for pair in pairs), np.int64, len(pairs))
+    if (order[1:] < order[:-1]).any():
+        table = table.take(np.argsort(order, kind="stable"))
+    yield table
 
 
 def tell_missing(

@@ -33,7 +33,7 @@ from auditor.sources.compression import compression_of
 from auditor.sources.plan import Damage, SourcePlan
 from auditor.sources.registry_key import printable_key
 from pipelines.dump_store import DumpStore, Steps, StoredRow, Unreadable, name_of
-from pipelines.listed_rows import tell_missing
+from pipelines.listed_rows import in_key_order, tell_missing
 from pipelines.plan import DefinitionEntry, Plan, definition_entry, make_plan
 from pipelines.report import MANIFEST, parse_manifest
 
@@ -266,8 +266,9 @@ class ReportStore(DumpStore):
         self._tell_missing(resource, place)
         steps = self.steps[name_of(resource)] = Steps()
         self.scan = Scan()
-        columns = ("namespace", "name") if self.names_only and predicate is None else (*_POSITION, "namespace", "name")
-        for table in self.index_rows(place, namespace, labels, fields, columns, predicate):
+        positions = _POSITION[:1] if self.names_only and predicate is None else _POSITION
+        found = self.index_rows(place, namespace, labels, fields, (*positions, "namespace", "name"), predicate)
+        for table in in_key_order(found, self.manifest["inputs"]):
             steps.fitted += table.num_rows
             for row in table.to_pylist():
                 unknown = row.pop(UNKNOWN, False)
@@ -417,7 +418,7 @@ class IndexOnlyStore:
                 lambda row: row["reason"] or _unconverted(resource, row),
                 self.warn,
             )
-            for table in found:
+            for table in in_key_order(found, self.manifest["inputs"]):
                 for row in table.to_pylist():
                     yield _from_index(resource, row)
         except SelectorError as error:

@@ -1,4 +1,4 @@
-"""A report lists what its dump lists, and what no read gives is told."""
+"""A report lists what its dump lists: in the order of keys, and what no read gives is told."""
 
 from __future__ import annotations
 
@@ -82,3 +82,22 @@ def test_what_only_a_webhook_can_convert_is_told_as_over_the_dump(
     dump.unlink()
     code, out, told = asked(capsys, report, "things", output="name")
     assert (code, out, told[1:]) == (0, at_v1[1], at_v1[2])
+
+
+PLACES = ("prod-eu/a", "prod-eu/b", "prod/a", "prod/b", "qa/a")
+"""As keys are sorted; by namespace, prod comes before prod-eu."""
+
+
+def test_a_report_lists_in_the_order_of_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    objects = {place: placed(*place.split("/")) for place in PLACES}
+    dump = written(tmp_path / "dump.db", two_versions(), objects)
+    report = audited(dump)
+    where = {"output": "jsonpath={range .items[*]}{.metadata.namespace}/{.metadata.name} {end}"}
+    for more in ({}, {"get": {"limit": 3}}, {"fields": "metadata.name=b"}, {"where": "metadata.name == 'a'"}):
+        over_the_dump = asked(capsys, dump, "things", **where, **more)
+        assert asked(capsys, report, "things", **where, **more) == over_the_dump
+    assert asked(capsys, report, "things", **where)[1].split() == list(PLACES)
+    names = asked(capsys, dump, "things", output="name", get={"limit": 3})
+    assert asked(capsys, report, "things", output="name", get={"limit": 3}) == names
+    dump.unlink()
+    assert asked(capsys, report, "things", **where)[1].split() == list(PLACES)
