@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import tempfile
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from auditor.crds.definition import document_name
 from auditor.errors import PlanError
 from auditor.printing.get import GetOptions, get
 from auditor.report.terminal import damage_lines
@@ -137,12 +139,30 @@ def _report_store(
         return IndexOnlyStore(report, manifest, options.mode, warn)
     asked = replace(asked, dumps=tuple(map(str, dumps)), etcd_prefix=manifest["options"]["etcd_prefix"])
     if manifest["definitions"]["from_files"] and not asked.crds:
-        asked = replace(asked, crds=(str(report / DEFINITIONS),))
+        asked = replace(asked, crds=(str(_from_files(report, manifest, workdir)),))
     plan = report_plan(report, manifest, dumps, asked)
     if plan is None:
         plan = make_plan(asked, workdir)
         check_dumps(plan, manifest)
     return ReportStore(plan, options.mode, warn, report=report, dumps=dumps, workdir=workdir, manifest=manifest)
+
+
+def _from_files(report: Path, manifest: dict[str, Any], workdir: Path) -> Path:
+    """Return a file with those definitions of a report that came from files: the others may not be established."""
+    path = report / DEFINITIONS
+    if not path.exists():
+        return path
+    names = set(manifest["definitions"]["from_files"])
+    kept = workdir / "definitions-from-files.ndjson"
+    kept.write_bytes(b"".join(line for line in path.read_bytes().splitlines(keepends=True) if _is_one(line, names)))
+    return kept
+
+
+def _is_one(line: bytes, names: set[str]) -> bool:
+    try:
+        return document_name(json.loads(line)) in names
+    except ValueError:
+        return True  # whoever reads it tells what is wrong with it
 
 
 def run_query(options: QueryOptions) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ from pipelines.config import AuditOptions
 from pipelines.query import QueryOptions, run_query
 from pipelines.run import run_audit
 from tests.sources.bolt_writer import History, bolt_file, etcd_buckets, snapshot
-from tests.upgrade.support import GROUP, crd, spec, string, thing, version
+from tests.upgrade.support import GROUP, crd, spec, string, thing, version, write_crds
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -101,3 +102,18 @@ def test_a_report_lists_in_the_order_of_keys(tmp_path: Path, capsys: pytest.Capt
     assert asked(capsys, report, "things", output="name", get={"limit": 3}) == names
     dump.unlink()
     assert asked(capsys, report, "things", **where)[1].split() == list(PLACES)
+
+
+def test_what_is_not_established_is_not_served_over_a_report_either(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pending = two_versions()
+    pending["status"]["conditions"] = [{**one, "status": "False"} for one in pending["status"]["conditions"]]
+    dump = tmp_path / "dump.db.gz"
+    dump.write_bytes(gzip.compress(written(tmp_path / "dump.db", pending, {"a/x": placed("a", "x")}).read_bytes()))
+    crds = write_crds(tmp_path / "crds.json", crd(version(spec()), plural="others", kind="Other"))
+    report = audited(dump, crds=(str(crds),))
+    over_the_dump = asked(capsys, dump, "things", crds=(str(crds),))
+    assert (over_the_dump[0], over_the_dump[2][0]) == (2, 'error: the server doesn\'t have a resource type "things"')
+    assert asked(capsys, report, "things") == over_the_dump
+    assert asked(capsys, report, "others") == asked(capsys, dump, "others", crds=(str(crds),))
