@@ -24,7 +24,15 @@ from pipelines.plan import make_plan, told_damage
 from pipelines.query_output import extra_formats
 from pipelines.remote import query_here
 from pipelines.report import MANIFEST
-from pipelines.report_store import IndexOnlyStore, ReportStore, check_dumps, find_dumps, read_manifest, report_plan
+from pipelines.report_store import (
+    IndexOnlyStore,
+    ReportStore,
+    check_dumps,
+    find_dumps,
+    read_manifest,
+    report_plan,
+    scope_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -136,6 +144,8 @@ def _report_store(
     if dumps is None:
         names = ", ".join(source["name"] for source in manifest["inputs"])
         warn(f"{names} is not here: showing what the index holds of {manifest['started']} (--dump names the dump)\n")
+        if told := scope_of(manifest):
+            warn(f"the report was made of some objects only: {told}\n")
         return IndexOnlyStore(report, manifest, options.mode, warn)
     asked = replace(asked, dumps=tuple(map(str, dumps)), etcd_prefix=manifest["options"]["etcd_prefix"])
     if manifest["definitions"]["from_files"] and not asked.crds:

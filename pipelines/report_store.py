@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from pipelines.config import AuditOptions
     from pipelines.dump_store import ReadMode
 
-__all__ = ["IndexOnlyStore", "ReportStore", "check_dumps", "find_dumps", "read_manifest", "report_plan"]
+__all__ = ["IndexOnlyStore", "ReportStore", "check_dumps", "find_dumps", "read_manifest", "report_plan", "scope_of"]
 
 _POSITION = ("source", "offset", "length", "mod_revision")
 
@@ -225,7 +225,7 @@ class ReportStore(DumpStore):
 
     def partition(self, resource: Resource) -> IndexedKind | None:
         """Return the partition that answers for a resource; None: the dump must be asked."""
-        if self.mode.as_server or self.mode.any_field or self.definition(resource) is None:
+        if self.mode.as_server or self.mode.any_field or self.definition(resource) is None or scope_of(self.manifest):
             return None
         return self.index.partition(resource.group, resource.version, resource.kind)
 
@@ -342,6 +342,13 @@ class ReportStore(DumpStore):
             return f"not in the index at {resource.version}"
 
         tell_missing(self.report, self.manifest["kinds"], resource, place, why, self.warn)
+
+
+def scope_of(manifest: dict[str, Any]) -> str:
+    """Return which objects of its kinds alone are in the index of a report, as text; empty: all are."""
+    scope = manifest["options"]["scope"]
+    names = {"namespace": "namespace", "labels": "label selector", "fields": "field selector"}
+    return ", ".join(f"{name} {scope[key]}" for key, name in names.items() if scope[key])
 
 
 def _condition(

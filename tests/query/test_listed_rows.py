@@ -6,7 +6,7 @@ import gzip
 import json
 from typing import TYPE_CHECKING, Any
 
-from pipelines.config import AuditOptions
+from pipelines.config import AuditOptions, Scope
 from pipelines.query import QueryOptions, run_query
 from pipelines.run import run_audit
 from tests.sources.bolt_writer import History, bolt_file, etcd_buckets, snapshot
@@ -117,3 +117,15 @@ def test_what_is_not_established_is_not_served_over_a_report_either(
     assert (over_the_dump[0], over_the_dump[2][0]) == (2, 'error: the server doesn\'t have a resource type "things"')
     assert asked(capsys, report, "things") == over_the_dump
     assert asked(capsys, report, "others") == asked(capsys, dump, "others", crds=(str(crds),))
+
+
+def test_a_report_of_some_objects_does_not_hide_the_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    objects = {place: placed(*place.split("/")) for place in PLACES}
+    dump = written(tmp_path / "dump.db", two_versions(), objects)
+    over_the_dump = asked(capsys, dump, "things", output="name")
+    report = audited(dump, scope=Scope(namespace="prod"))
+    assert asked(capsys, report, "things", output="name") == over_the_dump
+    dump.unlink()
+    code, out, told = asked(capsys, report, "things", output="name")
+    assert (code, out.split()) == (0, [f"thing.{GROUP}/a", f"thing.{GROUP}/b"])
+    assert told[1] == "the report was made of some objects only: namespace prod"
