@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.crds.definition import document_name
 from auditor.errors import PlanError
+from auditor.printing.discovery import UnknownResource
 from auditor.printing.get import GetOptions, get
 from auditor.report.terminal import damage_lines
 from auditor.selectors.query import DEFINITIONS
@@ -36,6 +37,8 @@ from pipelines.report_store import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from auditor.printing.discovery import Resource
 
 AnyStore = DumpStore | IndexOnlyStore
 
@@ -239,12 +242,22 @@ def _save_index(options: QueryOptions, err: Callable[[str], None]) -> None:
 
 
 def _at_version(store: AnyStore, args: tuple[str, ...], version: str, err: Callable[[str], None]) -> tuple[str, ...]:
-    """Name the version in the kind."""
-    if not args:
-        return args
-    kind, slash, name = args[0].partition("/")
-    resource = store.discovery.resolve(kind, err)
-    return (f"{resource.plural}.{version}.{resource.group}{slash}{name}", *args[1:])
+    """Name the version in each kind; what is no kind is left as it is, for the words that `get` has for it."""
+
+    def named(kind: str, members: tuple[Resource, ...] = ()) -> str:
+        try:
+            found = members or (store.discovery.resolve(kind, lambda text: err(text + "\n")),)
+        except UnknownResource:
+            return kind
+        return ",".join(f"{one.plural}.{version}.{one.group}" for one in found)
+
+    if any("/" in arg for arg in args):
+        parts = (arg.partition("/") for arg in args)
+        return tuple(f"{named(kind)}{slash}{name}" for kind, slash, name in parts)
+    return tuple(
+        arg if at else ",".join(named(kind, store.discovery.category(kind)) for kind in arg.split(","))
+        for at, arg in enumerate(args)
+    )
 
 
 class Writer:

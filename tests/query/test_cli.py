@@ -357,3 +357,21 @@ def test_help_is_instant_and_loads_nothing_heavy() -> None:
         return best
 
     assert seconds("-m", "pipelines", "--help") - seconds("-c", "pass") <= 0.15
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (["loaf/old-rye", "loaf/loaf-02"], 0, ""),
+        (["loaves,loaf", "-l", "!none"], 0, ""),
+        (["nonsense"], 2, 'error: the server doesn\'t have a resource type "nonsense"\n'),
+        (["loaves,nonsense"], 2, 'error: the server doesn\'t have a resource type "nonsense"\n'),
+    ],
+)
+def test_each_kind_that_is_named_is_shown_at_the_version_asked_for(
+    target: Path, words: list[str], code: int, told: str
+) -> None:
+    done = auditor("query", target, *words, "--as", "v1alpha1", "-o", "jsonpath={.items[*].apiVersion}")
+    assert done.returncode == code, done.stderr
+    assert done.stderr.startswith(told)
+    assert set(done.stdout.split()) == ({"bakery.example.com/v1alpha1"} if code == 0 else set())
