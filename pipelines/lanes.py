@@ -205,7 +205,7 @@ class Lane:
         """
         program, writer = self.program, self._writer
         read, effect = audited.object, program.effect
-        metadata = None if read is None else read["metadata"]
+        metadata = None if read is None else read.get("metadata")
         if read is None or type(metadata) is not dict:
             return False
         if effect is None:

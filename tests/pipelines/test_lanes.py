@@ -1,5 +1,6 @@
 """The short way of valid objects gives the rows of the long way."""
 
+import base64
 import gzip
 import json
 import shutil
@@ -133,3 +134,22 @@ def test_that_invalid_objects_take_the_short_way_and_those_that_cannot_be_read_t
     audited(tmp_path / "again", dump, crds=(str(crds),), **options)
     assert all(judged[0][0].unreadable is not None for judged in long)
     assert len(long) < 50
+
+
+def test_that_an_object_of_another_kind_without_metadata_takes_the_long_way(tmp_path, monkeypatch):
+    crds = tmp_path / "crd.json"
+    crds.write_text(json.dumps(definition_of({"type": "object"})))
+    metadata = {"name": "fine", "namespace": "a", "uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    values = {"bare": {"kind": "Other"}, "fine": {"kind": "X", "metadata": metadata}}
+    kvs = [
+        {
+            "key": base64.b64encode(f"/registry/x.example.com/xs/a/{name}".encode()).decode(),
+            "mod_revision": 2,
+            "value": base64.b64encode(json.dumps({"apiVersion": "x.example.com/v1", **value}).encode()).decode(),
+        }
+        for name, value in values.items()
+    ]
+    dump = tmp_path / "dump.json"
+    dump.write_text(json.dumps({"header": {"revision": 3}, "kvs": kvs}))
+    both(tmp_path, monkeypatch, dump, crds=(str(crds),), fail_on="never")
+    assert json.loads((tmp_path / "quick" / "manifest.json").read_text())["lost"] == []
