@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from auditor.printing.discovery import Resource
     from auditor.selectors.query import IndexedKind
 
-__all__ = ["in_key_order", "tell_missing"]
+__all__ = ["in_key_order", "rows_named", "tell_missing"]
 
 _TOLD: Final = 10
 _READ: Final = ("valid", "invalid", "unreadable", "needs-conversion")
@@ -79,7 +79,7 @@ def tell_missing(
     positions = ["source", "offset"]
     indexed = {pair for part in place.parts for pair in _pairs(pq.ParquetFile(part).read(columns=positions))}
     told = 0
-    for row in _objects(parts, resource):
+    for row in _objects(parts, _of_kind(resource)):
         pair = (row["source"], row["offset"])
         if pair in indexed:
             continue
@@ -96,8 +96,24 @@ def tell_missing(
         warn(f"a live server answers no LIST of {resource.group_resource}; --as-server shows what it says\n")
 
 
-def _objects(parts: Sequence[Path], resource: Resource) -> Iterator[dict[str, Any]]:
-    filters = [("group", "=", resource.group), ("plural", "=", resource.plural), ("status", "in", _READ)]
+def rows_named(report: Path, resource: Resource, namespace: str, name: str) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a report's objects whose key ends with a name, in the order of keys.
+
+    In the index stand the names that objects give themselves, which need not be those of their keys.
+
+    Args:
+        namespace: Of the key; empty: any.
+    """
+    parts = sorted((report / "objects").glob("*.parquet"))
+    names = [("name", "=", name), *([("namespace", "=", namespace)] if namespace and resource.namespaced else ())]
+    yield from _objects(parts, [*_of_kind(resource), *names])
+
+
+def _of_kind(resource: Resource) -> list[tuple[str, str, Any]]:
+    return [("group", "=", resource.group), ("plural", "=", resource.plural), ("status", "in", _READ)]
+
+
+def _objects(parts: Sequence[Path], filters: list[tuple[str, str, Any]]) -> Iterator[dict[str, Any]]:
     columns = ["key", "source", "offset", "length", "namespace", "name", "mod_revision"]
     columns += ["stored_version", "audited_version", "reason"]
     for part in parts:

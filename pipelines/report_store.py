@@ -33,7 +33,7 @@ from auditor.sources.compression import compression_of
 from auditor.sources.plan import Damage, SourcePlan
 from auditor.sources.registry_key import printable_key
 from pipelines.dump_store import DumpStore, Steps, StoredRow, Unreadable, name_of
-from pipelines.listed_rows import in_key_order, tell_missing
+from pipelines.listed_rows import in_key_order, rows_named, tell_missing
 from pipelines.plan import DefinitionEntry, Plan, definition_entry, make_plan
 from pipelines.report import MANIFEST, parse_manifest
 
@@ -301,17 +301,14 @@ class ReportStore(DumpStore):
         return StoredRow(at, key, None, row["mod_revision"], None, row["offset"], row["length"], encoding)
 
     def get_object(self, resource: Resource, namespace: str, name: str) -> JsonObject:
-        """Return one object, found by the index; what is not in it is looked up in the dump."""
-        place = self.partition(resource)
-        if place is not None:
-            wanted = [FieldRequirement("metadata.name", name)]
-            for table in self.index_rows(place, namespace, (), wanted, (*_POSITION, "namespace", "name")):
-                for row in table.to_pylist():
-                    stored = self._stored_row(resource, row)
-                    try:
-                        return self.shown(resource, stored, self.read(resource, stored))
-                    except Unreadable:
-                        break  # encrypted, and its keys are not given here: the dump has the words for it
+        """Return the object at a key, found by the report; what is not in it is looked up in the dump."""
+        if self.partition(resource) is not None:
+            for row in rows_named(self.report, resource, namespace, name):
+                stored = self._stored_row(resource, row)
+                try:
+                    return self.shown(resource, stored, self._got(resource, stored))
+                except Unreadable:
+                    break  # encrypted, and its keys are not given here: the dump has the words for it
         return super().get_object(resource, namespace, name)
 
     def plan_of(self, resource: Resource) -> str:

@@ -129,3 +129,22 @@ def test_a_report_of_some_objects_does_not_hide_the_others(tmp_path: Path, capsy
     code, out, told = asked(capsys, report, "things", output="name")
     assert (code, out.split()) == (0, [f"thing.{GROUP}/a", f"thing.{GROUP}/b"])
     assert told[1] == "the report was made of some objects only: namespace prod"
+
+
+def test_an_object_is_found_by_its_key_whatever_name_it_gives_itself(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    homeless = placed("a", "one")
+    del homeless["metadata"]["namespace"]
+    objects = {
+        "a/one": homeless,
+        "b/one": placed("b", "one"),
+        "b/two": placed("b", "three"),
+        "c/four": placed("c", "4"),
+    }
+    dump = written(tmp_path / "dump.db", two_versions(), objects)
+    report = audited(dump)
+    for names in (["one"], ["two"], ["three"], ["4", "four"]):
+        for namespace in ("", "a", "b"):
+            over_the_dump = asked(capsys, dump, "things", *names, namespace=namespace, output="json")
+            assert asked(capsys, report, "things", *names, namespace=namespace, output="json") == over_the_dump
