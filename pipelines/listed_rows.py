@@ -32,20 +32,15 @@ def in_key_order(found: Iterable[pa.Table], inputs: Sequence[Mapping[str, Any]])
 
     Args:
         found: Tables with columns ``source`` and ``namespace``, sorted part by part by namespace and name.
-        inputs: The dumps, as the manifest tells them; objects of an export have no keys and stay as they are.
+        inputs: The dumps, as the manifest tells them.
     """
     tables = list(found)
     if not tables:
         return
     table = pa.concat_tables(tables)
-    dumps = {source["name"]: (at, "" if source["is_export"] else "/") for at, source in enumerate(inputs)}
-
-    def place(pair: tuple[str, str | None]) -> tuple[int, str]:
-        at, end = dumps[pair[0]]
-        return at, f"{pair[1]}{end}" if pair[1] else ""
-
+    dumps = [source["name"] for source in inputs]
     pairs = list(zip(table["source"].to_pylist(), table["namespace"].to_pylist(), strict=True))
-    ranks = {pair: rank for rank, pair in enumerate(sorted(set(pairs), key=place))}
+    ranks = {pair: rank for rank, pair in enumerate(sorted(set(pairs), key=lambda pair: _place(pair, dumps)))}
     order = np.fromiter((ranks[pair] for pair in pairs), np.int64, len(pairs))
     if (order[1:] < order[:-1]).any():
         table = table.take(np.argsort(order, kind="stable"))
@@ -96,17 +91,27 @@ def tell_missing(
         warn(f"a live server answers no LIST of {resource.group_resource}; --as-server shows what it says\n")
 
 
-def rows_named(report: Path, resource: Resource, namespace: str, name: str) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a report's objects whose key ends with a name, in the order of keys.
+def _place(pair: tuple[str, str | None], dumps: list[str]) -> tuple[int, str]:
+    source, namespace = pair
+    return dumps.index(source), f"{namespace or ''}/"
+
+
+def rows_named(
+    report: Path, inputs: Sequence[Mapping[str, Any]], resource: Resource, namespace: str, name: str
+) -> list[dict[str, Any]]:
+    """Return the rows of a report's objects whose key ends with a name, in the order of keys.
 
     In the index stand the names that objects give themselves, which need not be those of their keys.
 
     Args:
+        inputs: The dumps, as the manifest tells them.
         namespace: Of the key; empty: any.
     """
     parts = sorted((report / "objects").glob("*.parquet"))
     names = [("name", "=", name), *([("namespace", "=", namespace)] if namespace and resource.namespaced else ())]
-    yield from _objects(parts, [*_of_kind(resource), *names])
+    dumps = [source["name"] for source in inputs]
+    found = _objects(parts, [*_of_kind(resource), *names])
+    return sorted(found, key=lambda row: _place((row["source"], row["namespace"]), dumps))
 
 
 def _of_kind(resource: Resource) -> list[tuple[str, str, Any]]:

@@ -303,7 +303,7 @@ class ReportStore(DumpStore):
     def get_object(self, resource: Resource, namespace: str, name: str) -> JsonObject:
         """Return the object at a key, found by the report; what is not in it is looked up in the dump."""
         if self.partition(resource) is not None:
-            for row in rows_named(self.report, resource, namespace, name):
+            for row in rows_named(self.report, self.manifest["inputs"], resource, namespace, name):
                 stored = self._stored_row(resource, row)
                 try:
                     return self.shown(resource, stored, self._got(resource, stored))

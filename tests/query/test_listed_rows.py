@@ -148,3 +148,13 @@ def test_an_object_is_found_by_its_key_whatever_name_it_gives_itself(
         for namespace in ("", "a", "b"):
             over_the_dump = asked(capsys, dump, "things", *names, namespace=namespace, output="json")
             assert asked(capsys, report, "things", *names, namespace=namespace, output="json") == over_the_dump
+
+
+def test_of_an_export_a_report_lists_in_the_same_order(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dump = tmp_path / "dump.ndjson"
+    stored = [two_versions(), *(placed(*place.split("/")) for place in PLACES)]
+    dump.write_text("".join(json.dumps(one) + "\n" for one in stored))
+    report = audited(dump)
+    for names in ((), ("a",), ("b", "a")):
+        over_the_dump = asked(capsys, dump, "things", *names, output="json")
+        assert asked(capsys, report, "things", *names, output="json") == over_the_dump
