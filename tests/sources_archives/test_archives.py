@@ -588,3 +588,15 @@ def test_a_compressed_archive_is_never_unpacked_to_a_file(tmp_path: Path) -> Non
     written = sum(one.stat().st_size for one in (tmp_path / "work").rglob("*") if one.is_file())
     assert written < 100_000
     assert plan.rows
+
+
+def test_links_out_of_a_folder_and_in_circles_are_told_or_passed_by(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    (tmp_path / "elsewhere").mkdir()
+    unpack(velero(OBJECTS), folder)
+    (folder / "circle").symlink_to("circle")
+    (folder / "resources" / "out").symlink_to(tmp_path / "elsewhere")
+    (plan,) = plans_of(folder, tmp_path / "work")
+    assert [(one.where, one.reason) for one in plan.damage] == [
+        ("member 'resources/out'", "a symbolic link out of the folder; it was not read")
+    ]

@@ -18,6 +18,7 @@ from typing import IO, TYPE_CHECKING, Final, Protocol
 
 from auditor.errors import DamagedDump, SourceError
 from auditor.sources.compression import Limits, UnpackedStream, header_holds
+from auditor.sources.folders import LINK_OUT, leads_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -315,7 +316,6 @@ def _check_list(name: str, path: Path, limits: Limits) -> int:
 def folder_members(root: Path, damage: DamageLog, limits: Limits | None = None) -> Iterator[Member]:
     """Yield the files below a folder, sorted by path; links that lead out of it are not followed."""
     limits = limits or Limits()
-    home = root.resolve()
     count = 0
 
     def refused(error: OSError) -> None:
@@ -323,11 +323,11 @@ def folder_members(root: Path, damage: DamageLog, limits: Limits | None = None) 
 
     for directory, folders, names in os.walk(root, onerror=refused):
         folders.sort()
-        for one in sorted(names):
+        for one in sorted((*names, *folders)):
             path = root.__class__(directory, one)
             name = path.relative_to(root).as_posix()
-            if path.is_symlink() and not path.resolve().is_relative_to(home):
-                damage.add(f"member {name!r}", "a symbolic link out of the folder; it was not read")
+            if leads_out(path, root):
+                damage.add(f"member {name!r}", LINK_OUT)
                 continue
             if not path.is_file():
                 continue
