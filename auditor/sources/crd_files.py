@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.errors import DamagedDump, SourceError
 from auditor.golang import jsontext
+from auditor.sources.folders import not_a_file
 from auditor.sources.json_stream import JsonSyntaxError, UnexpectedEnd, check_value, skip_space, value_end
 from auditor.sources.manifest_walk import absolute_lines
 from auditor.sources.manifests import manifest_files, read_packed
@@ -129,7 +130,10 @@ def _files(paths: Iterable[str]) -> Iterator[Path]:
         path = Path(given)
         if path.is_dir():
             chosen, _ = manifest_files(path, _refuse)
-            yield from chosen
+            for one in chosen:
+                if odd := not_a_file(one):
+                    raise SourceError(str(one), odd)
+                yield one
         elif path.exists():
             yield path
         else:

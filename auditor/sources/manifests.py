@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from auditor.errors import DamagedDump, SourceError, UnknownDump
 from auditor.sources.compression import UnpackedStream
 from auditor.sources.digest import Digest, map_file
+from auditor.sources.folders import not_a_file
 from auditor.sources.manifest_rows import ManifestRows
 from auditor.sources.manifest_walk import PRINTED, ManifestWalk, NeedsSpool, Spans, Spool
 from auditor.sources.plan import NAMED, DamageLog, SourcePlan, first_names
@@ -191,17 +192,27 @@ def _suffix(path: Path) -> str:
 def manifest_files(folder: Path, on_error: Callable[[OSError], object] | None = None) -> tuple[list[Path], list[Path]]:
     """Return the files below a folder that are manifests by their names, and the others; both sorted by path.
 
+    Links to folders elsewhere are followed, each folder once; one to a folder that holds this one is among the others.
+
     Args:
         folder: Where they are looked for.
         on_error: Called where a folder cannot be read, of which nothing is returned then.
     """
     chosen: list[Path] = []
     others: list[Path] = []
-    for directory, folders, names in os.walk(folder, onerror=on_error):
-        folders.sort()
-        for name in names:
-            path = Path(directory, name)
-            (chosen if _suffix(path) in MANIFEST_SUFFIXES else others).append(path)
+    roots = [(folder, Path(os.path.realpath(folder)))]
+    for root, _ in roots:
+        for directory, folders, names in os.walk(root, onerror=on_error):
+            folders.sort()
+            for name in names:
+                path = Path(directory, name)
+                (chosen if _suffix(path) in MANIFEST_SUFFIXES else others).append(path)
+            for link in (path for name in folders if (path := Path(directory, name)).is_symlink()):
+                there = Path(os.path.realpath(link))
+                if any(known.is_relative_to(there) and known != there for _, known in roots):
+                    others.append(link)
+                elif not any(there.is_relative_to(known) for _, known in roots):
+                    roots.append((link, there))
     return sorted(chosen), sorted(others)
 
 
@@ -263,6 +274,9 @@ class _Folder:
 
     def add(self, path: Path) -> None:
         name = _shown(path, self.root)
+        if odd := not_a_file(path):
+            self.damage.add(name, odd)
+            return
         try:
             digest = _digest(path)
             data, broken = _unpacked(path) if _is_packed(path) else (map_file(path), "")

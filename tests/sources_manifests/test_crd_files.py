@@ -166,3 +166,18 @@ def test_a_folder_that_may_not_be_read_is_an_error(tmp_path):
     (tmp_path / "a.json").write_text(json.dumps(definition("a")))
     with pytest.raises(SourceError, match=r"/shut: Permission denied$"):
         read_crd_documents([str(tmp_path)])
+
+
+def test_definitions_in_a_folder_behind_a_link_are_read(tmp_path):
+    shared, crds = tmp_path / "shared", tmp_path / "crds"
+    shared.mkdir()
+    crds.mkdir()
+    (shared / "a.json").write_text(json.dumps(definition("a")))
+    (crds / "link").symlink_to(shared)
+    assert [one["metadata"]["name"] for one in read_crd_documents([str(crds)])] == ["a"]
+
+
+def test_a_pipe_in_a_folder_of_definitions_is_an_error(tmp_path):
+    os.mkfifo(tmp_path / "pipe.yaml")
+    with pytest.raises(SourceError, match=r"pipe.yaml: neither a file nor a folder; it was not read$"):
+        read_crd_documents([str(tmp_path)])

@@ -5,6 +5,7 @@ import gzip
 import hashlib
 import json
 import lzma
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -491,3 +492,35 @@ def test_a_broken_object_on_a_line_of_several_takes_no_other_with_it(opened) -> 
     broken = [b'{"kind" "B"}', b'{"kind":]}']
     assert sorted(values(plan)) == sorted([*broken, *(b'{"kind":"%c"}' % letter for letter in b"ACDE")])
     assert plan.damage == ()
+
+
+def test_folders_behind_links_are_read_once(tmp_path):
+    folder, elsewhere, work = tmp_path / "up" / "folder", tmp_path / "elsewhere", tmp_path / "work"
+    for one in (folder, elsewhere / "below", work):
+        one.mkdir(parents=True)
+    (folder / "a.json").write_text(lines(thing("a")))
+    (elsewhere / "below" / "b.json").write_text(lines(thing("b")))
+    for name, target in (
+        ("link", elsewhere),
+        ("same", elsewhere),
+        ("within", "."),
+        ("around", ".."),
+        ("link/back", folder),
+    ):
+        (folder / name).symlink_to(target)
+    plan = open_directory(folder, number=0, workdir=work)
+    assert names(plan) == ["a", "b"]
+    assert plan.notes == ("1 files were not read, being no manifests by their names: around",)
+
+
+def test_what_may_never_end_is_not_read_in_a_folder(tmp_path):
+    folder, work = tmp_path / "folder", tmp_path / "work"
+    folder.mkdir()
+    work.mkdir()
+    (folder / "a.json").write_text(lines(thing("a")))
+    (folder / "zero.yaml").symlink_to("/dev/zero")
+    os.mkfifo(folder / "pipe.yaml")
+    plan = open_directory(folder, number=0, workdir=work)
+    assert names(plan) == ["a"]
+    told = "neither a file nor a folder; it was not read"
+    assert [(one.where, one.reason) for one in plan.damage] == [("pipe.yaml", told), ("zero.yaml", told)]
