@@ -25,6 +25,7 @@ from auditor.model import Shard
 from auditor.sources import SourcePlan, kernels, open_source
 from auditor.sources.crd_files import definitions_in, files_digest, no_collector, read_crd_documents
 from auditor.sources.encryption import make_unsealer
+from auditor.sources.plan import with_printable_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -332,7 +333,7 @@ def _opened(
             source=options.source,
             unsealer=unsealer,
         )
-        found.extend(opened if isinstance(opened, list) else [opened])
+        found.extend(map(with_printable_names, opened if isinstance(opened, list) else [opened]))
     return found
 
 

@@ -344,3 +344,28 @@ def test_names_that_are_no_utf8_are_shown_or_refused(tmp_path):
         assert done.returncode == 2
         assert r"error: b\xffd" in done.stderr
     assert not (tmp_path / "r2").exists()
+
+
+def test_dumps_whose_names_are_no_utf8_are_read_among_others(tmp_path):
+    odd, folder = os.fsdecode(b"b\xffd"), tmp_path / "folder"
+    folder.mkdir()
+    for name in ("a.db", f"{odd}.db"):
+        (folder / name).write_bytes(gzip.decompress(SAMPLE.read_bytes()))
+    for name in (f"{odd}.txt", f"{odd}.json"):
+        (folder / name).write_text("neither")
+    (folder / f"{odd}.db.part").write_text("")
+    done = run("audit", "folder", "--report", "r", "--fail-on", "never", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    inputs = json.loads((tmp_path / "r" / "manifest.json").read_bytes())["inputs"]
+    assert [one["name"] for one in inputs] == ["folder/a.db", r"folder/b\xffd.db"]
+    assert r"b\xffd.txt" in inputs[0]["notes"][0]
+
+
+def test_validate_prints_names_that_are_no_utf8(tmp_path):
+    odd = os.fsdecode(b"b\xffd.yaml")
+    (tmp_path / odd).write_text(json.dumps({"apiVersion": "a.io/v1", "kind": "A", "metadata": {"name": "x"}}))
+    (tmp_path / "xs.json").write_text(json.dumps(xs()))
+    for output in ("table", "json", "ndjson"):
+        done = run("validate", odd, "--crds", "xs.json", "-o", output, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert r"b\xffd.yaml" in done.stdout.replace("\\\\", "\\")
