@@ -30,7 +30,7 @@ __all__ = [
 
 _REFUSALS: Final = frozenset({
     errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.EISDIR, errno.ELOOP, errno.EMFILE, errno.ENAMETOOLONG, errno.ENFILE,
-    errno.ENOENT, errno.ENOSPC, errno.ENOTDIR, errno.EPERM, errno.EROFS,
+    errno.ENOENT, errno.ENOSPC, errno.ENOTDIR, errno.ENXIO, errno.EPERM, errno.EROFS,
 })  # fmt: skip
 """What a person can put right: rights, room, names. Anything else that a call meets may be a fault of ours."""
 _NO_ROOM: Final = frozenset({errno.EDQUOT, errno.EFBIG, errno.ENOSPC})

@@ -4,6 +4,7 @@ import filecmp
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -222,9 +223,12 @@ def test_report_that_cannot_be_written_is_told_before_anything_is_read(tmp_path)
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("dump", ["x" * 300, "loop"])
-def test_what_the_system_refuses_is_no_fault_of_ours(tmp_path, dump):
+@pytest.mark.parametrize("dump", ["x" * 300, "loop", "socket"])
+def test_what_the_system_refuses_is_no_fault_of_ours(tmp_path, monkeypatch, dump):
     (tmp_path / "loop").symlink_to("loop")
+    monkeypatch.chdir(tmp_path)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind("socket")
     done = auditor("audit", dump, "--report", "r", cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.startswith(f"error: {dump}: ")
