@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import shutil
 import tempfile
 import time
@@ -114,7 +115,7 @@ def new_report(options: AuditOptions) -> Iterator[tuple[Path, Path]]:
         PlanError: The report cannot be written where it was asked for.
     """
     _check_texts(astuple(options))
-    report = Path(options.report)
+    report = _target(options.report)
     _check_target(report, force=options.force)
     try:
         report.parent.mkdir(parents=True, exist_ok=True)
@@ -206,6 +207,18 @@ def _check_texts(values: tuple[Any, ...]) -> None:
                     "rename it, or give a link to it",
                 )
                 raise PlanError(shown, "is no UTF-8", "names that a report can hold", advice) from None
+
+
+def _target(given: str) -> Path:
+    """Return the folder that a report is to replace: of a link what it leads to, as the link is to stay.
+
+    Raises:
+        PlanError: It cannot be replaced, whatever is in it.
+    """
+    report = Path(given)
+    if report.name in {"", ".."}:
+        raise PlanError(given or "--report", "names no folder that can be replaced", "a folder by its name", "e.g. out/")
+    return Path(os.path.realpath(report)) if report.is_symlink() else report
 
 
 def _check_target(report: Path, *, force: bool) -> None:

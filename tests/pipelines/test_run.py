@@ -193,6 +193,33 @@ def test_folder_that_is_no_report_is_never_replaced(tmp_path):
     assert (tmp_path / "precious.txt").read_text() == "x"
 
 
+def test_a_link_to_a_report_stays_and_what_it_leads_to_is_replaced(tmp_path):
+    (tmp_path / "disk").mkdir()
+    for name, target in (("latest", "disk/latest"), ("old", "disk/old")):
+        (tmp_path / name).symlink_to(target)
+    (tmp_path / "disk" / "old").mkdir()
+    for name in ("latest", "old"):
+        for _ in range(2):
+            with new_report(AuditOptions(dumps=(), report=str(tmp_path / name), force=True)) as (_, parts):
+                (parts / "manifest.json").write_text("{}")
+        assert (tmp_path / name).is_symlink()
+        assert (tmp_path / "disk" / name / "manifest.json").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["disk", "latest", "old"]
+    assert sorted(path.name for path in (tmp_path / "disk").iterdir()) == ["latest", "old"]
+
+
+@pytest.mark.parametrize("target", ["", ".", "..", "./"])
+def test_a_report_without_a_name_of_its_own_is_refused(tmp_path, monkeypatch, target):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    with (
+        pytest.raises(PlanError, match="names no folder that can be replaced; expected a folder by its name"),
+        new_report(AuditOptions(dumps=(), report=target)),
+    ):
+        pass
+    assert list(tmp_path.rglob("*")) == [tmp_path / "here"]
+
+
 def test_unknown_dump_says_what_was_seen(tmp_path):
     (tmp_path / "x.bin").write_bytes(b"\x00\x01\x02\x03" * 64)
     done = auditor("audit", tmp_path / "x.bin", "--report", tmp_path / "r")
