@@ -94,10 +94,12 @@ class _Group(click.Group):
 
 
 def _open_streams() -> None:
-    """Have every standard stream, where whoever started us closed some (`>&-`, supervisors)."""
+    """Have every standard stream, where whoever started us closed some (`>&-`, supervisors), and write UTF-8."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
+    for stream in (sys.stdout, sys.stderr):  # as kubectl does
+        stream.reconfigure(encoding="utf-8", errors=stream.errors)  # type: ignore[union-attr]
 
 
 class _Ended(BaseException):

@@ -217,7 +217,9 @@ def _target(given: str) -> Path:
     """
     report = Path(given)
     if report.name in {"", ".."}:
-        raise PlanError(given or "--report", "names no folder that can be replaced", "a folder by its name", "e.g. out/")
+        raise PlanError(
+            given or "--report", "names no folder that can be replaced", "a folder by its name", "e.g. out/"
+        )
     return Path(os.path.realpath(report)) if report.is_symlink() else report
 
 

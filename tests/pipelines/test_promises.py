@@ -369,3 +369,24 @@ def test_validate_prints_names_that_are_no_utf8(tmp_path):
         done = run("validate", odd, "--crds", "xs.json", "-o", output, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert r"b\xffd.yaml" in done.stdout.replace("\\\\", "\\")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1:strict", "utf-16"])
+def test_output_is_utf8_whatever_the_locale_says(tmp_path, encoding):
+    (tmp_path / "xs.json").write_text(json.dumps(xs()))
+    document = {"apiVersion": "x.example.com/v1", "kind": "Xx", "metadata": {"name": "мука", "namespace": "d"}}
+    (tmp_path / "x.json").write_text(json.dumps(document))
+    env = {"PYTHONIOENCODING": encoding}
+    for words in (
+        ("validate", "x.json"),
+        ("validate", "x.json", "-o", "json"),
+        ("query", "x.json", "xs", "-o", "yaml"),
+    ):
+        done = run(*words, "--crds", "xs.json", cwd=tmp_path, env=env, encoding="utf-8")
+        assert done.returncode in {0, 1}, done.stderr
+        assert "мука" in done.stdout
+    done = run("audit", os.fsdecode(b"\xff.json"), "--report", "r", cwd=tmp_path, env=env, encoding="utf-8")
+    assert r"error: \xff.json: is no UTF-8" in done.stderr
+    done = run("query", os.fsdecode(b"\xff.json"), "xs", cwd=tmp_path, env=env, encoding="utf-8", errors="replace")
+    assert done.returncode == 2
+    assert "there is no such file" in done.stderr
