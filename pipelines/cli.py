@@ -42,14 +42,16 @@ def _load_config(context: click.Context, _: click.Parameter, path: str | None) -
     if chosen is None:
         return
     from auditor.errors import AuditorError  # noqa: PLC0415
-    from auditor.sources.yaml import yaml_to_json  # noqa: PLC0415
+    from auditor.sources.yaml import yaml_chunks, yaml_to_json  # noqa: PLC0415
 
     try:
-        content = yaml_to_json(Path(chosen).read_bytes())
+        documents = [yaml_to_json(chunk.text) for chunk in yaml_chunks(Path(chosen).read_bytes())]
     except (OSError, ValueError, AuditorError) as error:
         raise click.UsageError(f"{chosen}: {error}") from error
+    given = [document for document in documents if document is not None]
+    content = given[0] if len(given) == 1 else None
     if not isinstance(content, dict):
-        raise click.UsageError(f"{chosen}: expected a mapping of command to options")
+        raise click.UsageError(f"{chosen}: expected a mapping of command to options, in one document")
     group = context.command
     assert isinstance(group, click.Group)
     context.default_map = _defaults(context, group, content, chosen)
@@ -69,7 +71,7 @@ def _defaults(context: click.Context, group: click.Group, content: dict[str, Any
             made[name] = _defaults(context, command, options, f"{where}: {name}")
             continue
         named = {
-            spelling.lstrip("-").replace("-", "_"): one.name
+            spelling.lstrip("-").replace("-", "_"): one
             for one in command.params
             if isinstance(one, click.Option)
             for spelling in (*one.opts, f"--{one.name}")
@@ -77,8 +79,19 @@ def _defaults(context: click.Context, group: click.Group, content: dict[str, Any
         unknown = [option for option in options if option.replace("-", "_") not in named]
         if unknown:
             raise click.UsageError(f"{where}: {name}: {unknown[0]}: there is no such option; see `auditor {name} -h`")
-        made[name] = {named[option.replace("-", "_")]: value for option, value in options.items()}
+        made[name] = {}
+        for option, value in options.items():
+            parameter = named[option.replace("-", "_")]
+            made[name][parameter.name] = _default(parameter, value, f"{where}: {name}: {option}")
     return made
+
+
+def _default(option: click.Option, value: Any, where: str) -> Any:
+    """Return the value of an option; what can be given several times may be a list, and nothing else may."""
+    several = isinstance(value, list) and option.multiple
+    if any(isinstance(each, (dict, list)) for each in (value if several else [value])):
+        raise click.UsageError(f"{where}: expected {'one value or a list of them' if option.multiple else 'one value'}")
+    return [value] if option.multiple and not several and value is not None else value
 
 
 class _ClosedPipe(Exception):

@@ -58,6 +58,13 @@ def test_a_flag_wins_over_the_environment_and_that_over_the_file(tmp_path):
         ("audit:\n  fail_onn: never\n", "fail_onn: there is no such option"),
         ("audti:\n  jobs: 1\n", "audti: there is no such command; expected one of audit"),
         ("audit: 5\n", "expected a mapping of options"),
+        ("audit: {jobs: [1, 2]}\n", "own.yaml: audit: jobs: expected one value"),
+        ("audit: {selector: {app: web}}\n", "own.yaml: audit: selector: expected one value"),
+        ("audit: {include: [[Oven]]}\n", "own.yaml: audit: include: expected one value or a list of them"),
+        (
+            "audit: {jobs: 1}\n---\naudit: {jobs: 2}\n",
+            "own.yaml: expected a mapping of command to options, in one document",
+        ),
         ("[1]\n", "expected a mapping of command to options"),
         ("[1\n", "did not find expected"),
         ("audit:\n  fail-on: sometimes\n", "'sometimes' is not one of"),
@@ -70,6 +77,13 @@ def test_a_configuration_that_means_nothing_is_refused(tmp_path, text, said):
     assert done.returncode == 2
     assert said in done.stderr
     assert not (tmp_path / "r").exists()
+
+
+def test_what_can_be_given_several_times_may_be_one_value_in_the_file(tmp_path):
+    (tmp_path / "auditor.yaml").write_text("# a comment\n---\naudit: {include: Oven, report: r, fail-on: never}\n")
+    assert run("audit", SAMPLE, cwd=tmp_path).returncode == 0
+    manifest = json.loads((tmp_path / "r" / "manifest.json").read_text())
+    assert manifest["options"]["scope"]["include"] == ["Oven"]
 
 
 def test_options_of_the_file_may_have_the_names_of_flags_or_of_variables(tmp_path):
