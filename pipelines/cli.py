@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,6 +22,7 @@ from pipelines.diff_cli import diff
 from pipelines.engine_options import engine_options, jobs_of
 from pipelines.fields_cli import fields
 from pipelines.gates_cli import gates
+from pipelines.heard import forget_output, heard_or_not
 from pipelines.query_cli import query
 from pipelines.show_cli import show
 from pipelines.since_cli import check_since, since_options
@@ -29,6 +30,9 @@ from pipelines.sources_cli import encryption_hint, sources
 from pipelines.upgrade_cli import upgrade
 from pipelines.watch_cli import watch
 from pipelines.workers import expect_workers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = ["main"]
 
@@ -98,12 +102,22 @@ class _ClosedPipe(Exception):
     """Whoever read our output has gone."""
 
 
+@contextlib.contextmanager
+def _closed_pipe() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError as error:  # click would make it a failure
+        raise _ClosedPipe from error
+
+
 class _Group(click.Group):
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:  # it prints our own help, and the version
+        with _closed_pipe():
+            return super().make_context(*args, **kwargs)
+
     def invoke(self, ctx: click.Context) -> Any:
-        try:
+        with _closed_pipe():
             return super().invoke(ctx)
-        except BrokenPipeError as error:  # click would make it a failure
-            raise _ClosedPipe from error
 
 
 def _open_streams() -> None:
@@ -132,10 +146,6 @@ def _end(number: int, _: Any) -> None:
     if number == signal.SIGINT:
         raise KeyboardInterrupt
     raise _Ended(number)
-
-
-def _forget_output() -> None:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @click.group(cls=_Group, context_settings=CONTEXT)
@@ -320,11 +330,8 @@ def audit(
         blocks.append(hint)
     if explain_program:
         blocks.append(_explain(manifest, explain_program))
-    try:
+    with heard_or_not():
         click.echo("\n\n".join(blocks))
-        sys.stdout.flush()
-    except BrokenPipeError:  # nobody listens any more: what came of the audit is told by the code
-        _forget_output()
     sys.exit(code)
 
 
@@ -425,7 +432,7 @@ def main() -> None:
         click.echo(f"error: {error}", err=True)
         sys.exit(70 if isinstance(error, EngineError) else 2)
     except (_ClosedPipe, BrokenPipeError):
-        _forget_output()
+        forget_output()
         sys.exit(0)
     except Exception as error:  # noqa: BLE001 - the last word is an exit code, not a trace without advice
         from auditor.errors import refusal  # noqa: PLC0415
@@ -433,7 +440,7 @@ def main() -> None:
         if refused := refusal(error):
             with contextlib.suppress(OSError):  # it may be what has no room
                 sys.stdout.flush()
-            _forget_output()
+            forget_output()
             click.echo(f"error: {refused}", err=True)
             sys.exit(2)
         import traceback  # noqa: PLC0415

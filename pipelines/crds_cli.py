@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from pipelines.heard import heard_or_not
+
 __all__ = ["crds"]
 
 _OUTPUT = click.Choice(["table", "json", "ndjson"])
@@ -65,13 +67,14 @@ def check(paths: tuple[str, ...], old: tuple[str, ...], *, costs: bool, output: 
 
     before = {document_name(document): document for document in (_documents(old) if old else ())}
     results = [_checked(document, before.get(document_name(document))) for document in _documents(paths)]
-    if output == "json":
-        click.echo(json.dumps(results, indent=2, ensure_ascii=False))
-    elif output == "ndjson":
-        for result in results:
-            click.echo(json.dumps(result, ensure_ascii=False))
-    else:
-        _print_checks(results, costs=costs)
+    with heard_or_not():
+        if output == "json":
+            click.echo(json.dumps(results, indent=2, ensure_ascii=False))
+        elif output == "ndjson":
+            for result in results:
+                click.echo(json.dumps(result, ensure_ascii=False))
+        else:
+            _print_checks(results, costs=costs)
     sys.exit(0 if all(result["accepted"] for result in results) else 1)
 
 

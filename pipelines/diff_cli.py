@@ -6,6 +6,8 @@ import sys
 
 import click
 
+from pipelines.heard import heard_or_not
+
 __all__ = ["diff"]
 
 _FAIL_ON = ("never", "unreadable", "blocked", "data-loss", "invalid")
@@ -36,5 +38,6 @@ def diff(old: str, new: str, *, output: str, fail_on: str) -> None:
 
     text, has_failed = run_diff(old, new, output=output, fail_on=fail_on)
     if text:
-        click.echo(text)
+        with heard_or_not():
+            click.echo(text)
     sys.exit(int(has_failed))

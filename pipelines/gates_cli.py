@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pipelines.heard import heard_or_not
+
 if TYPE_CHECKING:
     from auditor.gates import GateConfig, ResolvedGates, Written
     from auditor.model import JsonObject
@@ -137,21 +139,22 @@ def check(paths: tuple[str, ...], sidecar: tuple[str, ...], field_gates: str, ou
         }
         for name, config in configs.items()
     ]
-    if output == "table":
-        for result in results:
-            wrong = len(result["findings"])
-            state = f"{wrong} {'error' if wrong == 1 else 'errors'}" if wrong else "ok"
-            click.echo(f"{result['name']}: {result['gates']} {_plural('gate', result['gates'])}, {state}")
-            for one in result["findings"]:
-                click.echo(f"  {one['message']}")
-            for warning in result["warnings"]:
-                click.echo(f"  warning: {warning}")
-        for name in unused:
-            click.echo(f"warning: the sidecar names {name}, which no definition is", err=True)
-        if not results:
-            click.echo("no definition has gates", err=True)
-    else:
-        _print_json(results, output)
+    with heard_or_not():
+        if output == "table":
+            for result in results:
+                wrong = len(result["findings"])
+                state = f"{wrong} {'error' if wrong == 1 else 'errors'}" if wrong else "ok"
+                click.echo(f"{result['name']}: {result['gates']} {_plural('gate', result['gates'])}, {state}")
+                for one in result["findings"]:
+                    click.echo(f"  {one['message']}")
+                for warning in result["warnings"]:
+                    click.echo(f"  warning: {warning}")
+            for name in unused:
+                click.echo(f"warning: the sidecar names {name}, which no definition is", err=True)
+            if not results:
+                click.echo("no definition has gates", err=True)
+        else:
+            _print_json(results, output)
     sys.exit(1 if any(result["findings"] for result in results) else 0)
 
 

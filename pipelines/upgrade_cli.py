@@ -7,6 +7,7 @@ import sys
 import click
 
 from pipelines.engine_options import engine_options, jobs_of
+from pipelines.heard import heard_or_not
 
 __all__ = ["upgrade"]
 
@@ -141,5 +142,6 @@ def upgrade(
     )
     wanted = UpgradeOptions(new_crds, missing, parse_assumptions(assume_formats), old_sidecar)
     code, manifest = run_upgrade(options, wanted)
-    click.echo(upgrade_summary(manifest, report))
+    with heard_or_not():
+        click.echo(upgrade_summary(manifest, report))
     sys.exit(code)

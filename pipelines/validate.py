@@ -11,6 +11,7 @@ import orjson
 
 from auditor.errors import PlanError
 from auditor.report.terminal import format_table
+from pipelines.heard import heard_or_not
 
 __all__ = ["run_validate"]
 
@@ -38,7 +39,8 @@ def run_validate(files: tuple[str, ...], crds: tuple[str, ...], output: str) -> 
     click.echo(told_damage(plan.sources), nl=False, err=True)
     if any(result["status"] in {"invalid", "unreadable"} for result in results):
         code = code or 1
-    _print(results, output)
+    with heard_or_not():
+        _print(results, output)
     return code
 
 

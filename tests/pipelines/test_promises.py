@@ -197,6 +197,37 @@ def test_a_reader_that_closes_the_pipe_changes_no_exit_code(tmp_path, level, cod
     assert (done.returncode, done.stderr) == (code, "")
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "validate x.json --crds xs.json",
+        "validate x.json --crds xs.json -o ndjson",
+        "crds check wrong.json",
+        "crds check wrong.json -o json",
+        "diff none r --fail-on invalid",
+        "diff none r --fail-on invalid -o ndjson",
+        f"upgrade {SAMPLE} --new-crds {ROOT}/sample-data/next-crds.yaml --report u --jobs 1",
+    ],
+)
+def test_what_was_found_wrong_is_told_by_the_code_when_nobody_reads(tmp_path, words):
+    (tmp_path / "xs.json").write_text(json.dumps(xs()))
+    (tmp_path / "wrong.json").write_text(json.dumps({**xs(), "metadata": {"name": "ys.x.example.com"}}))
+    document = {"apiVersion": "x.example.com/v1", "kind": "Xx", "metadata": {"name": "a", "namespace": "d"}, "size": 9}
+    (tmp_path / "x.json").write_text(json.dumps(document))
+    if words.startswith("diff"):
+        for report, scope in (("none", ("--include", "Order")), ("r", ())):
+            run("audit", SAMPLE, "--report", report, "--jobs", 1, *scope, cwd=tmp_path)
+    done = into_closed_pipe(tmp_path, *words.split())
+    assert done.returncode == 1, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("words", ["-h", "--version", "audit -h", "version"])
+def test_help_into_a_closed_pipe_is_no_error(tmp_path, words):
+    done = into_closed_pipe(tmp_path, *words.split())
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_query_into_a_closed_pipe_is_no_error(tmp_path):
     assert run("audit", SAMPLE, "--report", "r", "--fail-on", "never", "--jobs", 1, cwd=tmp_path).returncode == 0
     done = into_closed_pipe(tmp_path, "query", "r", "loaves", "-o", "json")
