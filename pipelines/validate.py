@@ -26,6 +26,9 @@ def run_validate(files: tuple[str, ...], crds: tuple[str, ...], output: str) -> 
     code = 0
     with tempfile.TemporaryDirectory(prefix="auditor-validate-") as folder:
         plan = make_plan(AuditOptions(dumps=files, crds=crds), Path(folder))
+        for source in plan.sources:
+            if not source.is_export:  # its values are a server's own: encodings, keys that are no objects
+                raise PlanError(source.name, f"holds stored keys ({source.format})", "manifests", "see `auditor audit`")
         if not plan.entries:
             raise PlanError("", "no definition found", "at least one", "give --crds PATH")
         auditor = ShardAuditor(plan, folder)

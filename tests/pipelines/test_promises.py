@@ -406,6 +406,13 @@ def test_dumps_whose_names_are_no_utf8_are_read_among_others(tmp_path):
     assert r"b\xffd.txt" in inputs[0]["notes"][0]
 
 
+def test_validate_refuses_what_is_no_manifest_but_a_dump(tmp_path):
+    done = run("validate", SAMPLE, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    said = f"error: {SAMPLE}: holds stored keys (etcd-snapshot); expected manifests; see `auditor audit`\n"
+    assert done.stderr == said
+
+
 def test_validate_prints_names_that_are_no_utf8(tmp_path):
     odd = os.fsdecode(b"b\xffd.yaml")
     (tmp_path / odd).write_text(json.dumps({"apiVersion": "a.io/v1", "kind": "A", "metadata": {"name": "x"}}))
