@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from auditor.errors import PlanError
-from auditor.sources.stores import fetched, is_remote, remote_file, remote_names, shown_url, upload
+from auditor.sources.stores import fetched, is_remote, is_web, remote_file, remote_names, shown_url, upload
 from pipelines.report import MANIFEST
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def report_here(options: AuditOptions) -> Iterator[AuditOptions]:
     """Yield options whose reports are local; the one that is written is copied to its store at the end.
 
     Raises:
-        PlanError: There is something where it is to go.
+        PlanError: There is something where it is to go, or nothing can go there.
         SourceError: An earlier report cannot be had, or the store does not take the new one.
     """
     if not any(is_remote(path) for path in (options.report, options.since, options.diff)):
@@ -38,6 +38,10 @@ def report_here(options: AuditOptions) -> Iterator[AuditOptions]:
             local = replace(local, since=_one(options.since, Path(folder) / "since"))
         if is_remote(options.diff):
             local = replace(local, diff=_one(options.diff, Path(folder) / "diff"))
+        if is_web(options.report):
+            raise PlanError(
+                shown_url(options.report), "web servers take no files", "a folder, or one in a store: s3://"
+            )
         if is_remote(options.report):
             names = remote_names(options.report)
             if names and (MANIFEST not in names or not options.force):

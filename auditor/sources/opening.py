@@ -240,9 +240,18 @@ class _Opening:
             if is_tar(head) and (wanted is None or not wanted.form):
                 return self.archive(there.shown, local, number, layout=source, opener=there.open)
             there.copy_to(local)
-        plans = self.forced(str(local), number, source) if source else self.path(local, number)
+
+        def told(text: str) -> str:
+            return text.replace(str(local), there.shown.rstrip("/"))
+
+        try:
+            plans = self.forced(str(local), number, source) if source else self.path(local, number)
+        except SourceError as error:
+            raise type(error)(*map(told, error.args)) from None
         for plan in plans if isinstance(plans, list) else [plans]:
-            plan.name = plan.name.replace(str(local), there.shown.rstrip("/"))
+            plan.name = told(plan.name)
+            plan.notes = tuple(map(told, plan.notes))
+            plan.damage = tuple(Damage(told(one.where), told(one.reason)) for one in plan.damage)
         return plans
 
     def path(self, path: Path, number: int) -> SourcePlan | list[SourcePlan]:

@@ -15,12 +15,13 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from auditor.errors import PlanError, SourceError
+from auditor.errors import PlanError, SourceError, UnknownDump
 from auditor.sources import open_source
 from auditor.sources.stores import Match, expand, shown_url
 from pipelines.cli import cli
 from pipelines.config import AuditOptions
 from pipelines.fleet import cluster_name, clusters_of, run_anywhere
+from tests.shared import ROOT
 from tests.sources_archives.writing import CRD, OBJECTS, text, tgz, unpack, velero, widget
 
 if TYPE_CHECKING:
@@ -207,6 +208,26 @@ def test_what_is_not_there_is_a_clear_error(url: str, store: Any, tmp_path: Path
     with pytest.raises(SourceError) as caught:
         open_source(url, number=0, workdir=tmp_path)
     assert str(caught.value).startswith(url)
+
+
+def test_what_is_wrong_behind_a_url_is_told_of_the_url(tmp_path: Path) -> None:
+    """Not of the copy, whose name says nothing and which is gone when a person reads it."""
+    dump = gzip.decompress((ROOT / "sample-data" / "cluster.db.gz").read_bytes())
+    files = {"odd.bin": b"neither", "folder/a.db": dump, "folder/beside.txt": b"", "folder/cut.db": dump[:5000]}
+    url = f"file://{unpack(files, tmp_path / 'www')}"
+    with pytest.raises(UnknownDump) as caught:
+        open_source(f"{url}/odd.bin", number=0, workdir=tmp_path)
+    assert caught.value.where == f"{url}/odd.bin"
+    plans = open_source(f"{url}/folder/", number=0, workdir=tmp_path)
+    assert isinstance(plans, list)
+    assert plans[0].notes == (f"beside the dumps in {url}/folder, not read: beside.txt",)
+    assert str(tmp_path / "remote") not in repr([(plan.name, plan.damage) for plan in plans])
+
+
+def test_a_report_for_a_web_server_is_refused_before_anything_is_read(tmp_path: Path) -> None:
+    options = AuditOptions(dumps=(str(tmp_path / "none.db"),), report="https://user:secret@example.com/report")
+    with pytest.raises(PlanError, match=r"^https://example.com/report: web servers take no files; expected a folder"):
+        run_anywhere(options)
 
 
 def test_a_scheme_that_nothing_reads_says_which_are(tmp_path: Path) -> None:
