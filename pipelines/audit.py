@@ -113,6 +113,8 @@ class ShardAuditor:
                 document = jsontext.decode(stream.read(entry.length))
             try:
                 found = parse_definition(document, stored=entry.stored)
+                if not found.versions:
+                    found = f"{entry.name}: spec.versions: no version; expected at least one"
             except auditor.AuditorError as error:
                 found = str(error)
             self.definitions[entry.name] = found

@@ -406,6 +406,19 @@ def test_dumps_whose_names_are_no_utf8_are_read_among_others(tmp_path):
     assert r"b\xffd.txt" in inputs[0]["notes"][0]
 
 
+def test_no_server_could_use_a_definition_without_versions(tmp_path):
+    (tmp_path / "none.json").write_text(json.dumps({**xs(), "spec": {**xs()["spec"], "versions": []}}))
+    document = {"apiVersion": "x.example.com/v1", "kind": "Xx", "metadata": {"name": "a", "namespace": "d"}}
+    (tmp_path / "x.json").write_text(json.dumps(document))
+    done = run("validate", "x.json", "--crds", "none.json", cwd=tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert "xs.x.example.com: spec.versions: no version; expected at least one" in done.stdout
+    for at in ("storage", "served"):
+        done = run("audit", "x.json", "--crds", "none.json", "--report", at, "--at", at, cwd=tmp_path)
+        assert done.returncode == 0, done.stdout
+        assert json.loads((tmp_path / at / "manifest.json").read_text())["counts"]["statuses"] == {"unserved": 1}
+
+
 def test_validate_refuses_what_is_no_manifest_but_a_dump(tmp_path):
     done = run("validate", SAMPLE, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
