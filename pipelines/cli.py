@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import gc
+import io
 import os
 import signal
 import sys
@@ -125,8 +126,9 @@ def _open_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
-    for stream in (sys.stdout, sys.stderr):  # as kubectl does
-        stream.reconfigure(encoding="utf-8", errors=stream.errors)  # type: ignore[union-attr]
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # as kubectl does
+            stream.reconfigure(encoding="utf-8", errors=stream.errors)
 
 
 class _Ended(BaseException):
