@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from auditor.sources.kernels import whole_parquet
@@ -22,7 +23,12 @@ if TYPE_CHECKING:
 
 __all__ = ["in_key_order", "rows_named", "tell_missing"]
 
+Numbers = np.ndarray[Any, Any]
+
 _TOLD: Final = 10
+_BATCH: Final = 1 << 13
+"""Rows that become Python objects at the same time."""
+_NO_OFFSETS: Final = np.empty(0, dtype=np.int64)
 _READ: Final = ("valid", "invalid", "unreadable", "needs-conversion")
 """Statuses of objects that a list of their kind has to read."""
 
@@ -44,7 +50,8 @@ def in_key_order(found: Iterable[pa.Table], inputs: Sequence[Mapping[str, Any]])
     order = np.fromiter((ranks[pair] for pair in pairs), np.int64, len(pairs))
     if (order[1:] < order[:-1]).any():
         table = table.take(np.argsort(order, kind="stable"))
-    yield table
+    for first in range(0, table.num_rows, _BATCH):
+        yield table.slice(first, _BATCH)
 
 
 def tell_missing(
@@ -71,14 +78,13 @@ def tell_missing(
     rows = sum(pq.read_metadata(part).num_rows for part in place.parts)
     if any((one["group"], one["kind"], one["objects"]) == (resource.group, resource.kind, rows) for one in kinds):
         return
-    positions = ["source", "offset"]
-    indexed = {pair for part in place.parts for pair in _pairs(pq.ParquetFile(part).read(columns=positions))}
+    indexed: dict[str, list[Numbers]] = {}
+    for part in place.parts:
+        for source, own in _by_source(pq.ParquetFile(part).read(columns=["source", "offset"])):
+            indexed.setdefault(source, []).append(own["offset"].to_numpy())
+    offsets = {source: np.sort(np.concatenate(some)) for source, some in indexed.items()}
     told = 0
-    for row in _objects(parts, _of_kind(resource)):
-        pair = (row["source"], row["offset"])
-        if pair in indexed:
-            continue
-        indexed.add(pair)  # at several versions a key has several rows
+    for row in _not_indexed(parts, resource, offsets):
         told += 1
         if told <= _TOLD:
             here = row["reason"] and row["audited_version"] in (None, resource.version)
@@ -89,6 +95,24 @@ def tell_missing(
         warn(f"500: and {told - _TOLD} more corrupt objects\n")
     if told:
         warn(f"a live server answers no LIST of {resource.group_resource}; --as-server shows what it says\n")
+
+
+def _not_indexed(parts: Sequence[Path], resource: Resource, offsets: dict[str, Numbers]) -> Iterator[dict[str, Any]]:
+    """Yield the first row of each object of a kind that stands at none of some offsets of its dump, which ascend."""
+    seen: set[tuple[str, int]] = set()  # at several versions a key has several rows
+    for table in _objects(parts, _of_kind(resource)):
+        for source, own in _by_source(table):
+            known, wanted = offsets.get(source, _NO_OFFSETS), own["offset"].to_numpy()
+            left = np.searchsorted(known, wanted) == np.searchsorted(known, wanted, side="right")
+            for row in own.filter(pa.array(left)).to_pylist():
+                if (source, row["offset"]) not in seen:
+                    seen.add((source, row["offset"]))
+                    yield row
+
+
+def _by_source(table: pa.Table) -> Iterator[tuple[str, pa.Table]]:
+    for source in pc.unique(table["source"]).to_pylist():
+        yield source, table.filter(pc.equal(table["source"], source))
 
 
 def _place(pair: tuple[str, str | None], dumps: list[str]) -> tuple[int, str]:
@@ -110,7 +134,7 @@ def rows_named(
     parts = sorted((report / "objects").glob("*.parquet"))
     names = [("name", "=", name), *([("namespace", "=", namespace)] if namespace and resource.namespaced else ())]
     dumps = [source["name"] for source in inputs]
-    found = _objects(parts, [*_of_kind(resource), *names])
+    found = [row for table in _objects(parts, [*_of_kind(resource), *names]) for row in table.to_pylist()]
     return sorted(found, key=lambda row: _place((row["source"], row["namespace"]), dumps))
 
 
@@ -118,14 +142,10 @@ def _of_kind(resource: Resource) -> list[tuple[str, str, Any]]:
     return [("group", "=", resource.group), ("plural", "=", resource.plural), ("status", "in", _READ)]
 
 
-def _objects(parts: Sequence[Path], filters: list[tuple[str, str, Any]]) -> Iterator[dict[str, Any]]:
+def _objects(parts: Sequence[Path], filters: list[tuple[str, str, Any]]) -> Iterator[pa.Table]:
     columns = ["key", "source", "offset", "length", "namespace", "name", "mod_revision"]
     columns += ["stored_version", "audited_version", "reason"]
     for part in parts:
         with whole_parquet(part):
             table = pq.read_table(part, columns=columns, filters=filters)
-        yield from table.to_pylist()
-
-
-def _pairs(table: pa.Table) -> Iterator[tuple[str, int]]:
-    return zip(table["source"].to_pylist(), table["offset"].to_pylist(), strict=True)
+        yield table
