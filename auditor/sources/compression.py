@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HEAD_SIZE",
+    "PACKED_SUFFIXES",
     "Limits",
     "Unpacked",
     "UnpackedStream",
@@ -34,6 +35,9 @@ __all__ = [
 ]
 
 HEAD_SIZE: Final = 64 << 10
+PACKED_SUFFIXES: Final = (".gz", ".zst", ".xz", ".bz2")
+"""How names of compressed files end."""
+
 _BLOCK: Final = 1 << 18
 _ZSTD_FEED: Final = 4 << 10
 """Input given to zstd at once: it has no limit on what one call gives, but one block of input gives 128 KiB at most."""

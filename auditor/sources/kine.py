@@ -20,6 +20,7 @@ from urllib.parse import quote
 import pyarrow
 
 from auditor.errors import DamagedDump, UnknownDump
+from auditor.sources.compression import PACKED_SUFFIXES
 from auditor.sources.live_table import KeyedRows, NewestPerKey
 from auditor.sources.plan import DamageLog, SourcePlan
 
@@ -52,7 +53,6 @@ _LIVE: Final = (
 _ONE: Final = "WHERE id >= ? LIMIT 1"
 _BATCH: Final = 1 << 12
 _TRIES: Final = 3
-_PACKED: Final = (".gz", ".zst", ".xz", ".bz2")
 _MAX_INT: Final = (1 << 63) - 1
 
 
@@ -146,7 +146,7 @@ class KineTable:
 def wal_of(path: Path) -> Path | None:
     """Return the write-ahead log that lies beside a database, packed as it is or not; None: there is none."""
     name = path.name
-    for suffix in ("", *_PACKED):
+    for suffix in ("", *PACKED_SUFFIXES):
         if suffix and not name.endswith(suffix):
             continue
         stem = name.removesuffix(suffix)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from auditor.errors import DamagedDump, SourceError, UnknownDump
-from auditor.sources.compression import UnpackedStream
+from auditor.sources.compression import PACKED_SUFFIXES, UnpackedStream
 from auditor.sources.digest import Digest, map_file
 from auditor.sources.folders import not_a_file
 from auditor.sources.manifest_rows import ManifestRows
@@ -39,7 +39,6 @@ __all__ = [
 ]
 
 MANIFEST_SUFFIXES: Final = (".json", ".yaml", ".yml", ".ndjson", ".jsonl")
-PACKED_SUFFIXES: Final = (".gz", ".zst", ".xz", ".bz2")
 BLOCK: Final = 1 << 20
 
 _UTF16: Final = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}

@@ -19,7 +19,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from auditor.errors import DamagedDump, PlanError, SourceError, UnknownDump
-from auditor.sources.compression import HEAD_SIZE, Limits, UnpackedStream, is_tar, materialize, unpacked_head
+from auditor.sources.compression import (
+    HEAD_SIZE,
+    PACKED_SUFFIXES,
+    Limits,
+    UnpackedStream,
+    is_tar,
+    materialize,
+    unpacked_head,
+)
 from auditor.sources.detect import ACCEPTED, database_of, form_of, intact_pages, refused_file, state_of, unknown_dump
 from auditor.sources.digest import Digest, in_use
 from auditor.sources.formats import FORMATS
@@ -521,7 +529,7 @@ def _last_part(url: str) -> str:
 
 
 def _unpacked_name(path: Path) -> str:
-    return path.stem if path.suffix in {".gz", ".zst", ".xz", ".bz2"} else path.name
+    return path.stem if path.suffix in PACKED_SUFFIXES else path.name
 
 
 def _is_part(name: str) -> bool:

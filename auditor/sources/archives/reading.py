@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from auditor.errors import DamagedDump, SourceError, UnknownDump
 from auditor.sources.archives.layouts import LAYOUTS, MANIFESTS, Layout, layout_of, rancher_place
 from auditor.sources.archives.members import Member, folder_members, tar_members, zip_members
-from auditor.sources.compression import HEAD_SIZE, Limits, UnpackedStream, compression_of, is_tar
+from auditor.sources.compression import HEAD_SIZE, PACKED_SUFFIXES, Limits, UnpackedStream, compression_of, is_tar
 from auditor.sources.detect import form_of
 from auditor.sources.digest import map_file
 from auditor.sources.manifest_rows import ManifestRows
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 __all__ = ["open_archive", "open_tree"]
 
 _COPY: Final = 1 << 18
-_PACKED: Final = (".gz", ".zst", ".xz", ".bz2")
 _LOG: Final = re.compile(r"[0-9a-f]{16}-[0-9a-f]{16}\.wal")
 _SQLITE_LOG: Final = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
 _DUMPS: Final = frozenset({"bolt", "sqlite", "kine-text", "etcdctl"})
@@ -109,7 +108,7 @@ class _Reading:
     def _objects(self, member: Member, reader: Reader, head: bytes) -> None:
         whole = _Joined(head, reader)
         stream: Reader = whole
-        if member.name.endswith(_PACKED):
+        if member.name.endswith(PACKED_SUFFIXES):
             stream = UnpackedStream(f"{self.name}!{member.name}", stream, self.limits)  # type: ignore[arg-type]
         data, digest = self._bytes(stream)
         if isinstance(stream, UnpackedStream) and stream.broken:
@@ -202,7 +201,7 @@ class _Reading:
         form = form_of(None, head)
         packed = bool(compression_of(head)) or is_tar(head) or head.startswith(b"PK\3\4")
         name = member.name.lower()
-        stem = next((name.removesuffix(suffix) for suffix in _PACKED if name.endswith(suffix)), name)
+        stem = next((name.removesuffix(suffix) for suffix in PACKED_SUFFIXES if name.endswith(suffix)), name)
         if form in _DUMPS or (packed and not stem.endswith(MANIFESTS)):
             self.inner.append((member.name, self._inner(reader, head)))
         elif head[:4] in _SQLITE_LOG:
