@@ -200,12 +200,9 @@ def _check_texts(values: tuple[Any, ...]) -> None:
             try:
                 value.encode()
             except UnicodeEncodeError:
-                from auditor.sources.registry_key import printable_key  # noqa: PLC0415 - only on failure
+                from auditor.sources.registry_key import printable_name  # noqa: PLC0415 - only on failure
 
-                shown, advice = (
-                    printable_key(value.encode("utf-8", "surrogateescape")),
-                    "rename it, or give a link to it",
-                )
+                shown, advice = printable_name(value), "rename it, or give a link to it"
                 raise PlanError(shown, "is no UTF-8", "names that a report can hold", advice) from None
 
 

@@ -24,7 +24,7 @@ from auditor.sources.folders import not_a_file
 from auditor.sources.manifest_rows import ManifestRows
 from auditor.sources.manifest_walk import PRINTED, ManifestWalk, NeedsSpool, Spans, Spool
 from auditor.sources.plan import NAMED, DamageLog, SourcePlan, first_names
-from auditor.sources.registry_key import printable_key
+from auditor.sources.registry_key import printable_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -256,7 +256,7 @@ def _unpacked(path: Path) -> tuple[bytes, str]:
 
 def _shown(path: Path, root: Path) -> str:
     """Return the path of a file below a folder as text; of bytes that are no UTF-8 what they are."""
-    return printable_key(str(path.relative_to(root)).encode("utf-8", "surrogateescape"))
+    return printable_name(str(path.relative_to(root)))
 
 
 class _Folder:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from auditor.sources.registry_key import printable_name
+
 __all__ = ["NAMED", "Damage", "DamageLog", "Progress", "SourcePlan", "first_names", "with_printable_names"]
 
 NAMED: Final = 10
@@ -90,13 +92,8 @@ class SourcePlan:
 
 def with_printable_names(plan: SourcePlan) -> SourcePlan:
     r"""Return a plan as tables and texts can hold it: bytes of file names that are no UTF-8 as ``\xNN``."""
-    from auditor.sources.registry_key import printable_key  # noqa: PLC0415 - it needs no plan
-
-    def printable(text: str) -> str:
-        return printable_key(text.encode("utf-8", "surrogateescape"))
-
-    damage = tuple(Damage(printable(one.where), printable(one.reason)) for one in plan.damage)
-    return replace(plan, name=printable(plan.name), damage=damage, notes=tuple(map(printable, plan.notes)))
+    damage = tuple(Damage(printable_name(one.where), printable_name(one.reason)) for one in plan.damage)
+    return replace(plan, name=printable_name(plan.name), damage=damage, notes=tuple(map(printable_name, plan.notes)))
 
 
 def first_names(names: Sequence[str], total: int) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["OWN_GROUPS", "Place", "classify", "printable_key", "split_key"]
+__all__ = ["OWN_GROUPS", "Place", "classify", "printable_key", "printable_name", "split_key"]
 
 OWN_GROUPS: Final = frozenset(
     {
@@ -117,6 +117,11 @@ class Place:
 def printable_key(key: bytes) -> str:
     r"""Return a key as text; bytes that are no UTF-8 are written ``\xNN``."""
     return key.decode("utf-8", "backslashreplace")
+
+
+def printable_name(name: str) -> str:
+    r"""Return the name of a file, as Python holds it, as text; bytes that are no UTF-8 are written ``\xNN``."""
+    return printable_key(name.encode("utf-8", "surrogateescape"))
 
 
 def split_key(key: bytes, prefix: str) -> tuple[str, ...] | None:
