@@ -123,22 +123,14 @@ def test_a_folder_of_k3s_leads_to_its_store(tmp_path: Path) -> None:
     ],
 )
 def test_a_log_that_is_damaged_is_told(share: float, reason: str, tmp_path: Path) -> None:
-    path = store(tmp_path / "state.db", ROWS[:4])
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("PRAGMA journal_mode=WAL")
-        for row in ROWS[4:]:
-            connection.execute("INSERT INTO kine VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
-        copy = tmp_path / "copy"
-        copy.mkdir()
-        (copy / path.name).write_bytes(path.read_bytes())
-        log = bytearray(path.with_name("state.db-wal").read_bytes())
-    wal = copy / "state.db-wal"
-    wal.write_bytes(log)
-    plan, live = read(copy / path.name, tmp_path / "work")
+    path = store_with_log(tmp_path)
+    wal = path.with_name("state.db-wal")
+    log = bytearray(wal.read_bytes())
+    plan, live = read(path, tmp_path / "work")
     assert (live, plan.damage) == (LIVE, ())
     log[int(len(log) * share) + 12] ^= 1
     wal.write_bytes(log)
-    plan, live = read(copy / path.name, tmp_path / "again")
+    plan, live = read(path, tmp_path / "again")
     assert b"/registry/empty" not in live
     (damage,) = plan.damage
     assert damage.where == "write-ahead log"
@@ -146,20 +138,13 @@ def test_a_log_that_is_damaged_is_told(share: float, reason: str, tmp_path: Path
 
 
 def test_a_log_that_ends_inside_a_transaction_is_told(tmp_path: Path) -> None:
-    path = store(tmp_path / "state.db", ROWS[:4])
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("CREATE INDEX kine_name_index ON kine (name)")
-        connection.execute("PRAGMA journal_mode=WAL")
-        for row in ROWS[4:]:
-            connection.execute("INSERT INTO kine VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
-        copy = tmp_path / "copy"
-        copy.mkdir()
-        (copy / path.name).write_bytes(path.read_bytes())
-        log = path.with_name("state.db-wal").read_bytes()
+    path = store_with_log(tmp_path, "CREATE INDEX kine_name_index ON kine (name)")
+    wal = path.with_name("state.db-wal")
+    log = wal.read_bytes()
     note = "the write-ahead log ends inside a transaction: newest rows may be missing"
     for number, (size, told) in enumerate(((len(log), False), (len(log) - 4120, True), (len(log) - 1, True))):
-        (copy / "state.db-wal").write_bytes(log[:size])
-        plan, live = read(copy / path.name, tmp_path / f"work-{number}")
+        wal.write_bytes(log[:size])
+        plan, live = read(path, tmp_path / f"work-{number}")
         assert (note in plan.notes, b"/registry/empty" in live, plan.damage) == (told, True, ())
 
 
@@ -197,6 +182,21 @@ def store(path: Path, rows: list[Row], *, table: str = "kine", name_type: str = 
         connection.executemany(f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
         connection.commit()
     return path
+
+
+def store_with_log(folder: Path, *statements: str) -> Path:
+    """Return a store whose newest rows stand in the log beside it, as a copy of both files finds them."""
+    path = store(folder / "state.db", ROWS[:4])
+    copy = folder / "copy"
+    copy.mkdir()
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for statement in (*statements, "PRAGMA journal_mode=WAL"):
+            connection.execute(statement)
+        for row in ROWS[4:]:
+            connection.execute("INSERT INTO kine VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        for name in ("state.db", "state.db-wal"):
+            (copy / name).write_bytes((folder / name).read_bytes())
+    return copy / path.name
 
 
 @pytest.mark.parametrize("name_type", ["TEXT", "TEXT COLLATE NOCASE", "INTEGER"])
