@@ -23,6 +23,7 @@ from auditor.sources.stores import expand, fetched, has_wildcards, is_remote, sh
 from pipelines.remote import report_here
 from pipelines.report import MANIFEST
 from pipelines.run import new_report, run_audit
+from pipelines.shard_result import is_worse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -266,8 +267,9 @@ def _kinds(manifests: list[dict[str, Any]]) -> list[dict[str, Any]]:
             for name in ("statuses", "impacts"):
                 known[name] = dict(Counter(known[name]) + Counter(kind[name]))
             known["stuck"] = known.get("stuck") or kind.get("stuck")
-            breaking = [one["breaking"] for one in (known, kind) if one["breaking"]]
-            known["breaking"] = min(breaking, key=lambda one: one["impact"] != "crashes-server", default=None)
+            before, found = known["breaking"], kind["breaking"]
+            if found and (not before or is_worse(found["impact"], before["impact"])):
+                known["breaking"] = found
     return [out[key] for key in sorted(out)]
 
 

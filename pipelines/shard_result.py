@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from auditor.sources.encryption import SealedCount
 
-__all__ = ["Kind", "ShardResult"]
+__all__ = ["Kind", "ShardResult", "is_worse"]
 
 Kind = tuple[str, str]
 
@@ -44,5 +44,10 @@ class ShardResult:
             found: What the object is called, why it could not be read, and its impact.
         """
         known = self.breaking.get(kind)
-        if known is None or (known[2] != "crashes-server" and found[2] == "crashes-server"):
+        if known is None or is_worse(found[2], known[2]):
             self.breaking[kind] = found
+
+
+def is_worse(impact: str, known: str) -> bool:
+    """Tell whether an object that breaks lists of a kind is named in place of one that is known."""
+    return impact == "crashes-server" != known
