@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from auditor.sources.kernels import whole_parquet
+from auditor.sources.kernels import read_parquet, whole_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -80,7 +80,7 @@ def tell_missing(
         return
     indexed: dict[str, list[Numbers]] = {}
     for part in place.parts:
-        for source, own in _by_source(pq.ParquetFile(part).read(columns=["source", "offset"])):
+        for source, own in _by_source(read_parquet(part, ["source", "offset"])):
             indexed.setdefault(source, []).append(own["offset"].to_numpy())
     offsets = {source: np.sort(np.concatenate(some)) for source, some in indexed.items()}
     told = 0
