@@ -20,6 +20,7 @@ from auditor.builtin.values import (
     SPACE,
     Printer,
     age,
+    condition,
     containers_text,
     entry,
     first_of,
@@ -372,7 +373,7 @@ def _definition(obj: JsonObject, now: float) -> list[Cell]:
 def _api_service(obj: JsonObject, now: float) -> list[Cell]:
     service = walk(obj, "spec.service")
     place = f"{text(service, 'namespace')}/{text(service, 'name')}" if type(service) is dict else "Local"
-    available = next((one for one in many(obj, "status.conditions") if one.get("type") == "Available"), None)
+    available = condition(obj, "Available")
     state = "Unknown"
     if available is not None:
         state = text(available, "status")

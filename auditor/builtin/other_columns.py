@@ -11,6 +11,7 @@ from auditor.builtin.values import (
     NONE,
     Printer,
     age,
+    condition,
     containers_text,
     entry,
     given,
@@ -180,7 +181,7 @@ def _pod_group(obj: JsonObject, now: float) -> list[Cell]:
 
 
 def _flow_schema(obj: JsonObject, now: float) -> list[Cell]:
-    dangling = next((one for one in many(obj, "status.conditions") if one.get("type") == "Dangling"), None)
+    dangling = condition(obj, "Dangling")
     return [
         text(obj, "spec.priorityLevelConfiguration.name"),
         number(obj, "spec.matchingPrecedence") or 1000,

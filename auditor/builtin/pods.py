@@ -7,7 +7,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from auditor.builtin.values import NONE, age, containers_text, label_selector, many, number, seconds_of, text, walk
+from auditor.builtin.values import (
+    NONE,
+    age,
+    condition,
+    containers_text,
+    label_selector,
+    many,
+    number,
+    seconds_of,
+    text,
+    walk,
+)
 from auditor.printing.durations import human_duration
 
 if TYPE_CHECKING:
@@ -17,12 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["job_cells", "pod_cells"]
 
 
-def _condition(obj: JsonObject, kind: str) -> JsonObject | None:
-    return next((one for one in many(obj, "status.conditions") if one.get("type") == kind), None)
-
-
 def _is_true(obj: JsonObject, kind: str) -> bool:
-    found = _condition(obj, kind)
+    found = condition(obj, kind)
     return found is not None and found.get("status") == "True"
 
 
@@ -52,7 +59,7 @@ def pod_cells(obj: JsonObject, now: float) -> list[Cell]:
     sidecars = {name for name, policy in dict(policies).items() if policy == "Always"}
     total = len(many(obj, "spec.containers")) + sum(policy == "Always" for _, policy in policies)
     reason = text(obj, "status.reason") or text(obj, "status.phase")
-    scheduled = _condition(obj, "PodScheduled")
+    scheduled = condition(obj, "PodScheduled")
     if scheduled is not None and scheduled.get("reason") == "SchedulingGated":
         reason = "SchedulingGated"
     restarts, sidecar_restarts = _Restarts(), _Restarts()

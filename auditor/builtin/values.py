@@ -16,6 +16,7 @@ __all__ = [
     "SPACE",
     "Printer",
     "age",
+    "condition",
     "containers_text",
     "entry",
     "first_of",
@@ -93,6 +94,11 @@ def mapping(obj: Any, path: str) -> JsonObject:
     """Return the object under a path, an empty one where there is none."""
     value = walk(obj, path)
     return value if type(value) is dict else {}
+
+
+def condition(obj: Any, kind: str) -> JsonObject | None:
+    """Return the first condition of a type in the status, None where there is none."""
+    return next((one for one in many(obj, "status.conditions") if one.get("type") == kind), None)
 
 
 def entry(values: JsonObject, name: str, default: str) -> str:
