@@ -8,15 +8,17 @@ STAMP := $(VENV)/.installed
 # Release of the Kubernetes libraries that `make reference` asks; the recorded one where it is not given.
 KUBERNETES ?=
 
-.PHONY: help compiled setup audit test slow check bench bench-all differential paths reference
+.PHONY: help compiled setup audit test slow check bench bench-all differential hostile paths reference lock docs docs-html
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
-$(STAMP): pyproject.toml
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+$(STAMP): pyproject.toml requirements.lock
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	$(PIP) --require-hashes --requirement requirements.lock
+	$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $(STAMP)
 
 # As an installer would: a start reads the modules and does not compile them, where Python may not write either.
@@ -37,25 +39,46 @@ audit: compiled ## Audit sample-data/ and show the result
 	$(BIN)/auditor query out/sample loaves --field-selector spec.flour=spelt
 
 bench: compiled ## Measure beside the API server's own libraries
-	$(BIN)/python benchmarks/run.py
-	$(BIN)/python benchmarks/scaling.py --objects 100000 1000000
-	$(BIN)/python benchmarks/cel.py
-	$(BIN)/python benchmarks/updates.py
-	$(BIN)/python benchmarks/definitions.py
+	$(BIN)/python tests/benchmarks/run.py
+	$(BIN)/python tests/benchmarks/scaling.py --objects 100000 1000000
+	$(BIN)/python tests/benchmarks/cel.py
+	$(BIN)/python tests/benchmarks/updates.py
+	$(BIN)/python tests/benchmarks/definitions.py
 
-bench-all: $(STAMP) ## Run every benchmark and make the tables of benchmarks/README.md
-	$(BIN)/python benchmarks/all.py
+bench-all: $(STAMP) ## Run every benchmark and make the tables of tests/benchmarks/README.md
+	$(BIN)/python tests/benchmarks/all.py
 
 differential: $(STAMP) ## Hold audits and rules against the API server's own libraries, object by object
 	$(BIN)/python -m tests.differential.run --objects 100000 --rules
 	$(BIN)/python -m tests.differential.upgrade --objects 20000
-	$(BIN)/python -m tests.cel_fuzz.run
+	$(BIN)/python -m tests.fuzz.cel.run
+
+hostile: $(STAMP) ## Attack the commands with 100,000 definitions, keys, reports and surroundings
+	$(BIN)/python -m tests.fuzz.hostile.run --cases 100000
 
 paths: $(STAMP) ## Hold the generated code against the interpreters, over 1,000,000 objects
 	$(BIN)/python -m tests.differential.fast_vs_exact --objects 1000000
+	$(BIN)/python -m tests.properties.odd_definitions --definitions 20000
 
 reference: $(STAMP) ## Build the program around the API server's own libraries, have it answer the vectors anew (KUBERNETES=v0.38.0)
 	$(BIN)/python -m tests.reference.make $(if $(KUBERNETES),--release $(KUBERNETES))
+
+reference-builtins: $(STAMP) ## Build the program around the API server's own schemes, make the tables of built-in kinds anew
+	$(BIN)/python -m tests.reference.builtins.make
+
+docs: compiled ## Make the reference pages and the transcripts of the documents anew
+	$(BIN)/python -m tests.papers.make
+
+docs-html: ## Make a site of the documents in build/docs, in an environment of its own
+	$(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check uv
+	.venv-docs/bin/uv pip install --quiet --python .venv-docs/bin/python --group docs
+	.venv-docs/bin/sphinx-build -W --keep-going -q -b html -d build/doctrees docs build/docs
+
+lock: ## Choose the newest versions that pyproject.toml allows, with their hashes
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv pip compile pyproject.toml --upgrade --extra crypto --group dev --universal --python-version 3.11 \
+		--generate-hashes --no-annotate --no-header --quiet --output-file requirements.lock
 
 check: $(STAMP) ## Lint, types, layers
 	$(BIN)/ruff check auditor pipelines tests

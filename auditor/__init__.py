@@ -7,19 +7,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from auditor.crds.catalog import CrdCatalog
-    from auditor.crds.check import CheckedDefinition, check_crd, check_crd_update
-    from auditor.errors import AuditorError
-    from auditor.model import AuditedObject, Finding, Unreadable
-    from auditor.program.request import audit_object, check_update, try_update
-    from auditor.program.update_program import CheckedUpdate, TriedUpdate
-    from auditor.selectors.query import open_index
-    from pipelines.batches import audit_batches, batch_schema
+from auditor.base.release import KUBERNETES_RELEASE
+from auditor.base.release import VERSION as __version__  # noqa: N811 - the name that tools look for
 
-__version__ = "0.1.0"
-KUBERNETES_RELEASE = "v1.37.2"
-"""The release whose behaviour is reproduced."""
+if TYPE_CHECKING:
+    from auditor.base.errors import AuditorError
+    from auditor.base.records import AuditedObject, Finding, Unreadable
+    from auditor.crdcheck import CheckedDefinition, check_crd, check_crd_update
+    from auditor.crds.catalog import CrdCatalog
+    from auditor.selectors.query import open_index
+    from auditor.shards.batches import audit_batches, batch_schema
+    from auditor.updates.request import audit_object, check_update, try_update
+    from auditor.updates.update import CheckedUpdate, TriedUpdate
 
 __all__ = [
     "KUBERNETES_RELEASE",
@@ -43,22 +42,22 @@ __all__ = [
 ]
 
 _HOME = {
-    "AuditedObject": "auditor.model",
-    "AuditorError": "auditor.errors",
-    "CheckedDefinition": "auditor.crds.check",
-    "CheckedUpdate": "auditor.program.update_program",
+    "AuditedObject": "auditor.base.records",
+    "AuditorError": "auditor.base.errors",
+    "CheckedDefinition": "auditor.crdcheck",
+    "CheckedUpdate": "auditor.updates.update",
     "CrdCatalog": "auditor.crds.catalog",
-    "Finding": "auditor.model",
-    "TriedUpdate": "auditor.program.update_program",
-    "Unreadable": "auditor.model",
-    "audit_batches": "pipelines.batches",
-    "audit_object": "auditor.program.request",
-    "batch_schema": "pipelines.batches",
-    "check_crd": "auditor.crds.check",
-    "check_crd_update": "auditor.crds.check",
-    "check_update": "auditor.program.request",
+    "Finding": "auditor.base.records",
+    "TriedUpdate": "auditor.updates.update",
+    "Unreadable": "auditor.base.records",
+    "audit_batches": "auditor.shards.batches",
+    "audit_object": "auditor.updates.request",
+    "batch_schema": "auditor.shards.batches",
+    "check_crd": "auditor.crdcheck",
+    "check_crd_update": "auditor.crdcheck",
+    "check_update": "auditor.updates.request",
     "open_index": "auditor.selectors.query",
-    "try_update": "auditor.program.request",
+    "try_update": "auditor.updates.request",
 }
 
 

@@ -1,5 +1,12 @@
-"""`python -m pipelines` is the command `auditor`."""
+"""`python -m pipelines` is the command `auditor`.
 
-from pipelines.cli import main
+Python itself looks for modules in the current directory before this runs: in a folder of others, `python -P -m`.
+"""
+
+from pipelines.import_path import leave_out_current_folder
+
+leave_out_current_folder()
+
+from pipelines.cli.main import main  # noqa: E402 - nothing is loaded from the current directory
 
 main()

@@ -8,24 +8,27 @@ import gc
 import importlib
 from typing import Final
 
+from pipelines.deep import allow_depth
+
 MODULES: Final = (
-    "pipelines.cli",  # the main module, which each worker looks up
-    "pipelines.audit",
-    "pipelines.config",  # of which the plan that each of them gets is made
-    "auditor.cel.checker",
+    "pipelines.cli.main",  # the main module, which each worker looks up
+    "auditor.shards.audit",
+    "auditor.plan.options",  # of which the plan that each of them gets is made
+    "auditor.cel.check.checker",
     "auditor.cel.emit.emitter",
     "auditor.cel.emit.prices",
     "auditor.cel.library",
-    "auditor.cel.parser",
-    "auditor.cel.reference",
+    "auditor.cel.syntax.parser",
+    "auditor.cel.run.interpreter",
     "auditor.cel.validators",
-    "auditor.program.typed",
+    "auditor.fastpath.records.typed",
     "auditor.validation.rules.values",
     "multiprocess.popen_forkserver",  # by which they begin
     "pyarrow._compute",
     "pyarrow._parquet",
 )
 
+allow_depth()  # what is started anew, not forked from a command, has Python's own limit
 for _name in MODULES:
     importlib.import_module(_name)
 gc.freeze()

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from pipelines.plan import Plan, SourceShard
-    from pipelines.shard_result import ShardResult
+    from auditor.plan.plan import Plan, SourceShard
+    from auditor.shards.result import ShardResult
 
-__all__ = ["PRELOAD", "expect_workers", "left_later", "lost_later", "lost_left_later", "ready_later"]
+__all__ = ["PRELOAD", "expect_workers", "lost_later", "lost_remaining_later", "ready_later", "remaining_later"]
 
 PRELOAD: Final = ("pipelines.preload",)
 """What workers are forked from has loaded these."""
@@ -51,28 +51,31 @@ def _size(dump: str) -> int:
 
 
 def ready_later(plan: Plan, parts: str) -> Callable[[SourceShard], ShardResult]:
-    """Make a worker ready, as `pipelines.audit.setup`: who only hands out shards does not load what judges objects."""
-    from pipelines.audit import setup  # noqa: PLC0415
+    """Make a worker ready, by `auditor.shards.audit.setup`, which loads what judges objects."""
+    from auditor.shards.audit import setup  # noqa: PLC0415
 
     return setup(plan, parts)
 
 
 def lost_later(item: SourceShard, error: Exception, *, plan: Plan, parts: str) -> ShardResult:
-    """Write the rows of a shard whose worker died twice, as `pipelines.audit.lost_shard`."""
-    from pipelines.audit import lost_shard  # noqa: PLC0415
+    """Audit a shard whose worker died twice without the object at which it did, or write rows that say so."""
+    from auditor.shards.audit import lost_shard  # noqa: PLC0415
+    from pipelines.lost_shards import audit_neighbours  # noqa: PLC0415
 
+    if plan.options.engine == "processes" and (found := audit_neighbours(item, plan=plan, parts=parts)) is not None:
+        return found
     return lost_shard(item, error, plan=plan, parts=parts)
 
 
-def left_later(plan: Plan, parts: str, whole: Plan) -> Callable[[SourceShard], ShardResult]:
-    """Make a worker ready, as `pipelines.left_audit.setup_left`."""
-    from pipelines.left_audit import setup_left  # noqa: PLC0415
+def remaining_later(plan: Plan, parts: str, whole: Plan) -> Callable[[SourceShard], ShardResult]:
+    """Make a worker ready, as `auditor.shards.remaining.setup_remaining`."""
+    from auditor.shards.remaining import setup_remaining  # noqa: PLC0415
 
-    return setup_left(plan, parts, whole)
+    return setup_remaining(plan, parts, whole)
 
 
-def lost_left_later(item: SourceShard, error: Exception, *, plan: Plan, parts: str) -> ShardResult:
-    """Write the rows of a shard whose worker died twice, as `pipelines.left_audit.lost_left`."""
-    from pipelines.left_audit import lost_left  # noqa: PLC0415
+def lost_remaining_later(item: SourceShard, error: Exception, *, plan: Plan, parts: str) -> ShardResult:
+    """Write the rows of a shard whose worker died twice, as `auditor.shards.remaining.lost_remaining`."""
+    from auditor.shards.remaining import lost_remaining  # noqa: PLC0415
 
-    return lost_left(item, error, plan=plan, parts=parts)
+    return lost_remaining(item, error, plan=plan, parts=parts)

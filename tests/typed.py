@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
-from auditor.program.noop_update import NoopUpdates
-from auditor.program.update_program import Place
+from auditor.updates.noop import NoopUpdates
+from auditor.updates.update import Place
 
 if TYPE_CHECKING:
-    from auditor.model import AuditedObject
-    from auditor.program.audit_program import AuditProgram
+    from auditor.base.records import AuditedObject
+    from auditor.program.program import AuditProgram
 
 
 def typed_difference(program: AuditProgram, exact: AuditedObject, data: bytes, *, updates: bool = False) -> str | None:

@@ -43,7 +43,7 @@ from auditor.printing.tables import Header
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from auditor.model import JsonObject
+    from auditor.base.records import JsonObject
     from auditor.printing.columns import Cell
 
 __all__ = ["builtin_cells", "builtin_headers"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from auditor.model import JsonObject
+    from auditor.base.records import JsonObject
 
 __all__ = ["event_at"]
 

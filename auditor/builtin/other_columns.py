@@ -27,7 +27,7 @@ from auditor.builtin.values import (
 )
 
 if TYPE_CHECKING:
-    from auditor.model import JsonObject
+    from auditor.base.records import JsonObject
     from auditor.printing.columns import Cell
 
 __all__ = ["OTHER_PRINTERS"]

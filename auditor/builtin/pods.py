@@ -22,7 +22,7 @@ from auditor.builtin.values import (
 from auditor.printing.durations import human_duration
 
 if TYPE_CHECKING:
-    from auditor.model import JsonObject
+    from auditor.base.records import JsonObject
     from auditor.printing.columns import Cell
 
 __all__ = ["job_cells", "pod_cells"]

@@ -16,7 +16,6 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from auditor.cel.library.quantity import QuantityError, parse_quantity
 from auditor.golang import jsontext
 from auditor.golang.text import quote
 from auditor.golang.times import GoTime, format_duration, format_rfc3339
@@ -24,9 +23,19 @@ from auditor.golang.times import GoTime, format_duration, format_rfc3339
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from auditor.model import JsonObject
+    from auditor.base.records import JsonObject
 
-__all__ = ["MAGIC", "WireError", "decode_stored", "decode_unknown", "top_level_fields"]
+__all__ = [
+    "MAGIC",
+    "WireError",
+    "decode_message",
+    "decode_stored",
+    "decode_unknown",
+    "fields_of_message",
+    "message_of_kind",
+    "missing_text",
+    "top_level_fields",
+]
 
 MAGIC: Final = b"k8s\0"
 _MOST: Final = (1 << 63) - 1
@@ -63,6 +72,16 @@ def _message(name: str) -> dict[int, _Field]:
             json_name, kind, omit, go_name[0] if go_name else json_name[:1].upper() + json_name[1:]
         )
     return fields
+
+
+def message_of_kind(label: str) -> str | None:
+    """Return the name of the message of a kind by ``group/version/Kind``, or None if it has none."""
+    return _tables()[0].get(label)
+
+
+def fields_of_message(name: str) -> list[tuple[int, str]]:
+    """Return number and type of each field of a message."""
+    return [(number, field.type) for number, field in _message(name).items()]
 
 
 def top_level_fields(group: str, version: str, kind: str) -> list[str]:
@@ -194,7 +213,7 @@ _TYPE_META: Final = {1: _Field("apiVersion", "s", "", "APIVersion"), 2: _Field("
 
 
 def decode_unknown(data: bytes) -> tuple[str, str, bytes]:
-    """Return apiVersion, kind and the message of a stored value.
+    """Return apiVersion, kind and the message of a stored value; bytes that are no UTF-8 as "surrogateescape" has them.
 
     Raises:
         WireError: It is none.
@@ -207,7 +226,10 @@ def decode_unknown(data: bytes) -> tuple[str, str, bytes]:
     raw = b""
     for number, _, value in _fields("Unknown", _UNKNOWN, data[len(MAGIC) :]):
         if number == 1:
-            seen |= {inner: _text(text) for inner, _, text in _fields("TypeMeta", _TYPE_META, value)}
+            seen |= {
+                inner: text.decode("utf-8", "surrogateescape")
+                for inner, _, text in _fields("TypeMeta", _TYPE_META, value)
+            }
         elif number == 2:
             raw = value
     return seen[1], seen[2], raw
@@ -230,16 +252,29 @@ def decode_stored(data: bytes) -> JsonObject:
     api_version, kind, raw = decode_unknown(data)
     for missing, part in (("Kind", kind), ("apiVersion", api_version)):
         if not part:
-            shown = f"runtime.TypeMeta{{APIVersion:{quote(api_version)}, Kind:{quote(kind)}}}"
-            raise WireError(f"Object '{missing}' is missing in '{shown}'")
+            raise WireError(missing_text(missing, api_version, kind))
     group, _, version = api_version.rpartition("/")
-    name = _tables()[0].get(f"{group}/{version}/{kind}")
-    if name is None:
+    read = decode_message(f"{group}/{version}/{kind}", raw)
+    if read is None:
         raise WireError(f'no kind "{kind}" is registered for version "{api_version}"')
-    read: JsonObject = _one(name, raw)
     read["apiVersion"] = api_version
     read["kind"] = kind
     return read
+
+
+def missing_text(missing: str, api_version: str, kind: str) -> str:
+    """Return what a server says of a value without ``Kind`` or ``apiVersion``."""
+    return f"Object '{missing}' is missing in 'runtime.TypeMeta{{APIVersion:{quote(api_version)}, Kind:{quote(kind)}}}'"
+
+
+def decode_message(label: str, raw: bytes) -> JsonObject | None:
+    """Return the object in a message of a kind by ``group/version/Kind``, or None if the kind has no message here.
+
+    Raises:
+        WireError: It cannot be read.
+    """
+    name = _tables()[0].get(label)
+    return None if name is None else _one(name, raw)
 
 
 # -- values ------------------------------------------------------------------------------------------------------------
@@ -276,6 +311,8 @@ def _parts(kind: str, data: bytes) -> dict[int, Any]:
 
 
 def _quantity(text: str) -> None:
+    from auditor.cel.library.quantity import QuantityError, parse_quantity  # noqa: PLC0415 - loads all of CEL
+
     try:
         parse_quantity(text)
     except QuantityError as error:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.base.errors import SelectorError
 from auditor.builtin.events import event_at
-from auditor.errors import SelectorError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from auditor.model import JsonObject
+    from auditor.base.records import JsonObject
 
 __all__ = ["Rules", "builtin_selectable", "rules_of"]
 

@@ -9,7 +9,7 @@ from auditor.golang.times import GoTime, GoTimeError, format_rfc3339, parse_rfc3
 from auditor.printing.columns import age_of
 
 if TYPE_CHECKING:
-    from auditor.model import JsonObject
+    from auditor.base.records import JsonObject
 
 __all__ = [
     "NONE",

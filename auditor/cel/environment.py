@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from auditor.cel.cost import Cancelled, Tracker
 from auditor.cel.errors import CelError, CompileError, GaveUp, Issue
-from auditor.cel.scope import Scope
+from auditor.cel.operations import text_memory
+from auditor.cel.operations.cost import Cancelled, Tracker
+from auditor.cel.run.scope import Scope
 from auditor.cel.types import (
     BOOL,
     BYTES,
@@ -37,10 +38,10 @@ from auditor.cel.types import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from auditor.cel.checker import CheckedExpression
-    from auditor.cel.dispatch import Declaration
+    from auditor.cel.check.checker import CheckedExpression
     from auditor.cel.function import Function
-    from auditor.cel.reference import Node
+    from auditor.cel.operations.dispatch import Declaration
+    from auditor.cel.run.interpreter import Node
 
 __all__ = ["PER_CALL_LIMIT", "Environment", "Libraries", "Name", "Program", "display_issues"]
 
@@ -93,7 +94,7 @@ class Libraries:
     """
 
     def __init__(self, functions: Iterable[Function], types: Iterable[Type] = ()) -> None:
-        from auditor.cel.dispatch import declare  # noqa: PLC0415 - with the first expression
+        from auditor.cel.operations.dispatch import declare  # noqa: PLC0415 - with the first expression
 
         self.functions: dict[str, Declaration] = declare(tuple(functions))
         self.names = _TYPES | {kind.name: _type_name(kind) for kind in types}
@@ -101,7 +102,7 @@ class Libraries:
 
 @lru_cache(maxsize=1)
 def _standard() -> Libraries:
-    from auditor.cel.declarations import STANDARD  # noqa: PLC0415 - with the first expression
+    from auditor.cel.library.standard import STANDARD  # noqa: PLC0415 - with the first expression
 
     return Libraries(STANDARD)
 
@@ -128,7 +129,7 @@ class Environment:
         checks_literals: bool = True,
     ) -> None:
         self.variables = dict(variables)
-        from auditor.cel.declarations import CROSS_TYPE_COMPARISONS  # noqa: PLC0415 - with the first expression
+        from auditor.cel.library.standard import CROSS_TYPE_COMPARISONS  # noqa: PLC0415 - with the first expression
 
         self.libraries = _standard() if libraries is None else libraries
         self.object_types = {each.name: each for each in object_types}
@@ -176,8 +177,8 @@ class Environment:
         Raises:
             CompileError: It is not valid; the text is that of the server behind ``compilation failed: ``.
         """
-        from auditor.cel.checker import check  # noqa: PLC0415 - with the first expression
-        from auditor.cel.parser import parse  # noqa: PLC0415
+        from auditor.cel.check.checker import check  # noqa: PLC0415 - with the first expression
+        from auditor.cel.syntax.parser import parse  # noqa: PLC0415
         from auditor.cel.validators import validate  # noqa: PLC0415
 
         parsed, issues = parse(text)
@@ -197,7 +198,7 @@ class Environment:
             CompileError: A constant part cannot be computed; the text is that of the server behind
                 ``program instantiation failed: ``, and there are no issues.
         """
-        from auditor.cel.reference import plan  # noqa: PLC0415 - with the first expression
+        from auditor.cel.run.interpreter import plan  # noqa: PLC0415 - with the first expression
 
         return Program(checked, plan(self, checked))
 
@@ -238,6 +239,7 @@ class Program:
             memory ends), and what it cost.
         """
         tracker = Tracker(cost_limit, deadline)
+        text_memory.begin()
         try:
             value = self._root.run(Scope(variables, tracker))
         except Cancelled as end:

@@ -29,9 +29,9 @@ class Overload:
         cost: Takes the arguments (a sequence) and the result and returns what the call costs at run time. Asked only
             where the checker settled on exactly this overload (dyn may leave several open). Both can
             hold a `CelError`: a call is paid for whether it succeeds or not; a `CelError` has size 1. None where the
-            server's estimator goes by the function's name alone: those costs stand in `cost.py`, for all functions.
-        in_order: Of one or two arguments all are evaluated even if the first fails (and the call is paid for); of three
-            or more the first failure ends it, and the call is free. True: this one does the latter, whatever its number
+            server's estimator uses only the function's name: `cost.py` has those costs, for all functions.
+        in_order: For one or two arguments all are evaluated even if the first fails (and the call is paid for); for
+            three or more the first failure ends it, and the call is free. True: this one does the latter for any number
             of arguments (cel-go: bound with FunctionBinding).
         is_generic: There are type parameters in its types.
     """

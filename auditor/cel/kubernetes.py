@@ -28,7 +28,7 @@ _CHECKS_LITERALS: Version = (1, 29)
 def kubernetes_libraries(compatibility: Version = LATEST) -> Libraries:
     """Return the functions of the server, made once per version."""
     from auditor.cel import library  # noqa: PLC0415 - with the first rule
-    from auditor.cel.declarations import STANDARD  # noqa: PLC0415
+    from auditor.cel.library.standard import STANDARD  # noqa: PLC0415
 
     return Libraries((*STANDARD, *library.functions(compatibility)), library.type_names(compatibility).values())
 

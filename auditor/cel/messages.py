@@ -9,8 +9,8 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from auditor.cel.arithmetic import MAX_INT, MIN_INT, timestamp_of
 from auditor.cel.errors import CelError
+from auditor.cel.operations.arithmetic import MAX_INT, MIN_INT, timestamp_of
 from auditor.cel.types import (
     BOOL,
     BYTES,

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from auditor.cel.ast import Call, Expr, ListLiteral, Literal, MapLiteral, children, descendants
-from auditor.cel.conversions import to_duration, to_timestamp
+from auditor.cel.check.format_check import check_format
 from auditor.cel.errors import CelError, Issue
-from auditor.cel.format_check import check_format
+from auditor.cel.operations.conversions import to_duration, to_timestamp
+from auditor.cel.syntax.ast import Call, Expr, ListLiteral, Literal, MapLiteral, children, descendants
 from auditor.cel.types import Kind, Type
-from auditor.golang.regex import GoRegexError, compile_pattern
+from auditor.golang.regex.compiled import GoRegexError, compile_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from auditor.cel.checker import CheckedExpression
+    from auditor.cel.check.checker import CheckedExpression
 
 __all__ = ["validate"]
 

@@ -235,7 +235,7 @@ class MapValue(CelMap):
 
     def cel_equal(self, other: Any) -> bool | CelError:
         """Return whether another map has the same keys with equal values."""
-        from auditor.cel.equality import maps_equal  # noqa: PLC0415 - it needs this module
+        from auditor.cel.operations.equality import maps_equal  # noqa: PLC0415 - it needs this module
 
         return maps_equal(self, other)
 

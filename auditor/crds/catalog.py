@@ -6,8 +6,8 @@ import hashlib
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from auditor.base.errors import PlanError, SchemaError
 from auditor.crds.definition import CustomResourceDefinition, document_name, parse_definition
-from auditor.errors import PlanError, SchemaError
 from auditor.golang.jsontext import encode
 
 if TYPE_CHECKING:

@@ -1,23 +1,34 @@
 """Bringing an object from the version it is stored at to the version that is asked for.
 
 Strategy None changes apiVersion and nothing else. A webhook is never called: where one would be needed, the object
-cannot be judged here.
+cannot be judged here, unless a command replaces it (`program.conversion_command`).
 
 Source: apiextensions-apiserver pkg/apiserver/conversion/{converter,nop_converter,webhook_converter}.go.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
+    from auditor.base.records import JsonObject
     from auditor.crds.definition import CustomResourceDefinition
-    from auditor.model import JsonObject
 
-__all__ = ["NEEDS_WEBHOOK", "ConversionError", "convert", "parse_group_version"]
+__all__ = ["NEEDS_WEBHOOK", "ConversionError", "Converter", "convert", "parse_group_version"]
 
 NEEDS_WEBHOOK: Final = "conversion webhook needed"
 """How the text of a conversion that only a webhook could do begins."""
+
+
+class Converter(Protocol):
+    """Converts in place of the webhook of a definition."""
+
+    def convert(self, obj: JsonObject, definition: CustomResourceDefinition, version: str) -> None:
+        """Bring an object to a version of its definition, in place.
+
+        Raises:
+            ConversionError: In the server's words, or begins with `NEEDS_WEBHOOK`.
+        """
 
 
 class ConversionError(Exception):
@@ -59,7 +70,10 @@ def convert(obj: JsonObject, definition: CustomResourceDefinition, version: str)
     if stored not in definition.versions:
         raise ConversionError(f"request to convert CR from an invalid group/version: {group}/{stored}")
     if definition.conversion == "Webhook":
-        if stored != version and len(obj) != 2:
+        if stored == version or len(obj) == 2:
+            return
+        if definition.webhook is None:
             raise ConversionError(f"{NEEDS_WEBHOOK}: from {group}/{stored} to {target}")
+        definition.webhook.convert(obj, definition, version)
         return
     obj["apiVersion"] = target

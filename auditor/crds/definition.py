@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.errors import NotStructural, SchemaError
+from auditor.base.errors import NotStructural, SchemaError
 from auditor.schema.defaulting.reference import prune_defaults
 from auditor.schema.objectmeta.types import OBJECT_META
 from auditor.schema.parse import build_schema, check_convertible, schema_type
@@ -35,7 +35,8 @@ from auditor.schema.typed import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from auditor.model import JsonObject
+    from auditor.base.records import JsonObject
+    from auditor.crds.conversion import Converter
     from auditor.schema.structural import StructuralSchema
 
 __all__ = ["CrdVersion", "CustomResourceDefinition", "Scale", "definition_type", "parse_definition"]
@@ -88,6 +89,7 @@ class CustomResourceDefinition:
         stored_versions: ``status.storedVersions``, or the storage version.
         established: Whether a server answers requests for its objects.
         document: What it was made from.
+        webhook: Converts objects where the strategy is Webhook; None: nobody does.
     """
 
     name: str
@@ -105,6 +107,7 @@ class CustomResourceDefinition:
     stored_versions: tuple[str, ...] = ()
     established: bool = True
     document: JsonObject = field(default_factory=dict)
+    webhook: Converter | None = field(default=None, compare=False, repr=False)
 
     @property
     def resource(self) -> str:

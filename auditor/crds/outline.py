@@ -13,7 +13,7 @@ import msgspec
 from auditor.golang import jsontext
 
 if TYPE_CHECKING:
-    from auditor.model import JsonObject
+    from auditor.base.records import JsonObject
 
 __all__ = ["VersionOutline", "outline", "skeleton", "stored_versions"]
 
@@ -58,7 +58,7 @@ def skeleton(text: bytes) -> JsonObject:
     """
     try:
         made: JsonObject = msgspec.to_builtins(_DECODER.decode(text))
-    except (msgspec.MsgspecError, UnicodeDecodeError):  # of another form, or text that only the exact decoder takes
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):  # only the exact decoder takes it, if any does
         made = jsontext.decode(text)
     return made
 

@@ -24,8 +24,8 @@ from auditor.validation.findings import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from auditor.base.records import Finding, JsonObject
     from auditor.crds.definition import CustomResourceDefinition
-    from auditor.model import Finding, JsonObject
 
 __all__ = ["STAGES", "FieldGate", "GateConfig", "gate_config", "parse_sidecar"]
 

@@ -93,7 +93,7 @@ def is_known(path: GatePath, schema: StructuralSchema | None) -> bool:
 
 
 def goes_through_list(path: GatePath, schema: StructuralSchema | None) -> bool:
-    """Whether a schema has a list on the way to the field, so that it stands in every item."""
+    """Whether a schema has a list on the way to the field, so that it is in every item."""
     at = schema
     for step in path.steps:
         if at is None:
@@ -106,12 +106,12 @@ def goes_through_list(path: GatePath, schema: StructuralSchema | None) -> bool:
 
 
 def places(value: Any, steps: tuple[str, ...], where: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield where a field stands in an object, and its value; through lists in every item.
+    """Yield the position of a field in an object, and its value; through lists in every item.
 
     Args:
         value: The object.
-        steps: Of the path.
-        where: Where the value itself stands.
+        steps: The steps of the path.
+        where: The position of the value itself.
     """
     if type(value) is list:
         for index, item in enumerate(value):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from auditor.errors import PlanError
+from auditor.base.errors import PlanError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from auditor.base.records import JsonObject
     from auditor.gates.config import FieldGate, GateConfig
     from auditor.gates.paths import GatePath
-    from auditor.model import JsonObject
 
 __all__ = ["GateState", "GuardedPath", "ResolvedGates", "check_overrides", "parse_overrides", "resolve"]
 
@@ -36,7 +36,7 @@ class GuardedPath:
     """A guarded field.
 
     Attributes:
-        state: Of its own gate.
+        state: The state of its own gate.
         on: Whether that and the gates of all parents are on.
         blocked_by: The highest parent whose gate is off, None where there is none.
     """

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.base.records import Finding
 from auditor.gates.paths import places
 from auditor.golang.jsontext import encode
-from auditor.model import Finding
 
 if TYPE_CHECKING:
     from auditor.gates.resolve import GuardedPath, ResolvedGates

@@ -15,8 +15,8 @@ from auditor.schema.defaulting.reference import copy_json
 from auditor.schema.structural import ListType, StructuralSchema
 
 if TYPE_CHECKING:
+    from auditor.base.records import JsonObject
     from auditor.gates.resolve import ResolvedGates
-    from auditor.model import JsonObject
 
 __all__ = ["Written", "simulate_write"]
 
@@ -120,7 +120,7 @@ def simulate_write(
         gates: Which fields are on.
         new: The object as it is sent, at the storage version; it is not changed.
         old: The persisted object, None on a create.
-        schema: Of the storage version; tells which lists are maps.
+        schema: The schema of the storage version; tells which lists are maps.
         has_status: Whether the kind has the status subresource, so that status does not count for the generation.
     """
     stored = copy_json(new)

@@ -38,7 +38,7 @@ class Address:
     Attributes:
         width: 32 for IPv4, 128 for IPv6; an IPv4 address inside of IPv6 is IPv6.
         value: The address as one number.
-        zone: Of IPv6, without the ``%``; mostly empty.
+        zone: The zone of IPv6, without the ``%``; mostly empty.
     """
 
     width: int

@@ -42,7 +42,7 @@ class GoTime:
     Attributes:
         seconds: Since 1970 in UTC; negative before.
         nanoseconds: From 0 to 999,999,999, added to the seconds.
-        offset: Of the zone it was written in, in seconds east of UTC.
+        offset: The offset of the zone it was written in, in seconds east of UTC.
     """
 
     seconds: int

@@ -76,6 +76,8 @@ _NAMES_OF_CATEGORIES = {
 _ALIASES = {name.replace("_", "").capitalize(): category for name, category in _NAMES_OF_CATEGORIES.items()}
 _CASED = frozenset({"Lu", "Ll", "Lt"})
 _NO_SCRIPT = "-"
+_BLOCK = 64
+"""Code points with other cases that are looked up together: a pattern may have thousands of large ranges."""
 
 Ranges = tuple[tuple[int, int], ...]
 
@@ -132,13 +134,37 @@ def _folds() -> tuple[list[int], dict[int, list[int]]]:
     return sorted(cases), cases
 
 
-def other_cases(low: int, high: int) -> set[int]:
-    """Return what differs in letter case alone from a code point of a range; those of the range may be among it.
+def other_cases(low: int, high: int) -> list[tuple[int, int]]:
+    """Return, as ranges in any order, what differs in letter case alone from a code point of a range.
 
-    Source: unicode.SimpleFold.
+    Those of the range itself that have other cases are among it. Source: unicode.SimpleFold.
     """
+    points, _ = _folds()
+    begin, end = bisect_left(points, low), bisect_right(points, high)
+    first, last = -(-begin // _BLOCK), end // _BLOCK
+    if first >= last:
+        return _cases_of(begin, end)
+    found = _cases_of(begin, first * _BLOCK) + _cases_of(last * _BLOCK, end)
+    for number in range(first, last):
+        found += _cases_of_block(number)
+    return found
+
+
+def _cases_of(begin: int, end: int) -> list[tuple[int, int]]:
+    """Return the cases of some of the code points that have other cases, by their places among these, as ranges."""
     points, cases = _folds()
-    return {case for code in points[bisect_left(points, low) : bisect_right(points, high)] for case in cases[code]}
+    found: list[tuple[int, int]] = []
+    for code in sorted({case for point in points[begin:end] for case in cases[point]}):
+        if found and found[-1][1] == code - 1:
+            found[-1] = (found[-1][0], code)
+        else:
+            found.append((code, code))
+    return found
+
+
+@cache
+def _cases_of_block(number: int) -> list[tuple[int, int]]:
+    return _cases_of(number * _BLOCK, (number + 1) * _BLOCK)
 
 
 def unprintable(text: str) -> list[tuple[int, str]]:

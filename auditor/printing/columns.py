@@ -17,7 +17,7 @@ from auditor.printing.jsonpath import JsonPathError, Template, compile_template
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from auditor.model import JsonObject
+    from auditor.base.records import JsonObject
 
 __all__ = ["AGE", "Column", "age_of", "cell_text", "custom_resource_columns", "custom_resource_row"]
 

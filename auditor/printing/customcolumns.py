@@ -13,7 +13,7 @@ from auditor.printing.jsonpath import JsonPathError, compile_template, relaxed
 from auditor.printing.tables import align
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from auditor.printing.jsonpath import Template
 
@@ -26,14 +26,22 @@ class CustomColumns:
 
     columns: tuple[tuple[str, str], ...]
 
-    def render(self, objects: Iterable[Any], *, headers: bool) -> tuple[str, JsonPathError | None]:
-        """Return the table, and what ended it early: the rows before the failing one are printed."""
+    def render(
+        self, objects: Iterable[Any], *, headers: bool, shown: Callable[[str], str] = str
+    ) -> tuple[str, JsonPathError | None]:
+        """Return the table, and what ended it early: the rows before the failing one are printed.
+
+        Args:
+            objects: One a row.
+            headers: Print the line of headers.
+            shown: What a cell is passed through.
+        """
         lines = ["\t".join(header for header, _ in self.columns)] if headers else []
         failed: JsonPathError | None = None
         try:
             templates = [compile_template(path) if path else None for _, path in self.columns]
             for one in objects:  # one by one: those before a failing one are printed
-                cells = [_cell(template, one) for template in templates]
+                cells = [shown(_cell(template, one)) for template in templates]
                 lines.append("\t".join(cells))
         except JsonPathError as error:
             failed = error

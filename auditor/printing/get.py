@@ -9,9 +9,10 @@ import contextlib
 import datetime
 import itertools
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from auditor.base.visible import visible
 from auditor.golang import jsontext
 from auditor.printing.arguments import NO_RESOURCE, UsageError, read_arguments
 from auditor.printing.columns import AGE, age_of
@@ -19,6 +20,7 @@ from auditor.printing.customcolumns import CustomColumns, parse_custom_columns
 from auditor.printing.discovery import UnknownResource
 from auditor.printing.jsonpath import JsonPathError, Template, compile_template, relaxed
 from auditor.printing.jsonprint import to_json
+from auditor.printing.left_out import OF_THE_COMMAND, left_out
 from auditor.printing.sorting import FieldNotFound, Unsortable, order_by
 from auditor.printing.tables import Header, Row, TableText
 from auditor.printing.yamltext import YamlTextError, to_yaml
@@ -26,12 +28,12 @@ from auditor.printing.yamltext import YamlTextError, to_yaml
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from auditor.model import JsonObject
+    from auditor.base.records import JsonObject
     from auditor.printing.arguments import Wanted
     from auditor.printing.columns import Cell
     from auditor.printing.discovery import Discovery, Resource
 
-__all__ = ["GetOptions", "StatusError", "Store", "get", "not_found"]
+__all__ = ["GetOptions", "NotShown", "StatusError", "Store", "get", "not_found"]
 
 FORMATS: Final = (
     "custom-columns,custom-columns-file,go-template,go-template-file,json,jsonpath,jsonpath-as-json,jsonpath-file,"
@@ -67,6 +69,13 @@ class StatusError(Exception):
         return body
 
 
+class NotShown(StatusError):
+    """An object that is there and cannot be read here, which says nothing of what a server answers."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(0, "", message)
+
+
 class Store(Protocol):
     """Where the objects are."""
 
@@ -92,6 +101,22 @@ class Store(Protocol):
         """Return the rows of objects under those columns; `listed`: they are the whole answer to a list."""
 
 
+class Clusters(Protocol):
+    """Which objects of a store are of which cluster."""
+
+    def get_objects(self, resource: Resource, namespace: str, name: str) -> list[JsonObject]:
+        """Return the objects of a name, at most one of each cluster. Raises StatusError."""
+
+    def cluster_of(self, obj: JsonObject) -> str:
+        """Return the cluster of an object."""
+
+    def copied(self, obj: JsonObject, copy: JsonObject) -> JsonObject:
+        """Note that a copy is of the same cluster; return the copy."""
+
+    def tables(self, resource: Resource, objects: Sequence[JsonObject]) -> Sequence[tuple[Any, list[JsonObject]]]:
+        """Return objects by the columns that their clusters have, with what has `headers` and `cells` for them."""
+
+
 @dataclass(slots=True)
 class GetOptions:
     """What was asked for; names are those of kubectl's flags.
@@ -100,7 +125,10 @@ class GetOptions:
         status_objects: Print the server's Status where ``-o json`` meets an error.
         hints: Add what a person may have meant to errors.
         usage_code: Exit code of requests that cannot be answered by anybody.
-        extra_formats: More forms of output: name to what prints the objects.
+        for_terminal: A terminal shows the output: content prints as escapes also where kubectl prints it as it is.
+        extra_formats: More forms of output: name to what takes the objects and returns what prints them.
+        place: Returns the words for where an object is.
+        clusters: The objects are of several clusters, and tables say which; None: of one.
     """
 
     args: Sequence[str] = ()
@@ -123,13 +151,21 @@ class GetOptions:
     status_objects: bool = False
     hints: bool = False
     usage_code: int = 1
-    paint: Callable[[str], str] | None = None
+    for_terminal: bool = False
     now: float | None = None
-    extra_formats: dict[str, Callable[[list[tuple[Resource, JsonObject]]], None]] = field(default_factory=dict)
+    extra_formats: dict[str, Callable[[list[tuple[Resource, JsonObject]]], Callable[[], None]]] = field(
+        default_factory=dict
+    )
+    place: Callable[[Resource, JsonObject], str] | None = None
+    clusters: Clusters | None = None
 
 
 class _Refused(Exception):
-    """What was asked for cannot be done; the text follows ``error:``."""
+    """What was asked for cannot be done; the text follows ``error:``, and is followed by more lines."""
+
+    def __init__(self, text: str, more: tuple[str, ...] = ()) -> None:
+        super().__init__(text)
+        self.more = more
 
 
 class _Output:
@@ -196,12 +232,15 @@ class _Get:
         self.out = out
         self.err = err
         self.errors: list[StatusError] = []
+        self.left_out = 0
+        self.is_trial = False
         self.now = options.now if options.now is not None else datetime.datetime.now(datetime.UTC).timestamp()
 
     def run(self) -> int:
         options = self.options
         if not options.args:
-            self.err(NO_RESOURCE)
+            for line in NO_RESOURCE.splitlines(keepends=True):
+                self.err(line)
             return options.usage_code
         try:
             form = _Output(options)
@@ -216,11 +255,13 @@ class _Get:
             if options.count:
                 self.count(found)
             else:
-                self.print(form, wanted, found)
+                self.print_rest(form, wanted, found)
         except (_Refused, UsageError) as error:
-            return self.refuse(str(error))
+            return self.refuse(str(error), *getattr(error, "more", ()))
+        except StatusError as error:  # of what a form of output asks of each object
+            self.errors.append(error)
         except UnknownResource as error:
-            return self.refuse(str(error), self.hint(error) if options.hints else "")
+            return self.refuse(str(error), *(self.hint(error) if options.hints else ()))
         except Unsortable as error:
             what = "[][][]reflect.Value" if options.output in ("", "wide") else "*unstructured.Unstructured"
             stamp = datetime.datetime.now(datetime.UTC).strftime("%m%d %H:%M:%S.%f")
@@ -230,22 +271,28 @@ class _Get:
             )
             return 1
         for failed in self.errors:
+            if isinstance(failed, NotShown):
+                self.err(f"error: {failed.message}\n")
+                continue
             reason = f" ({failed.reason})" if failed.reason else ""
             self.err(f"Error from server{reason}: {failed.message}\n")
         if any(failed.code == 400 for failed in self.errors):
             return options.usage_code
-        return 1 if self.errors else 0
+        if any(not isinstance(failed, NotShown) for failed in self.errors):
+            return 1
+        return 3 if self.left_out else 0
 
-    def refuse(self, text: str, hint: str = "") -> int:
-        self.err(f"error: {text}\n{hint}")
+    def refuse(self, text: str, *more: str) -> int:
+        for line in (f"error: {text}\n", *more):
+            self.err(line)
         return self.options.usage_code
 
-    def hint(self, error: UnknownResource) -> str:
+    def hint(self, error: UnknownResource) -> tuple[str, ...]:
         near = self.store.discovery.similar(error.name)
         if near:
-            return f"did you mean {' or '.join(near)}?\n"
+            return (f"did you mean {' or '.join(near)}?\n",)
         known = sorted({one.group_resource for one in self.store.discovery.resources})
-        return f"kinds here: {', '.join(known)}\n" if len(known) <= 30 else ""
+        return (f"kinds here: {', '.join(known)}\n",) if len(known) <= 30 else ()
 
     # ---- fetch
 
@@ -263,13 +310,13 @@ class _Get:
         for resource, name in wanted.names:
             namespace = options.namespace if resource.namespaced else ""
             try:
-                found.append(_Found(resource, [self.one(resource, namespace, name)], listed=False))
+                found.append(_Found(resource, self.named(resource, namespace, name), listed=False))
             except StatusError as error:
                 if not (error.code == 404 and options.ignore_not_found):
                     self.errors.append(error)
         if options.status_objects and options.output == "json":
             for failed in self.errors:
-                if failed.code != 404:
+                if failed.code != 404 and not isinstance(failed, NotShown):
                     self.out(to_json((failed.bare or failed).status()))
         return found
 
@@ -293,9 +340,11 @@ class _Get:
         told.bare = error
         return told
 
-    def one(self, resource: Resource, namespace: str, name: str) -> JsonObject:
+    def named(self, resource: Resource, namespace: str, name: str) -> list[JsonObject]:
         try:
-            return self.store.get_object(resource, namespace, name)
+            if self.options.clusters is not None:
+                return self.options.clusters.get_objects(resource, namespace, name)
+            return [self.store.get_object(resource, namespace, name)]
         except StatusError as error:
             gone = namespace not in ("", "default") and not self.store.has_namespace(namespace)
             if error.code == 404 and gone:
@@ -307,14 +356,63 @@ class _Get:
     def count(self, found: list[_Found]) -> None:
         for group in found:
             lead = f"{group.resource.group_resource} " if len(found) > 1 else ""
-            self.out(f"{lead}{len(group.objects)}\n")
+            self.out(f"{visible(lead)}{len(group.objects)}\n")
+
+    def print_rest(self, form: _Output, wanted: Wanted, found: list[_Found]) -> None:
+        """Print the objects; those that this program fails on are reported and left out."""
+        try:
+            self.print_at_once(form, wanted, found)
+        except (*_FORESEEN, *OF_THE_COMMAND):
+            raise
+        except Exception:
+            rest = [replace(group, objects=self.printable(form, wanted, group)) for group in found]
+            if not self.left_out:
+                raise
+            self.print_at_once(form, wanted, rest)
+
+    def print_at_once(self, form: _Output, wanted: Wanted, found: list[_Found]) -> None:
+        """Print the objects; where this program fails, nothing has been printed."""
+        out, parts = self.out, list[str]()
+        self.out = parts.append
+        try:
+            self.print(form, wanted, found)
+        except (*_FORESEEN, *OF_THE_COMMAND):
+            out("".join(parts))
+            raise
+        finally:
+            self.out = out
+        out("".join(parts))
+
+    def printable(self, form: _Output, wanted: Wanted, group: _Found) -> list[JsonObject]:
+        """Return the objects that print when they are alone, and report the others."""
+        options, resource, kept = self.options, group.resource, []
+        out, err = self.out, self.err
+        self.is_trial = True
+        for one in group.objects:
+            self.out = self.err = lambda _: None
+            try:
+                self.print(form, wanted, [replace(group, objects=[one])])
+                if options.sort_by:
+                    order_by([_as_received(one)] * 2, options.sort_by)
+            except (*_FORESEEN, *OF_THE_COMMAND, FieldNotFound, JsonPathError):
+                pass  # it is said when all are printed
+            except Exception as error:  # noqa: BLE001 - any: it is of this object alone
+                self.left_out += 1
+                place = options.place(resource, one) if options.place is not None else _place(resource, one)
+                err(left_out(place, error))
+                continue
+            finally:
+                self.out, self.err = out, err
+            kept.append(one)
+        self.is_trial = False
+        return kept
 
     def print(self, form: _Output, wanted: Wanted, found: list[_Found]) -> None:
         options = self.options
         if form.is_table:
             self.tables(wanted, found)
             return
-        pairs = [(group.resource, _as_received(one)) for group in found for one in group.objects]
+        pairs = [(group.resource, self.received(one)) for group in found for one in group.objects]
         if options.sort_by and not wanted.single and len(pairs) > 0:
             try:
                 order = order_by([one for _, one in pairs], options.sort_by)
@@ -322,20 +420,31 @@ class _Get:
                 raise _Refused(str(error)) from None
             pairs = [pairs[at] for at in order[: options.limit]]
         if form.name in options.extra_formats:
-            options.extra_formats[form.name](pairs)
+            emit = options.extra_formats[form.name](pairs)
+            if not self.is_trial:
+                emit()
         elif form.name == "name":
             for resource, one in pairs:
-                self.out(f"{resource.group_kind}/{_metadata(one).get('name', '')}\n")
+                self.out(visible(f"{resource.group_kind}/{_metadata(one).get('name', '')}") + "\n")
         elif form.custom is not None:
-            text, failed = form.custom.render((one for _, one in pairs), headers=options.headers)
+            text, failed = form.custom.render((one for _, one in pairs), headers=options.headers, shown=self.shown)
             self.out(text)
             if failed is not None:
                 raise _Refused(str(failed))
-        elif wanted.single:
+        elif wanted.single and len(pairs) <= 1:
             for _, one in pairs:
                 self.whole(form, one)
         elif found or wanted.names:
             self.whole(form, _as_list([one for _, one in pairs]))
+
+    def received(self, obj: JsonObject) -> JsonObject:
+        """Return an object as it arrives at a client."""
+        out: JsonObject = _as_received(obj)
+        return out if self.options.clusters is None else self.options.clusters.copied(obj, out)
+
+    def shown(self, text: str) -> str:
+        """Return content as the output shows it."""
+        return visible(text) if self.options.for_terminal else text
 
     def whole(self, form: _Output, value: JsonObject) -> None:
         """Print one object, or the List that stands for many."""
@@ -349,7 +458,7 @@ class _Get:
             self.out(to_json(value))
             return
         try:
-            self.out(to_yaml(value))
+            self.out(to_yaml(value, for_terminal=options.for_terminal))
         except YamlTextError as error:
             raise _Refused(str(error)) from None
 
@@ -359,12 +468,19 @@ class _Get:
                 blocks = template.find(value, allow_missing=self.options.allow_missing)
                 self.out("".join(to_json(block) for block in blocks))
             else:
-                self.out(template.execute(value, allow_missing=self.options.allow_missing))
+                allow_missing = self.options.allow_missing
+                self.out(template.execute(value, allow_missing=allow_missing, shown=self.shown))
         except JsonPathError as error:
             raise _Refused(
                 f'error executing jsonpath "{template.text}": Error executing template: {error}. Printing more '
-                f"information for debugging the template:\n\ttemplate was:\n\t\t{template.text}\n\tobject given to "
-                f"jsonpath engine was:\n\t\t{jsontext.encode(value)}\n\n"
+                f"information for debugging the template:",
+                (
+                    "\ttemplate was:\n",
+                    f"\t\t{template.text}\n",
+                    "\tobject given to jsonpath engine was:\n",
+                    f"\t\t{jsontext.encode(value)}\n",
+                    "\n\n",
+                ),
             ) from None
 
     def tables(self, wanted: Wanted, found: list[_Found]) -> None:
@@ -379,24 +495,32 @@ class _Get:
             headers=options.headers,
             label_columns=[name for names in options.label_columns for name in names.split(",") if name],
             show_labels=options.show_labels,
-            paint=options.paint,
         )
         printed = False
         for group in groups:
-            if printed and options.headers:
-                self.out("\n")
-            printed = True
-            self.out(self.table(table, group, with_kind=with_kind))
-        if not printed and not self.errors and not options.ignore_not_found and wanted.kinds:
+            for store, objects in self.alike(group):
+                if printed and options.headers:
+                    self.out("\n")
+                printed = True
+                part = _Found(group.resource, objects, listed=group.listed)
+                self.out(self.table(table, part, store, with_kind=with_kind))
+        unseen = any(getattr(self.store, name, 0) for name in ("sealed", "corrupt", "refused"))
+        is_empty = not (printed or self.errors or self.left_out or unseen)
+        if is_empty and not options.ignore_not_found and wanted.kinds:
             everywhere = options.all_namespaces or any(not one.namespaced for one in wanted.kinds)
             where = "" if everywhere else f" in {options.namespace} namespace."
             self.err(f"No resources found{where}\n")
 
-    def table(self, table: TableText, group: _Found, *, with_kind: bool) -> str:
-        resource = group.resource
+    def alike(self, group: _Found) -> Sequence[tuple[Any, Sequence[JsonObject]]]:
+        """Return the objects of a group by the columns that they have, with what prints them."""
+        clusters = self.options.clusters
+        return [(self.store, group.objects)] if clusters is None else clusters.tables(group.resource, group.objects)
+
+    def table(self, table: TableText, group: _Found, store: Any, *, with_kind: bool) -> str:
+        resource, clusters = group.resource, self.options.clusters
         if self.options.server_print:
-            columns = self.store.headers(resource)
-            cells = self.store.cells(resource, group.objects, self.now, listed=group.listed)
+            columns = store.headers(resource)
+            cells = store.cells(resource, group.objects, self.now, listed=group.listed)
         else:
             columns = (Header("Name", is_name=True), Header(AGE.name))
             cells = [
@@ -404,13 +528,19 @@ class _Get:
                 for one in group.objects
             ]
         rows = [
-            Row(row, str(_metadata(one).get("namespace") or ""), _labels(one))
+            Row(
+                row,
+                str(_metadata(one).get("namespace") or ""),
+                _labels(one),
+                "" if clusters is None else clusters.cluster_of(one),
+            )
             for row, one in zip(cells, group.objects, strict=True)
         ]
         return table.render(
             columns,
             rows,
             with_namespace=self.options.all_namespaces and resource.namespaced,
+            with_cluster=clusters is not None,
             kind_prefix=resource.group_kind if with_kind else "",
             first_part=None if group.listed else 1,
         )
@@ -463,6 +593,15 @@ def _joined(found: list[_Found]) -> list[_Found]:
         else:
             out.append(group)
     return out
+
+
+_FORESEEN: Final = (_Refused, UsageError, StatusError, UnknownResource, Unsortable)
+
+
+def _place(resource: Resource, obj: JsonObject) -> str:
+    metadata = _metadata(obj)
+    namespace = metadata.get("namespace")
+    return f"{resource.group_resource} {f'{namespace}/' if namespace else ''}{metadata.get('name', '')}"
 
 
 def _metadata(obj: JsonObject) -> JsonObject:

@@ -13,11 +13,14 @@ import math
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from auditor.golang import jsontext
 from auditor.golang.text import display, type_name
 from auditor.golang.unicode import MAX_RUNE, digits_end, is_digit, is_letter, is_print
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["JsonPathError", "Template", "compile_template", "relaxed", "to_text"]
 
@@ -241,7 +244,7 @@ def _index(text: str) -> int:
 
 
 def _parse_number(text: str) -> int | float | None:
-    """Return what sign, digits and points stand for: an int64, else a float64; None: neither holds it."""
+    """Return the number in sign, digits and points: an int64, else a float64, or None if neither holds it."""
     try:
         number = float(text if text.isascii() else "")  # of other digits no number is made
     except ValueError:
@@ -309,13 +312,25 @@ class Template:
         """
         return _Run(self.blocks, allow_missing=allow_missing).blocks_from(0, data)
 
-    def execute(self, data: Any, *, allow_missing: bool = True) -> str:
+    def execute(self, data: Any, *, allow_missing: bool = True, shown: Callable[[str], str] = str) -> str:
         """Return the text that the template makes of an object.
 
+        Args:
+            data: The object.
+            allow_missing: A field that is missing gives nothing.
+            shown: What the text of each value is passed through; texts of the template itself are not.
         Raises:
             JsonPathError: With stage ``exec``.
         """
-        return "".join(" ".join(map(to_text, block)) for block in self.find(data, allow_missing=allow_missing))
+        blocks = self.find(data, allow_missing=allow_missing)
+        if shown is str:
+            return "".join(" ".join(map(to_text, block)) for block in blocks)
+        own = {step.value for block in self.blocks for step in block if step.kind == "text"}
+
+        def text_of(value: Any) -> str:
+            return value if type(value) is str and value in own else shown(to_text(value))
+
+        return "".join(" ".join(map(text_of, block)) for block in blocks)
 
 
 def to_text(value: Any) -> str:

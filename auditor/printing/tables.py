@@ -9,10 +9,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from auditor.base.visible import visible
 from auditor.printing.columns import cell_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from auditor.printing.columns import Cell
 
@@ -38,6 +39,7 @@ class Row:
     cells: Sequence[Cell]
     namespace: str
     labels: Mapping[str, str]
+    cluster: str = ""
 
 
 def upper(text: str) -> str:
@@ -86,7 +88,6 @@ class TableText:
     headers: bool = True
     label_columns: Sequence[str] = ()
     show_labels: bool = False
-    paint: Callable[[str], str] | None = None
 
     def render(
         self,
@@ -94,6 +95,7 @@ class TableText:
         rows: Sequence[Row],
         *,
         with_namespace: bool = False,
+        with_cluster: bool = False,
         kind_prefix: str = "",
         first_part: int | None = None,
     ) -> str:
@@ -103,15 +105,16 @@ class TableText:
             columns: As the server gives them.
             rows: Their cells in the same order; those beyond the columns are not shown.
             with_namespace: Put the namespace in front.
+            with_cluster: Put the cluster before that.
             kind_prefix: Put before names, with a slash.
             first_part: Rows that the server sent first; bytes are counted in those alone.
         """
         shown = [at for at, column in enumerate(columns) if self.wide or not column.wide]
-        heads = [upper(columns[at].name) for at in shown]
+        heads = [visible(upper(columns[at].name)) for at in shown]
         texts = [self._cells(columns, shown, row, kind_prefix) for row in rows]
         pads = self._pads(heads, texts[:first_part])
         lines = []
-        before = ["NAMESPACE"] if with_namespace else []
+        before = [*(["CLUSTER"] if with_cluster else []), *(["NAMESPACE"] if with_namespace else [])]
         after = [upper(name.rpartition("/")[2]) for name in self.label_columns]
         if self.show_labels:
             after.append("LABELS")
@@ -123,12 +126,9 @@ class TableText:
             if number == 0 and not self.headers:
                 extra = self._pads(cells, texts[:first_part])
                 shown_cells = [cell + pad for cell, pad in zip(shown_cells, extra, strict=True)]
-            lines.append("\t".join([*([row.namespace] if with_namespace else []), *shown_cells, *self._extra(row)]))
-        text = align("".join(line + "\n" for line in lines))
-        if self.headers and self.paint is not None:
-            head, end, body = text.partition("\n")
-            text = self.paint(head) + end + body
-        return text
+            lead = [*([row.cluster] if with_cluster else []), *([row.namespace] if with_namespace else [])]
+            lines.append("\t".join([*map(visible, lead), *shown_cells, *self._extra(row)]))
+        return align("".join(line + "\n" for line in lines))
 
     @staticmethod
     def _cells(columns: Sequence[Header], shown: list[int], row: Row, kind_prefix: str) -> list[str]:
@@ -154,7 +154,7 @@ class TableText:
         if self.show_labels:
             pairs = sorted(f"{key}={value}" for key, value in row.labels.items())  # a-b=1 before a=1
             out.append(",".join(pairs) or "<none>")
-        return out
+        return [visible(cell) for cell in out]
 
 
 def _bytes(text: str) -> int:

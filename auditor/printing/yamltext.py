@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import functools
 import re
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.base.visible import HIDDEN
 from auditor.golang import jsontext
 from auditor.golang.text import float_json, float_v
 from auditor.golang.unicode import is_digit, is_letter
@@ -44,17 +46,32 @@ _ESCAPES: Final = {
 }  # fmt: skip
 
 
+_HIDES: ContextVar[bool] = ContextVar("hides", default=False)
+"""Whether characters that a terminal would act on print as escapes."""
+
+
 class YamlTextError(ValueError):
     """An object that the real tool cannot print as YAML; the text is its own."""
 
 
-def to_yaml(value: Any) -> str:
+def to_yaml(value: Any, *, for_terminal: bool = False) -> str:
     """Return an object as ``-o yaml`` prints it, with the final newline.
 
+    Args:
+        value: The object.
+        for_terminal: Write what a terminal would act on, as the controls of writing direction, as escapes too.
     Raises:
         YamlTextError: A text holds control characters, or a key is too long.
     """
     _check(value)
+    token = _HIDES.set(for_terminal)
+    try:
+        return _text(value)
+    finally:
+        _HIDES.reset(token)
+
+
+def _text(value: Any) -> str:
     if type(value) is dict and value:
         lines = _mapping(value, 0)
     elif type(value) is list and value:
@@ -187,7 +204,7 @@ def _scalar(value: Any, column: int, indent: int, *, simple_key: bool = False) -
 
     Args:
         column: Where on the line it begins.
-        indent: Of the lines after the first.
+        indent: The indent of the lines after the first.
         simple_key: It is a key that must stay on one line.
     """
     if value is None:
@@ -216,6 +233,8 @@ def _float(value: float) -> str:
 
 
 def _string(text: str, column: int, indent: int, *, simple_key: bool) -> str:
+    if _HIDES.get() and HIDDEN.search(text.replace("\n", "")):
+        return _double(text, column, indent, fold=not simple_key)
     if "\n" in text:
         if not simple_key and _literal_is_possible(text):
             return _literal(text, indent)
@@ -347,7 +366,7 @@ def _double(text: str, column: int, indent: int, *, fold: bool) -> str:
 def _escaped(char: str) -> str:
     if char in _ESCAPES and char != "\xa0":
         return "\\" + _ESCAPES[char]
-    return char if _is_printable(char) else _code(char)
+    return char if _is_printable(char) and not (_HIDES.get() and HIDDEN.match(char)) else _code(char)
 
 
 def _code(char: str) -> str:

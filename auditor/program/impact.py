@@ -3,22 +3,23 @@
 What a refused update means (blocks-..., tolerated-...) needs an update verdict; where objects are invalid and none was
 asked, the worst impact is unknown and said to be (None), never guessed.
 
-Source: measured on a running server, v1.37.2; see README, "What it means".
+Source: measured on a running server, v1.37.2; see docs/guide/findings.md.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from auditor.base.records import IMPACTS
 from auditor.crds.conversion import NEEDS_WEBHOOK
-from auditor.model import IMPACTS
-from auditor.program.read import NO_METADATA
-from auditor.program.rewritten import DRIFTS, LOSES_DATA
+from auditor.storage_read.metadata_effect import DRIFTS, LOSES_DATA
+from auditor.storage_read.read import NO_METADATA
+from auditor.validation.names import path_segment
 
 if TYPE_CHECKING:
-    from auditor.model import AuditedObject
+    from auditor.base.records import AuditedObject, JsonObject
 
-__all__ = ["impacts_of", "worst"]
+__all__ = ["cache_key_fault", "impacts_of", "worst"]
 
 _RANK = {impact: rank for rank, impact in enumerate(IMPACTS)}
 
@@ -44,9 +45,7 @@ def impacts_of(
         else:
             out.append("breaks-list")
         return tuple(out)
-    own = (audited.object or {}).get("metadata")
-    own = own if isinstance(own, dict) else {}
-    if not own.get("name") or (namespaced and not own.get("namespace")):
+    if cache_key_fault(audited.object, namespaced=namespaced):
         out.append("breaks-list")
     if needs_webhook:
         out.append("needs-webhook")
@@ -55,6 +54,22 @@ def impacts_of(
     if audited.defaulted or metadata == DRIFTS:
         out.append("drifts")
     return tuple(sorted(out, key=_RANK.__getitem__))
+
+
+def cache_key_fault(obj: JsonObject | None, *, namespaced: bool) -> str:
+    """Return why the watch cache of a kind has no key for an object, so that every LIST of the kind fails; empty: none.
+
+    Source: apiserver pkg/registry/generic/registry/store.go (NamespaceKeyFunc, NoNamespaceKeyFunc).
+    """
+    own = (obj or {}).get("metadata")
+    own = own if isinstance(own, dict) else {}
+    if namespaced and not own.get("namespace"):
+        return "Namespace parameter required."
+    name = own.get("name")
+    if not name:
+        return "Name parameter required."
+    faults = path_segment(name, prefix=False) if type(name) is str else ()
+    return f'Name parameter invalid: "{name}": {";".join(faults)}' if faults else ""
 
 
 def worst(impacts: tuple[str, ...], *, invalid: bool) -> str | None:

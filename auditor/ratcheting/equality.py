@@ -6,9 +6,14 @@ of their own: values under fields without a schema may be nested thousands deep.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
-__all__ = ["deep_equal", "has_equal_pair"]
+import orjson
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+__all__ = ["canonical_text", "deep_equal", "has_equal_pair"]
 
 
 def deep_equal(left: Any, right: Any) -> bool:
@@ -43,21 +48,39 @@ def deep_equal(left: Any, right: Any) -> bool:
 
 
 def has_equal_pair(items: list[Any]) -> bool:
-    """Tell whether two items of a list are deeply equal.
+    """Tell whether two items of a list are deeply equal; in time that grows as the list does."""
+    texts = _texts(items)
+    return len(set(texts)) < len(texts)
 
-    Scalars are looked up, the rest is compared pairwise, but only within one shape (type and length).
-    """
-    seen: set[tuple[type, Any]] = set()
-    shapes: dict[tuple[type, int], list[Any]] = {}
-    for item in items:
-        kind = type(item)
-        if kind is not dict and kind is not list:
-            if (kind, item) in seen:
-                return True
-            seen.add((kind, item))
-            continue
-        alike = shapes.setdefault((kind, len(item)), [])
-        if any(deep_equal(item, other) for other in alike):
-            return True
-        alike.append(item)
-    return False
+
+def _texts(values: Sequence[Any]) -> Sequence[Hashable]:
+    """Return a text for each value, by which it compares with the others; that of orjson, where it serves."""
+    try:
+        texts = [orjson.dumps(value, option=orjson.OPT_SORT_KEYS) for value in values]
+    except (orjson.JSONEncodeError, UnicodeEncodeError):  # nested deeply, or with broken text
+        return list(map(canonical_text, values))
+    return list(map(canonical_text, values)) if any(_MINUS_ZERO in text for text in texts) else texts
+
+
+def canonical_text(value: Any) -> str:
+    """Return a text that two values share exactly if they are deeply equal."""
+    parts: list[str] = []
+    stack = [value]
+    while stack:
+        one = stack.pop()
+        kind = type(one)
+        if kind is dict:
+            names = sorted(one)
+            parts.append(f"{{{names!r}")
+            stack.extend(one[name] for name in names)
+        elif kind is list:
+            parts.append(f"[{len(one)}")
+            stack.extend(one)
+        elif kind is float:
+            parts.append(repr(one or 0.0))  # Go calls 0 and -0 equal
+        else:
+            parts.append(repr(one))
+    return "\n".join(parts)
+
+
+_MINUS_ZERO: Final = b"-0.0"

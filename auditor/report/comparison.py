@@ -1,51 +1,88 @@
-"""What the summary of an audit says of the report that it was compared with."""
+"""The part of an audit's summary that compares it with an earlier report."""
 
 from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["compared"]
+from auditor.base.longtext import LONG, cut
+from auditor.base.visible import shell_word
+
+__all__ = ["compared", "show_command"]
 
 _SHOWN = 10
 
 
-def compared(manifest: dict[str, Any]) -> list[str]:
-    """Return blocks of a summary: which rows are kept from an earlier report, and which findings are new or fixed.
+def show_command(report: str, first: dict[str, Any]) -> str:
+    """Return the command that shows an object of a report: its key, and its cluster in a fleet."""
+    words = [report, *(["--cluster", first["cluster"]] if first.get("cluster") else []), first["key"]]
+    return " ".join(["auditor show", *map(shell_word, words)])
+
+
+def compared(manifest: dict[str, Any], report: str) -> list[str]:
+    """Return blocks of a summary: how many results were reused, and which findings are new or fixed.
 
     Args:
         manifest: The content of manifest.json.
+        report: The folder of the report, as the user named it.
     """
     since, diff = manifest.get("since"), manifest.get("diff")
-    return [*([_kept(since)] if since else []), *([_changed(diff)] if diff else [])]
+    return [*([_reused(since)] if since else []), *([_changed(diff, report)] if diff else [])]
 
 
-def _kept(since: dict[str, Any]) -> str:
-    why = ", ".join(f"{count} {reason}" for reason, count in since["why"].items())
-    line = f"Since {since['report']}: rows of {since['kept']} keys kept, {since['audited']} keys audited"
+def _reused(since: dict[str, Any]) -> str:
+    why = ", ".join(f"{count:,} {reason}" for reason, count in since["why"].items())
+    line = (
+        f"Since {since['report']}: {since['kept']:,} objects unchanged (results reused), {since['audited']:,} checked"
+    )
     line += f" ({why})" if why else ""
     if since["gone"]:
-        line += f"; {since['gone']} of that report are gone"
+        line += f", {since['gone']:,} deleted"
         line += " or changed" if "new or changed" in since["why"] else ""
     if since["sample"]["objects"]:
-        line += f"\nSample: {since['sample']['objects']} unchanged objects were audited again; all agree"
+        line += f"\nSample: {since['sample']['objects']} unchanged objects were checked again; all results agree"
     return line
 
 
-def _changed(diff: dict[str, Any]) -> str:
+def _changed(diff: dict[str, Any], report: str) -> str:
     counts = diff["findings"]
     lines = [
         f"Since {diff['report']}: {counts['new']} findings new, {counts['same']} the same, {counts['fixed']} fixed"
     ]
+    distinct = diff.get("distinct")
+    if distinct and distinct != counts:
+        lines[0] += (
+            " (a finding counts once for each request that has it; distinct findings: "
+            f"{distinct['new']} new, {distinct['same']} the same, {distinct['fixed']} fixed)"
+        )
     if diff["not_judged"]:
-        lines[0] += f", {diff['not_judged']} of objects that nobody could judge today"
+        reasons = ", ".join(f"{count} {reason}" for reason, count in diff.get("not_rechecked", {}).items())
+        lines[0] += f", {diff['not_judged']} not re-checked" + (f" ({reasons})" if reasons else "")
     for change in ("new", "fixed"):
         rows = diff[f"first_{change}"][:_SHOWN]
-        lines += [f"  {change.upper():5}  {row['object']}  {row['message']}" for row in rows]
+        lines += [f"  {change.upper():5}  {row['object']}  {cut(row['message'], LONG)}" for row in rows]
         more = counts[change] - len(rows)
         if more > 0:
             lines.append(f"  {change.upper():5}  and {more} more")
-    worse = ", ".join(f"{count} {what}" for what, count in diff["worse"].items() if count)
-    if worse:
-        lines.append(f"  Newly so: {worse}")
+    lines += _worse(diff, report)
     lines += [f"  NOTE  {note}" for note in diff["notes"]]
     return "\n".join(lines)
+
+
+def _worse(diff: dict[str, Any], report: str) -> list[str]:
+    """Return lines on the objects that became unreadable, blocked or lose data."""
+    total = sum(diff["worse"].values())
+    if not total:
+        return []
+    counts = ", ".join(f"{count} {what}" for what, count in diff["worse"].items() if count)
+    lines = [f"  Worse than before: {counts}"]
+    first = diff.get("first_worse", [])[:_SHOWN]
+    for row in first:
+        effects = ", ".join(row["impacts"]) or row["level"]
+        lines.append(
+            f"  WORSE  {row['object']}  {effects}" + (f": {cut(row['message'], LONG)}" if row["message"] else "")
+        )
+        if row.get("key"):
+            lines.append(f"         {show_command(report, row)}")
+    if total > len(first):
+        lines.append(f"  WORSE  and {total - len(first)} more")
+    return lines

@@ -1,11 +1,13 @@
-"""What a person reads after an upgrade scan: one sentence, then each definition with what it does to its objects."""
+"""The summary printed after an upgrade scan: one sentence, then each definition with its effects on objects."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.base.visible import label, shell_word, visible_tree
 from auditor.report.terminal import damage_lines, format_table
+from auditor.shards.sealed import sealed_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,6 +33,8 @@ _WHAT: Final = {
     "selector": "selects differently",
     "verdict": "verdict",
 }
+_CATEGORY: Final = {"mended": "repaired"}
+"""Categories whose printed name differs from that in the manifest."""
 _CHANGES: Final = 12
 _LONGEST: Final = 300
 
@@ -42,20 +46,23 @@ def upgrade_summary(manifest: dict[str, Any], report: str) -> str:
         manifest: The content of manifest.json.
         report: The folder of the report, as the user named it.
     """
+    manifest = visible_tree(manifest)
     section = manifest["upgrade"]
     blocks = [section["sentence"]]
     quiet = []
     for one in section["definitions"]:
         lines = list(_definition(one, report))
-        if len(lines) > 1 or one["decision"] != "safe":
+        if len(lines) > 1 or one["decision"] not in ("safe", "unknown"):
             blocks.append("\n".join(lines))
         else:
             quiet.append(one)
     if quiet:
-        table = format_table(("SAFE", "OBJECTS"), [(one["name"], one["objects"]) for one in quiet])
+        head = "NO HARM FOUND" if any(one["decision"] == "unknown" for one in quiet) else "SAFE"
+        table = format_table((head, "OBJECTS"), [(one["name"], one["objects"]) for one in quiet])
         blocks.append(table)
     if section["kept"]:
-        blocks.append(f"{section['kept']} other definitions stay as they are; their objects are in the report as well.")
+        blocks.append(f"{section['kept']} other definitions do not change; their objects are in the report too.")
+    blocks += sealed_lines(manifest)
     blocks += [line for source in manifest["inputs"] for line in damage_lines(source)]
     blocks += [f"LOST  {text}" for text in manifest["lost"]]
     blocks.append(_next(section, report))
@@ -63,12 +70,12 @@ def upgrade_summary(manifest: dict[str, Any], report: str) -> str:
 
 
 def _definition(one: dict[str, Any], report: str) -> Iterator[str]:
-    yield f"{one['name']}: {one['sentence']}"
+    yield f"{label(one['name'])}: {one['sentence']}"
     yield from (f"  {line}" for line in _versions(one))
     counted = {name: number for name, number in one["categories"].items() if name != "unchanged"}
     if counted:
         total = f"{one['objects']} objects: {one['categories'].get('unchanged', 0)} unchanged"
-        yield "  " + ", ".join([total, *(f"{number} {name}" for name, number in counted.items())])
+        yield "  " + ", ".join([total, *(f"{number} {_CATEGORY.get(name, name)}" for name, number in counted.items())])
     rows = [
         (change["values"], _WHAT.get(change["change"], change["change"]), change["path"], _arrow(change))
         for change in one["changes"]
@@ -98,11 +105,11 @@ def _versions(one: dict[str, Any]) -> Iterator[str]:
     for version in one["versions_removed"]:
         yield _removed(one, version)
     for version in one["no_longer_served"]:
-        yield f"version {version} is served no more: clients that use it get 404"
+        yield f"version {version} is no longer served: clients that use it get 404"
     migration = one["migration"]
     if migration["to_migrate"]:
         at = one["storage_after"]
-        yield f"{_objects(migration['to_migrate'])} not stored as {at}, its storage version, until written again"
+        yield f"{_objects(migration['to_migrate'])} not stored as {at}, the storage version, until written again"
     rewrites = migration["rewrites"]
     if rewrites["refused"]:
         yield f"storage migration: {_objects(rewrites['refused'])} would be refused if written back unchanged"
@@ -110,7 +117,7 @@ def _versions(one: dict[str, Any]) -> Iterator[str]:
             yield from (line.removeprefix("  ") for line in _sample("MIGRATION", sample))
     for entry in one["managed_fields"]:
         count = _objects(entry["objects"])
-        yield f"managedFields of {count} name {entry['version']}, which is gone: every server-side apply to them fails"
+        yield f"managedFields of {count} name {entry['version']}, which is removed: server-side apply to them fails"
     for entry in one["selectable_fields_added"]:
         yield f"field selectors at {entry['version']} can use {entry['field']}"
     for entry in one["selectable_fields_removed"]:
@@ -123,7 +130,7 @@ def _versions(one: dict[str, Any]) -> Iterator[str]:
 
 
 def _gates(gates: dict[str, Any] | None) -> Iterator[str]:
-    """Say what becomes of gates, and who uses what they guard."""
+    """Yield lines on the changes of gates, and on the objects that use the guarded fields."""
     if gates is None:
         return
     for change in gates["changes"]:
@@ -132,26 +139,32 @@ def _gates(gates: dict[str, Any] | None) -> Iterator[str]:
         yield f"gate {change['gate']} {change['change'].replace('-', ' ')} ({states}): {fields or 'it guards nothing'}"
     for closed in gates["closed"]:
         if closed["objects"]:
-            yield f"{closed['field']} is closed now: what is stored there stays, and cannot be written any more"
+            yield f"{closed['field']} is off now: stored values remain, but can no longer be written"
             for sample in closed["samples"][:1]:
                 yield from (line.removeprefix("  ") for line in _sample("GATE", sample))
 
 
 def _removed(one: dict[str, Any], version: str) -> str:
-    """Say what is to be done before a version goes."""
+    """Return what must be done before a version is removed."""
     then = ""
     if version in one["stored_versions"]:
-        kept = [name for name in one["stored_versions"] if name in one["versions"]] or [one["storage_after"]]
-        status = json.dumps({"status": {"storedVersions": kept}}, separators=(",", ":"))
-        then = f"; then: kubectl patch crd {one['name']} --subresource=status --type=merge -p '{status}'"
+        remaining = [name for name in one["stored_versions"] if name in one["versions"]] or [one["storage_after"]]
+        status = json.dumps({"status": {"storedVersions": remaining}}, separators=(",", ":"))
+        then = f"; then: kubectl patch crd {shell_word(one['name'])} --subresource=status --type=merge -p '{status}'"
     stored = one["objects_stored"]
     if stored is None:
-        return f"version {version} goes; how many objects are stored as it an export does not tell{then}"
+        return f"version {version} is removed; an export does not show how many objects are stored as it{then}"
     count = stored.get(version, 0)
     if count:
         verb = "is" if count == 1 else "are"
-        return f"{_objects(count)} {verb} stored as {version}: migrate before you drop it{then}"
-    return f"version {version} goes; no object is stored as it{then}"
+        at_least = "" if one.get("objects_complete", True) else "at least "
+        return f"{at_least}{_objects(count)} {verb} stored as {version}: migrate before you drop it{then}"
+    if not one.get("objects_complete", True):
+        return (
+            f"version {version} is removed; not all objects were judged, so the number of objects stored as it is not "
+            f"known{then}"
+        )
+    return f"version {version} is removed; no object is stored as it{then}"
 
 
 def _sample(word: str, sample: dict[str, Any]) -> Iterator[str]:
@@ -168,7 +181,7 @@ def _formats(formats: list[dict[str, Any]]) -> Iterator[str]:
     if not formats:
         return
     yield format_table(
-        ("UNKNOWN FORMAT", "FIELD", "VALUES", "TAKEN FOR", "WOULD FAIL"),
+        ("UNKNOWN FORMAT", "FIELD", "VALUES", "CHECKED AS", "WOULD FAIL"),
         [(one["format"], one["field"], one["values"], one["assumed"], one["failing"]) for one in formats],
         indent="  ",
     )
@@ -178,9 +191,15 @@ def _formats(formats: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _next(section: dict[str, Any], report: str) -> str:
-    if section["decision"] == "safe":
+    reasons = section.get("not_judged")
+    rest = f"\nNot judged: {', '.join(reasons)}." if reasons else ""
+    if section["decision"] == "safe" and not reasons:
         return "Next: apply the definitions."
-    return f"Next: read what changes: duckdb -c \"select * from '{report}/changes/*.parquet' order by change, path\""
+    if section["decision"] in ("safe", "unknown"):
+        return "Next: check the rest before you apply the definitions." + rest
+    return (
+        f"Next: read what changes: duckdb -c \"select * from '{report}/changes/*.parquet' order by change, path\"{rest}"
+    )
 
 
 def _objects(count: int) -> str:

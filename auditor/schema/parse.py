@@ -15,7 +15,7 @@ from functools import lru_cache, partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.errors import NotStructural, SchemaError
+from auditor.base.errors import NotStructural, SchemaError
 from auditor.golang.jsontext import decode, encode
 from auditor.schema.structural import ABSENT, LegacyKeywords, ListType, Rule, StructuralSchema
 from auditor.schema.typed import (
@@ -38,7 +38,7 @@ from auditor.schema.typed import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from auditor.model import JsonObject
+    from auditor.base.records import JsonObject
 
     _Build = Callable[[JsonObject], StructuralSchema]
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from auditor.model import JsonObject
+    from auditor.base.records import JsonObject
 
 __all__ = [
     "BOOL",

@@ -12,13 +12,13 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from auditor.errors import SelectorError
+from auditor.base.errors import SelectorError
 from auditor.golang.text import display
 from auditor.printing.jsonpath import JsonPathError, compile_template
 
 if TYPE_CHECKING:
+    from auditor.base.records import JsonObject
     from auditor.crds.definition import CrdVersion
-    from auditor.model import JsonObject
     from auditor.printing.jsonpath import Template
     from auditor.schema.structural import StructuralSchema
 
@@ -59,7 +59,7 @@ def selectable_values(version: CrdVersion, obj: JsonObject) -> dict[str, IndexVa
 
 
 def plain_keys(path: str) -> tuple[str, ...] | None:
-    """Return the keys that lead to the value of a path; None: it is more than keys, or does not parse."""
+    """Return the keys that lead to the value of a path, or None if it is more than keys, or does not parse."""
     try:
         return _parse(path)[0]
     except JsonPathError:
@@ -77,7 +77,7 @@ def field_types(version: CrdVersion) -> list[tuple[str, str]]:
 
 
 def node_at(schema: StructuralSchema | None, label: str) -> StructuralSchema | None:
-    """Return the node of a schema at a path without the leading dot; None: the schema says nothing there."""
+    """Return the node of a schema at a path without the leading dot, or None if the schema has none there."""
     node = schema
     for step in label.split("."):
         if node is None:

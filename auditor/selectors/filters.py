@@ -230,7 +230,7 @@ class Term:
 
 
 def _matches(values: Any, pattern: str) -> Any:
-    from auditor.golang.regex import compile_pattern  # noqa: PLC0415 - rare
+    from auditor.golang.regex.compiled import compile_pattern  # noqa: PLC0415 - rare
 
     compiled = compile_pattern(pattern)
     return pa.array([None if one is None else compiled.search(one) for one in values.to_pylist()], pa.bool_())

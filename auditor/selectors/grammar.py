@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from auditor.errors import SelectorError
+from auditor.base.errors import SelectorError
 from auditor.golang.text import quote
 
 if TYPE_CHECKING:

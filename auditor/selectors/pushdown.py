@@ -21,9 +21,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from auditor.cel.ast import Call, Expr, Ident, ListLiteral, Literal, Select
+from auditor.cel.syntax.ast import Call, Expr, Ident, ListLiteral, Literal, Select
 from auditor.cel.values import UInt
-from auditor.golang.regex import GoRegexError, compile_pattern
+from auditor.golang.regex.compiled import GoRegexError, compile_pattern
 from auditor.selectors.filters import Term, label_values
 
 if TYPE_CHECKING:

@@ -11,21 +11,24 @@ import difflib
 import os
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from auditor.base.arrow import parquet_footer, read_parquet, whole_parquet
+from auditor.base.errors import AuditorError, PlanError, SelectorError
+from auditor.base.parquet_guard import coded, written_out
 from auditor.crds.definition import parse_definition
-from auditor.errors import AuditorError, PlanError, SelectorError
 from auditor.golang import jsontext
 from auditor.selectors.fields import field_types, node_at
 from auditor.selectors.filters import And, Constant, Filter, LabelTerm, Term, mask_of
 from auditor.selectors.grammar import parse_field_selector, parse_label_selector
-from auditor.sources.kernels import whole_parquet
+from auditor.selectors.partitions import recorded_folders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -50,6 +53,7 @@ _BYTES_A_CODE = 4
 """A text column whose values take fewer bytes each than that is read as codes."""
 DEFINITIONS = "definitions.ndjson"
 """File of a report with the definitions that it was made by, one a line."""
+_MANIFEST = "manifest.json"
 FINDINGS = "findings"
 """Folder of a report with the findings."""
 UNKNOWN = "auditor:unknown"
@@ -67,11 +71,16 @@ class IndexedKind:
     namespaced: bool
     storage: bool
     folder: Path
+    numbers: tuple[tuple[int, int], ...] | None = None
+    """First and next number of the parts of some clusters of a fleet; None: all parts."""
 
     @property
     def parts(self) -> list[Path]:
         """Its files, in the order of the index."""
-        return sorted(self.folder.glob("*.parquet"))
+        found = sorted(self.folder.glob("*.parquet"))
+        if self.numbers is None:
+            return found
+        return [path for path in found if any(a <= int(path.stem.rpartition("-")[2]) < b for a, b in self.numbers)]
 
 
 @dataclass(slots=True)
@@ -91,49 +100,65 @@ class Index:
     def __init__(self, report: Path) -> None:
         self.report = report
         self._footers: dict[Path, pq.FileMetaData] = {}
+        self._hidden = () if (self._manifest() or {}).get("clusters") else _HIDDEN
         self.kinds = tuple(self._kinds())
 
     def _kinds(self) -> list[IndexedKind]:
-        known = {}
+        known: dict[tuple[str, ...], dict[str, Any]] = {}
         path = self.report / "versions.parquet"
         if path.exists():
-            with whole_parquet(path):
-                rows = pq.read_table(path).to_pylist()
+            rows = read_parquet(path).to_pylist()
             for row in rows:
                 known[(row["group"], row["version"], row["kind"])] = row
-        out = []
-        for folder in sorted((self.report / "index").glob("group=*/version=*/kind=*")):
-            group, version, kind = (part.partition("=")[2] for part in folder.parts[-3:])
-            row = known.get((group, version, kind), {})
-            first = next(iter(sorted(folder.glob("*.parquet"))))
-            out.append(
-                IndexedKind(
-                    group="" if group == "core" else group,
-                    version=version,
-                    kind=kind,
-                    plural=row.get("plural") or kind.lower() + "s",
-                    namespaced=_has_namespaces(self.footer(first)),
-                    storage=bool(row.get("storage")),
-                    folder=folder,
+                known[(row["group"], row["version"], row["kind"], row["crd"])] = row
+        root, out = self.report / "index", []
+        found = sorted(root.glob("group=*/version=*/kind=*"))
+        names = recorded_folders(self._manifest(), (folder.relative_to(root).as_posix() for folder in found))
+        for folder in found:
+            whose = names[folder.relative_to(root).as_posix()]
+            of_kind = (whose.group, whose.version, whose.kind)
+            row = known.get((*of_kind, whose.crd)) or known.get(of_kind) or {}
+            first = next(iter(sorted(folder.glob("*.parquet"))), None)
+            if first is not None:
+                out.append(
+                    IndexedKind(
+                        group=whose.group,
+                        version=whose.version,
+                        kind=whose.kind,
+                        plural=whose.plural or row.get("plural") or whose.kind.lower() + "s",
+                        namespaced=_has_namespaces(self.footer(first)),
+                        storage=bool(row.get("storage")),
+                        folder=folder,
+                    )
                 )
-            )
         return out
+
+    def _manifest(self) -> dict[str, Any] | None:
+        try:
+            content = orjson.loads((self.report / _MANIFEST).read_bytes())  # of which the caller knows that it is one
+        except (OSError, ValueError):
+            return None
+        return content if type(content) is dict else {}
 
     def footer(self, path: Path) -> pq.FileMetaData:
         """Return the footer of a part, read once."""
         found = self._footers.get(path)
         if found is None:
-            with whole_parquet(path):
-                found = self._footers[path] = pq.read_metadata(path)
+            found = self._footers[path] = parquet_footer(path)
         return found
 
     def schema(self, place: IndexedKind) -> pa.Schema:
         """Return the columns of a partition."""
-        return self.footer(place.parts[0]).schema.to_arrow_schema()
+        return self.footer((place.parts or replace(place, numbers=None).parts)[0]).schema.to_arrow_schema()
 
-    def partition(self, group: str, version: str, kind: str) -> IndexedKind | None:
-        """Return the partition of a kind at a version, or None."""
-        return next((one for one in self.kinds if (one.group, one.version, one.kind) == (group, version, kind)), None)
+    def partition(self, group: str, version: str, kind: str, plural: str = "") -> IndexedKind | None:
+        """Return the partition of a kind at a version, or None.
+
+        Args:
+            plural: Where several definitions have the kind, that of the one that is meant.
+        """
+        found = [one for one in self.kinds if (one.group, one.version, one.kind) == (group, version, kind)]
+        return next((one for one in found if plural in ("", one.plural)), None)
 
     def resolve(self, text: str) -> IndexedKind:
         """Find a kind by KIND, plural, plural.group or KIND.version.group; case does not count.
@@ -168,6 +193,7 @@ class Index:
         label_selector: str = "",
         where: str = "",
         namespace: str = "",
+        cluster: str | Sequence[str] = "",
         columns: Sequence[str] | None = None,
     ) -> pa.Table:
         """Return the rows of a kind that fit all selectors, in the order of the index.
@@ -179,6 +205,7 @@ class Index:
             where: A CEL predicate over what the index holds (`auditor.selectors.pushdown`); where that needs the
                 objects themselves, `auditor query` has them.
             namespace: Only this one; empty for all.
+            cluster: For the report of a fleet only this one, or these; empty for all.
             columns: Only these; None for all.
         Raises:
             SelectorError: In the server's words.
@@ -190,11 +217,12 @@ class Index:
             label_selector=label_selector,
             where=where,
             namespace=namespace,
+            cluster=cluster,
             columns=columns,
         )
         found = list(batches)
         if not found:
-            place = self.resolve(kind)
+            place = self._of_clusters(self.resolve(kind), cluster)
             names, schema = self._columns(place, columns), self.schema(place)
             return pa.table({name: pa.array([], schema.field(name).type) for name in names})
         return pa.concat_tables(found)
@@ -207,13 +235,14 @@ class Index:
         label_selector: str = "",
         where: str = "",
         namespace: str = "",
+        cluster: str | Sequence[str] = "",
         columns: Sequence[str] | None = None,
     ) -> pa.RecordBatchReader:
         """Return what `select` returns as a stream, of which a few row groups are in memory at a time.
 
         DuckDB, polars and everything else that takes an Arrow stream reads it as it is.
         """
-        place = self.resolve(kind)
+        place = self._of_clusters(self.resolve(kind), cluster)
         schema = self.schema(place)
         wanted = pa.schema([schema.field(name) for name in self._columns(place, columns)])
         found = self.batches(
@@ -222,6 +251,7 @@ class Index:
             label_selector=label_selector,
             where=where,
             namespace=namespace,
+            cluster=cluster,
             columns=columns,
         )
         batches = (batch for table in found for batch in table.cast(wanted).to_batches())
@@ -235,10 +265,11 @@ class Index:
         label_selector: str = "",
         where: str = "",
         namespace: str = "",
+        cluster: str | Sequence[str] = "",
         columns: Sequence[str] | None = None,
     ) -> Iterator[pa.Table]:
         """Yield what `select` returns piece by piece, one a row group in which something was found."""
-        place = self.resolve(kind)
+        place = self._of_clusters(self.resolve(kind), cluster)
         schema = self.schema(place)
         condition = selector_filter(
             parse_field_selector(field_selector),
@@ -263,6 +294,27 @@ class Index:
                     "use `auditor query`",
                 )
             yield table.drop_columns([UNKNOWN])
+
+    def _of_clusters(self, place: IndexedKind, wanted: str | Sequence[str]) -> IndexedKind:
+        """Return the part of a partition that is of some clusters.
+
+        Raises:
+            PlanError: The report has no such cluster.
+        """
+        names = [wanted] if isinstance(wanted, str) and wanted else list(wanted)
+        if not names:
+            return place
+        manifest = self._manifest() or {}
+        clusters = manifest.get("clusters")
+        if clusters is None:
+            own = (manifest.get("options") or {}).get("cluster")
+            clusters = [{"name": own, "parts": [0, 1 << 62]}] if own else []
+        known = {one["name"]: tuple(one["parts"]) for one in clusters}
+        for name in names:
+            if name not in known:
+                expected = f"one of {', '.join(sorted(known))}" if known else "nothing: the report names no cluster"
+                raise PlanError("cluster", f"the report has no cluster {name!r}", expected)
+        return replace(place, numbers=tuple(known[name] for name in names))
 
     def unclear_fields(self, place: IndexedKind, definition: CustomResourceDefinition | None = None) -> set[str] | None:
         """Return the selectable fields of a kind where the index holds the same for what is absent and what is not.
@@ -290,6 +342,7 @@ class Index:
         if not path.exists():
             return None
         wanted = f'"{place.plural}.{place.group}"'.encode()
+        hits = []
         with path.open("rb") as stream:
             for line in stream:
                 if wanted not in line:
@@ -299,8 +352,8 @@ class Index:
                 except AuditorError:
                     continue
                 if (found.group, found.kind) == (place.group, place.kind) and place.version in found.versions:
-                    return found
-        return None
+                    hits.append(found)
+        return hits[0] if len(hits) == 1 else None  # of a fleet each cluster may have its own
 
     def _with_findings(self, place: IndexedKind, fields: set[str]) -> set[str]:
         """Return the fields of a kind that some object has a finding at; all, where the report has no findings."""
@@ -308,16 +361,18 @@ class Index:
         if not folder.is_dir():
             return fields
         found: set[str] = set()
-        of_kind = [("group", "=", place.group), ("kind", "=", place.kind), ("field", "in", sorted(fields))]
+        of_kind = (pc.field("group") == place.group) & (pc.field("kind") == place.kind)
+        of_kind &= pc.field("field").isin(sorted(fields))
         for path in sorted(folder.glob("*.parquet")):
+            rows = read_parquet(path, ["group", "kind", "field"])
             with whole_parquet(path):
-                found.update(pq.read_table(path, columns=["field"], filters=of_kind)["field"].unique().to_pylist())
+                found.update(rows.filter(of_kind)["field"].unique().to_pylist())
         return found
 
     def _columns(self, place: IndexedKind, columns: Sequence[str] | None) -> list[str]:
         if columns is not None:
             return list(columns)
-        return [name for name in self.schema(place).names if name not in _HIDDEN]
+        return [name for name in self.schema(place).names if name not in self._hidden]
 
     def scan(
         self,
@@ -435,7 +490,8 @@ def _scan_group(
     place: _Group, condition: Filter, compared: list[str], wanted: list[str], where: Predicate | None
 ) -> pa.Table | None:
     count = place.footer.row_group(place.number).num_rows
-    codes = _repeating(place.footer, place.number, [*compared, *wanted])
+    spread = coded(place.footer)
+    codes = sorted({*_repeating(place.footer, place.number, [*compared, *wanted]), *spread})
     with pq.ParquetFile(place.path, metadata=place.footer, read_dictionary=codes, memory_map=True) as part:
 
         def read(columns: list[str]) -> pa.Table:
@@ -461,7 +517,7 @@ def _scan_group(
         table = table.append_column(UNKNOWN, pa.array(unknown))
     if kept < count:
         table = table.filter(pa.array(mask))
-    return _plain(table, place.footer.schema.to_arrow_schema())
+    return _plain(written_out(place.path, table, spread), place.footer.schema.to_arrow_schema())
 
 
 def _plain(table: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -586,6 +642,6 @@ def open_index(path: str | Path) -> Index:
         PlanError: The folder is no report.
     """
     report = Path(path)
-    if not (report / "index").is_dir() and not (report / "manifest.json").exists():
+    if not (report / "index").is_dir() and not (report / _MANIFEST).exists():
         raise PlanError(str(path), "is no report", "the --report folder of an audit")
     return Index(report)

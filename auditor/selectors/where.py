@@ -13,7 +13,10 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.cel.ast import (
+from auditor.base.errors import SelectorError
+from auditor.cel.errors import CelError, CompileError
+from auditor.cel.kubernetes import kubernetes_environment
+from auditor.cel.syntax.ast import (
     Call,
     Comprehension,
     Expr,
@@ -25,17 +28,14 @@ from auditor.cel.ast import (
     StructLiteral,
     descendants,
 )
-from auditor.cel.errors import CelError, CompileError
-from auditor.cel.kubernetes import kubernetes_environment
 from auditor.cel.types import BOOL, DYN
-from auditor.errors import SelectorError
 from auditor.golang.text import without_broken
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from auditor.base.records import JsonObject
     from auditor.cel.environment import Program
-    from auditor.model import JsonObject
     from auditor.schema.structural import StructuralSchema
 
 __all__ = ["Where", "check_names", "compile_where", "conjuncts", "unparse"]
@@ -166,7 +166,7 @@ def check_names(where: Where, schema: StructuralSchema | None) -> None:
     """Refuse a predicate that names a field which no object of a schema can have.
 
     Args:
-        schema: Of the version that objects are read at; None: nothing is known.
+        schema: The schema of the version that objects are read at; None: nothing is known.
     Raises:
         SelectorError: There is no such field; it says what comes nearest.
     """

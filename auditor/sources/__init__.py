@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from auditor.sources.compression import Limits
+from auditor.sources.files.compression import Limits
 from auditor.sources.opening import open_source
 from auditor.sources.plan import Damage, Progress, SourcePlan
 

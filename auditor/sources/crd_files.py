@@ -12,24 +12,24 @@ import gc
 import hashlib
 import os
 import sys
-import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.errors import DamagedDump, SourceError
+from auditor.base.errors import DamagedDump, SourceError
 from auditor.golang import jsontext
-from auditor.sources.folders import not_a_file
+from auditor.sources.files.folders import not_a_file
+from auditor.sources.files.work_folder import temporary_folder
 from auditor.sources.json_stream import JsonSyntaxError, UnexpectedEnd, check_value, skip_space, value_end
-from auditor.sources.manifest_walk import absolute_lines
-from auditor.sources.manifests import manifest_files, read_packed
-from auditor.sources.stores import fetched, is_remote
+from auditor.sources.manifests.reading import manifest_files, read_packed
+from auditor.sources.manifests.walk import absolute_lines
+from auditor.sources.stores.locations import fetched, is_remote
 from auditor.sources.yaml import YamlError, yaml_chunks, yaml_to_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from auditor.model import JsonObject
+    from auditor.base.records import JsonObject
 
 __all__ = ["definitions_in", "files_digest", "no_collector", "read_crd_documents"]
 
@@ -207,8 +207,8 @@ def read_crd_documents(paths: Iterable[str]) -> list[JsonObject]:
 
 def _behind(url: str) -> Iterator[JsonObject]:
     """Yield the definitions behind a URL or a pattern of them; errors name the URL."""
-    with tempfile.TemporaryDirectory(prefix="auditor-crds-") as folder:
-        for shown, local in fetched(url, Path(folder)):
+    with temporary_folder("crds") as folder:
+        for shown, local in fetched(url, folder):
             for path in _files([str(local)]):
                 for document in _documents(shown + str(path)[len(str(local)) :], read_packed(path)):
                     yield from definitions_in(document)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from auditor.errors import DamagedDump, SourceError, UnknownDump
-from auditor.sources.compression import HEAD_SIZE
+from auditor.base.errors import DamagedDump, SourceError, UnknownDump
+from auditor.sources.files.compression import HEAD_SIZE
 from auditor.sources.signatures import BOLT_MAGIC, BOLT_PAGE_SIZES, SQLITE_MAGIC, looks_like_etcdctl
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def form_of(path: Path | None, head: bytes) -> str:
         return "sqlite"
     # a database, the usual thing, is told without the readers of texts
     if not head.lstrip().startswith((b"{", b"[")):
-        from auditor.sources.kine_text import looks_like_kine_text  # noqa: PLC0415
+        from auditor.sources.kine.text import looks_like_kine_text  # noqa: PLC0415
 
         if looks_like_kine_text(head):
             return "kine-text"
@@ -110,7 +110,7 @@ def form_of(path: Path | None, head: bytes) -> str:
         return ""
     if looks_like_etcdctl(head):
         return "etcdctl"
-    from auditor.sources.manifests import looks_like_manifests  # noqa: PLC0415
+    from auditor.sources.manifests.reading import looks_like_manifests  # noqa: PLC0415
 
     return "manifests" if looks_like_manifests(head) else ""
 
@@ -129,7 +129,7 @@ def refused_file(head: bytes) -> tuple[str, str] | None:
     if _FIELDS.match(head):
         return "output of etcdctl -w fields", _SAVE_AS_JSON
     if _SIMPLE.match(head):
-        return "output of etcdctl -w simple, which cannot be told apart safely", _SAVE_AS_JSON
+        return "output of etcdctl -w simple, whose keys and values cannot be separated safely", _SAVE_AS_JSON
     if head[:1] == b"\x0a" and b"\0" in head[:512] and head[2 + head[1] :][:1] in {b"\x12", b"\x18", b"\x20"}:
         return "output of etcdctl -w protobuf", _SAVE_AS_JSON
     if head.lstrip()[:1] == b"<":

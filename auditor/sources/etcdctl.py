@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow
 
-from auditor.errors import DamagedDump
-from auditor.sources.digest import map_file
+from auditor.base.errors import DamagedDump
+from auditor.sources.files.digest import map_file
 from auditor.sources.json_stream import skip_space, value_end
 from auditor.sources.live_table import UNKNOWN, KeyedRows, NewestPerKey
 from auditor.sources.plan import DamageLog, SourcePlan
+from auditor.sources.registry_key import printable_key
 
 if TYPE_CHECKING:
     import mmap
@@ -115,13 +116,13 @@ class _Reader:
         if sign == b",":
             return skip_space(self.text, at + 1)
         if sign != close:
-            raise _Stop(at, "the text breaks off" if not sign else f"{sign!r} stands where a comma should")
+            raise _Stop(at, "the text breaks off" if not sign else f"there is {sign!r} instead of a comma")
         return at
 
     def _name(self, at: int) -> tuple[bytes, int]:
         found = _NAME.match(self.text, at)
         if not found:
-            raise _Stop(at, "no field name stands here")
+            raise _Stop(at, "there is no field name")
         return found[1], found.end()
 
     def _rows(self, at: int) -> int:
@@ -191,8 +192,8 @@ class _Reader:
         if not plain:
             self.damage.add(f"byte {at}", f"row {self.rows} has no key")
             return
-        if max(create, mod, version) > _MAX_INT:
-            self.damage.add(f"byte {at}", f"row {self.rows}: a number is too large")
+        if max(create, mod, version) > _MAX_INT or min(create, mod, version) < -_MAX_INT:
+            self.damage.add(f"byte {at}", f"row {self.rows} ({printable_key(plain)}): a number is too large")
             return
         self.without_value += not valued
         self._keys.append(plain)
@@ -253,7 +254,7 @@ def open_etcdctl(path: str, data_file: Path, *, number: int, workdir: Path, sha2
         data_file: Its bytes, uncompressed: the file itself or a copy.
         number: The source's position among the inputs.
         workdir: Where the live table goes, and a copy of the text where it has to be rewritten.
-        sha256: Of the file as given.
+        sha256: The SHA-256 of the file as given.
 
     Raises:
         DamagedDump: It was saved without values, or holds nothing that can be read.
@@ -269,7 +270,7 @@ def open_etcdctl(path: str, data_file: Path, *, number: int, workdir: Path, sha2
     if reader.rows and reader.without_value == reader.rows:
         advice = 'repeat "etcdctl get /registry --prefix -w json"'
         raise DamagedDump(path, "key-only dump: no values", "values too", advice)
-    if not rows and damage.records():
+    if not rows and damage.records() and not reader.revisions:
         first = damage.records()[0]
         raise DamagedDump(path, f"{first.where}: {first.reason}", "output of etcdctl -w json")
     if not rows and not reader.revisions:
@@ -279,7 +280,7 @@ def open_etcdctl(path: str, data_file: Path, *, number: int, workdir: Path, sha2
     if len(set(reader.revisions)) > 1:
         span = f"{min(reader.revisions)}..{max(reader.revisions)}"
         notes.append(f"the pages of this dump were read at different revisions ({span}): it shows no single moment")
-    if not rows:
+    if not rows and not damage.records():
         notes.append("no keys: nothing matched when it was saved")
     return SourcePlan(
         name=path,

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 import pyarrow
 
-from auditor.sources import kernels
-from auditor.sources.digest import map_file
-from auditor.tables import LIVE_KEYS
+from auditor.base import arrow
+from auditor.base.tables import LIVE_KEYS
+from auditor.sources.files.digest import map_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from auditor.sources.file_view import I64
+    from auditor.sources.files.view import I64
 
 __all__ = ["UNKNOWN", "KeyedRows", "LiveTableWriter", "NewestPerKey"]
 
@@ -89,10 +89,10 @@ class KeyedRows:
         count = len(self.rows)
         if not count:
             return self
-        order = kernels.sorted_order(self.keys)
-        keys = kernels.taken(self.keys, order)
+        order = arrow.sorted_order(self.keys)
+        keys = arrow.take(self.keys, order)
         last = np.ones(count, dtype=bool)
-        last[:-1] = kernels.unlike_next(keys)
+        last[:-1] = arrow.unlike_next(keys)
         mod = self.rows["mod"][order]
         if (~last[:-1] & (mod[:-1] > mod[1:])).any():
             group = np.cumsum(last) - last
@@ -100,18 +100,18 @@ class KeyedRows:
             order = order[again]
         if last.all():
             return KeyedRows(keys, self.rows[order])
-        return KeyedRows(kernels.where(keys, last), self.rows[order[last]])
+        return KeyedRows(arrow.where(keys, last), self.rows[order[last]])
 
     def alive(self) -> KeyedRows:
         """Return the rows that are no deletions."""
         deleted = self.rows["deleted"]
         if not deleted.any():
             return self
-        return KeyedRows(kernels.where(self.keys, ~deleted), self.rows[~deleted])
+        return KeyedRows(arrow.where(self.keys, ~deleted), self.rows[~deleted])
 
 
 class LiveTableWriter:
-    """Writes a live table (`auditor.tables.LIVE_KEYS`) batch by batch; rows come in their final order.
+    """Writes a live table (`auditor.base.tables.LIVE_KEYS`) batch by batch; rows come in their final order.
 
     Args:
         number: Position of the dump among the inputs, the `source` column.
@@ -136,7 +136,7 @@ class LiveTableWriter:
 
         columns = [
             pa.array(np.full(len(rows), self._number, dtype=np.int32)),
-            kernels.as_binary(batch.keys),
+            arrow.as_binary(batch.keys),
             known("create"),
             known("mod"),
             known("version"),

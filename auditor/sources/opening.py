@@ -18,8 +18,10 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from auditor.errors import DamagedDump, PlanError, SourceError, UnknownDump
-from auditor.sources.compression import (
+from auditor.base.errors import AuditorError, DamagedDump, PlanError, SourceError, UnknownDump
+from auditor.base.visible import visible
+from auditor.sources.detect import ACCEPTED, database_of, form_of, intact_pages, refused_file, state_of, unknown_dump
+from auditor.sources.files.compression import (
     HEAD_SIZE,
     PACKED_SUFFIXES,
     Limits,
@@ -28,19 +30,20 @@ from auditor.sources.compression import (
     materialize,
     unpacked_head,
 )
-from auditor.sources.detect import ACCEPTED, database_of, form_of, intact_pages, refused_file, state_of, unknown_dump
-from auditor.sources.digest import Digest, in_use
+from auditor.sources.files.digest import Digest, in_use
+from auditor.sources.files.free_space import check_free_space
+from auditor.sources.files.state import changes, states_below
 from auditor.sources.formats import FORMATS
-from auditor.sources.plan import NAMED, Damage, DamageLog, SourcePlan, first_names
-from auditor.sources.stores import is_remote, remote_file
+from auditor.sources.plan import NAMED, Damage, DamageLog, SourcePlan, damage_beside, first_names, one_line
+from auditor.sources.stores.locations import copy_name, is_remote, remote_file, shown_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import BinaryIO
 
-    from auditor.sources.compression import Unpacked
     from auditor.sources.encryption import Unsealer
     from auditor.sources.etcd import EtcdFile
+    from auditor.sources.files.compression import Unpacked
     from auditor.sources.formats import SourceFormat
     from auditor.sources.plan import Progress
 
@@ -61,7 +64,7 @@ _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _NODES = re.compile(rb'\s*\{\s*"kind": "NodeList"')
 """How `kubectl cluster-info dump` begins where it prints everything to one stream, logs between the lists."""
 
-_NO_DIGEST = "no digest at the end: a copied database, which nothing vouches for"
+_NO_DIGEST = "no checksum trailer (file copied, not `snapshot save`): integrity cannot be verified"
 
 
 def open_source(
@@ -87,7 +90,7 @@ def open_source(
         progress: Called now and then with bytes done and bytes in all.
         limits: How far compressed input may expand.
         unsealer: Opens what is encrypted inside a backup (Rancher's); values of etcd are opened by whoever reads them.
-        salvage: Of a damaged etcd database, also take what no tree of pages reaches any more.
+        salvage: For a damaged etcd database, also take what no tree of pages reaches any more.
         source: Name of the format (`auditor.sources.formats`), where it is not to be told from the content.
 
     Returns:
@@ -99,22 +102,14 @@ def open_source(
         SourceError: It is not there, or expands past the limits.
     """
     opening = _Opening(workdir, etcd_prefix, progress, limits, salvage=salvage, unsealer=unsealer)
-    if source:
-        return opening.forced(path, number, source)
-    if is_remote(path):
-        return opening.remote(path, number)
-    given = Path(path)
-    if path == "-":
-        return opening.file(path, None, number)
-    if not given.exists():
-        raise SourceError(path, "no such file or folder")
-    if given.is_dir():
-        return opening.folder(given, number)
-    if not given.is_file():
-        # a pipe or device can be read once, like standard input
-        with given.open("rb") as stream:
-            return opening.file(path, None, number, stream=stream)
-    return opening.file(path, given, number)
+    try:
+        return opening.watched(path, number, source)
+    except (AuditorError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        raise DamagedDump(
+            shown_url(path), f"a reader failed on it ({one_line(error)})", "", "please report it"
+        ) from error
 
 
 class _Opening:
@@ -138,6 +133,43 @@ class _Opening:
         self.unsealer = unsealer
         self.depth = 0
         self.level = 0
+        self.copied = False
+
+    def watched(self, path: str, number: int, source: str) -> SourcePlan | list[SourcePlan]:
+        """Open what a user named, and note which files were written to meanwhile."""
+        before = () if path == "-" or is_remote(path) else states_below(path)
+        opened = self.any(path, number, source)
+        plans = opened if isinstance(opened, list) else [opened]
+        by_name = {plan.name: plan for plan in plans}
+        if not self.copied:  # of a database in use a copy was read, which the plan says
+            for state in before:
+                if found := changes([state]):
+                    plan = by_name.get(state.path, plans[0])
+                    plan.damage += tuple(found)
+                    plan.sha256 = ""
+            for plan in plans:
+                is_damaged = not plan.sha256
+                plan.states = () if is_damaged else tuple(state for state in before if state.path == plan.mapped)
+        return opened
+
+    def any(self, path: str, number: int, source: str) -> SourcePlan | list[SourcePlan]:
+        """Open what a user named."""
+        if source:
+            return self.forced(path, number, source)
+        if is_remote(path):
+            return self.remote(path, number)
+        given = Path(path)
+        if path == "-":
+            return self.file(path, None, number)
+        if not given.exists():
+            raise SourceError(path, "no such file or folder")
+        if given.is_dir():
+            return self.folder(given, number)
+        if not given.is_file():
+            # a pipe or device can be read once, like standard input
+            with given.open("rb") as stream:
+                return self.file(path, None, number, stream=stream)
+        return self.file(path, given, number)
 
     def file(
         self, name: str, path: Path | None, number: int, *, stream: Any = None, form: str = ""
@@ -160,7 +192,7 @@ class _Opening:
         elif form == "sqlite":
             plan = self.kine(name, path, plain, number, damage)
         elif form == "kine-text":
-            from auditor.sources.kine_text import open_kine_text  # noqa: PLC0415
+            from auditor.sources.kine.text import open_kine_text  # noqa: PLC0415
             from auditor.sources.notes import prefix_note  # noqa: PLC0415
 
             sha256 = plain.sha256 or self.digest(plain.path)
@@ -174,7 +206,7 @@ class _Opening:
             plan = open_etcdctl(name, plain.path, number=number, workdir=self.workdir, sha256=sha256)
             plan.notes += prefix_note(plan, self.prefix)
         elif form == "manifests":
-            from auditor.sources.manifests import open_manifests  # noqa: PLC0415
+            from auditor.sources.manifests.reading import open_manifests  # noqa: PLC0415
 
             text = plain.path
             if _NODES.match(head):
@@ -238,9 +270,10 @@ class _Opening:
     def remote(self, url: str, number: int, source: str = "") -> SourcePlan | list[SourcePlan]:
         """Open what lies behind a URL: a tar as a stream, anything else through a copy."""
         there = remote_file(url)
-        local = Path(tempfile.mkdtemp(prefix=f"remote-{number:03d}-", dir=self.workdir)) / _last_part(there.shown)
+        local = Path(tempfile.mkdtemp(prefix=f"remote-{number:03d}-", dir=self.workdir)) / copy_name(there.shown)
+        left_out: list[tuple[str, str]] = []
         if there.is_folder():
-            there.copy_folder_to(local)
+            left_out = there.copy_folder_to(local)
         else:
             with there.open() as stream:
                 head = UnpackedStream(there.shown, stream, self.limits).peek()
@@ -260,6 +293,8 @@ class _Opening:
             plan.name = told(plan.name)
             plan.notes = tuple(map(told, plan.notes))
             plan.damage = tuple(Damage(told(one.where), told(one.reason)) for one in plan.damage)
+        first = plans[0] if isinstance(plans, list) else plans
+        first.damage += tuple(Damage(visible(name), f"not read: {reason}") for name, reason in left_out)
         return plans
 
     def path(self, path: Path, number: int) -> SourcePlan | list[SourcePlan]:
@@ -303,7 +338,7 @@ class _Opening:
 
     def kine(self, name: str, path: Path | None, plain: Unpacked, number: int, damage: DamageLog) -> SourcePlan:
         """Open a SQLite database with the write-ahead log that lies beside it, packed or not."""
-        from auditor.sources.kine import open_kine, wal_of  # noqa: PLC0415
+        from auditor.sources.kine.sqlite import open_kine, wal_of  # noqa: PLC0415
         from auditor.sources.notes import prefix_note  # noqa: PLC0415
 
         wal = wal_of(path) if path is not None else None
@@ -314,7 +349,10 @@ class _Opening:
                 str(wal), wal, None, workdir=folder, number=number, damage=damage, limits=self.limits
             ).path
         sha256 = plain.sha256 or self.digest(plain.path)
-        plan = open_kine(name, plain.path, number=number, workdir=self.workdir, sha256=sha256, wal=wal)
+        database = "" if path is None else str(path)
+        plan = open_kine(
+            name, plain.path, number=number, workdir=self.workdir, sha256=sha256, wal=wal, database=database
+        )
         plan.notes += prefix_note(plan, self.prefix)
         return plan
 
@@ -339,7 +377,9 @@ class _Opening:
                 return plan, applied
         for attempt in range(_TRIES):
             copy = self.workdir / f"copy-{number:03d}-{attempt}.db"
+            check_free_space(name, self.workdir, path.stat().st_size)
             shutil.copyfile(path, copy)
+            self.copied = True
             newest, taken = transactions(path)[:1], transactions(copy)[:1]
             if not taken:
                 continue
@@ -386,7 +426,7 @@ class _Opening:
         elif digest.status == "absent":
             notes.append(_NO_DIGEST)
         if (values.scheduled or 0) > (values.finished or 0):
-            notes.append(f"a compaction at revision {values.scheduled} was begun and not finished")
+            notes.append(f"a compaction at revision {values.scheduled} was started and not finished")
         plan = SourcePlan(
             name=name,
             format=form,
@@ -435,8 +475,8 @@ class _Opening:
                     opened = self.file(str(child), child, number + len(plans))
                 except UnknownDump as error:
                     unread.append(f"{child.name} was not read: {error.found}")
-                except DamagedDump as error:
-                    broken.append(error)
+                except Exception as error:  # noqa: BLE001 - other dumps are read all the same
+                    broken.append(_damaged(child, error))
                 else:
                     plans.extend(opened if isinstance(opened, list) else [opened])
         _tell_broken(plans, broken)
@@ -469,8 +509,8 @@ class _Opening:
                 except UnknownDump:
                     if any(child.iterdir()):
                         left.append(f"{child.name}/")
-                except DamagedDump as error:
-                    broken.append(error)
+                except Exception as error:  # noqa: BLE001 - other dumps are read all the same
+                    broken.append(_damaged(child, error))
                 else:
                     plans.extend(opened if isinstance(opened, list) else [opened])
         self.level -= 1
@@ -481,7 +521,7 @@ class _Opening:
 
     def manifests(self, path: Path, forms: dict[Path, str], number: int) -> SourcePlan:
         """Open a folder of manifests; files of other known forms beside them are named."""
-        from auditor.sources.manifests import open_directory  # noqa: PLC0415
+        from auditor.sources.manifests.reading import open_directory  # noqa: PLC0415
 
         plan = open_directory(path, number=number, workdir=self.workdir)
         for child, form in forms.items():
@@ -522,12 +562,6 @@ def _beginning(path: Path) -> bytes:
         return opened.read(_PAGES_AT)
 
 
-def _last_part(url: str) -> str:
-    """Return a name for the copy of what a URL names; its suffix counts, and the rest of it in a folder."""
-    name = url.rstrip("/").rpartition("/")[2]
-    return name if name not in {"", ".", ".."} and "\0" not in name else "dump"
-
-
 def _unpacked_name(path: Path) -> str:
     return path.stem if path.suffix in PACKED_SUFFIXES else path.name
 
@@ -535,6 +569,17 @@ def _unpacked_name(path: Path) -> str:
 def _is_part(name: str) -> bool:
     """Whether a file is unfinished, or belongs to another one."""
     return name.endswith(_UNFINISHED) or _unpacked_name(Path(name)).endswith(_BESIDE)
+
+
+def _damaged(path: Path, error: Exception) -> DamagedDump:
+    """Return what is wrong with one of several dumps; errors that are none of its own are raised."""
+    if isinstance(error, OSError):
+        raise error
+    if isinstance(error, DamagedDump):
+        return error
+    if isinstance(error, SourceError):
+        return DamagedDump(error.where or str(path), error.found)
+    return DamagedDump(str(path), f"a reader failed on it ({one_line(error)})")
 
 
 def _tell_broken(plans: list[SourcePlan], broken: list[DamagedDump]) -> None:
@@ -546,7 +591,7 @@ def _tell_broken(plans: list[SourcePlan], broken: list[DamagedDump]) -> None:
     if broken and not plans:
         raise broken[0]
     if broken:
-        plans[0].damage += tuple(Damage(f"{error.where} beside it", error.found) for error in broken)
+        plans[0].damage += tuple(map(damage_beside, broken))
 
 
 def _beside(path: Path, left: list[str]) -> tuple[str, ...]:
@@ -555,7 +600,7 @@ def _beside(path: Path, left: list[str]) -> tuple[str, ...]:
 
 
 def _has_manifests(path: Path) -> bool:
-    from auditor.sources.manifests import manifest_files  # noqa: PLC0415
+    from auditor.sources.manifests.reading import manifest_files  # noqa: PLC0415
 
     return bool(manifest_files(path)[0])
 

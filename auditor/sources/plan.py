@@ -4,11 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
+from auditor.base.visible import visible
 from auditor.sources.registry_key import printable_name
 
-__all__ = ["NAMED", "Damage", "DamageLog", "Progress", "SourcePlan", "first_names", "with_printable_names"]
+if TYPE_CHECKING:
+    from auditor.base.errors import SourceError
+
+__all__ = [
+    "NAMED",
+    "Damage",
+    "DamageLog",
+    "Progress",
+    "SourcePlan",
+    "damage_beside",
+    "first_names",
+    "one_line",
+    "with_printable_names",
+]
 
 NAMED: Final = 10
 """Files that a note names."""
@@ -31,7 +45,12 @@ class Damage:
 
     def told(self, source: str) -> str:
         """Return the line that tells a person, with the name of the container."""
-        return f"DAMAGED  {source}: {self.where}: {self.reason}"
+        return visible(f"DAMAGED  {source}: {self.where}: {self.reason}")
+
+
+def damage_beside(error: SourceError) -> Damage:
+    """Return the damage that is noted at one dump where another one cannot be read at all."""
+    return Damage(f"{error.where} beside it", error.found)
 
 
 class DamageLog:
@@ -69,10 +88,12 @@ class SourcePlan:
         revision: The store's current revision; None where the dump does not know it.
         compacted_revision: History up to here is gone; None where unknown or nothing was compacted.
         is_export: The objects came through an API: no keys, stored versions unknown.
-        live: The Arrow file of live keys (`auditor.tables.LIVE_KEYS`), in key order.
+        live: The Arrow file of live keys (`auditor.base.tables.LIVE_KEYS`), in key order.
         rows: Rows of that file.
         damage: What could not be read.
         notes: What a reader of the report should know about the input.
+        states: The files that it was read from, as they were before that.
+        modified: When its file was last changed, in seconds since 1970; None where nothing says so.
         defining: Ranges of rows (first, end) that definitions may be among; None where nobody looked at their kinds.
     """
 
@@ -87,7 +108,9 @@ class SourcePlan:
     rows: int
     damage: tuple[Damage, ...] = ()
     notes: tuple[str, ...] = ()
+    modified: float | None = None
     defining: tuple[tuple[int, int], ...] | None = None
+    states: tuple[Any, ...] = ()
 
 
 def with_printable_names(plan: SourcePlan) -> SourcePlan:
@@ -99,3 +122,9 @@ def with_printable_names(plan: SourcePlan) -> SourcePlan:
 def first_names(names: Sequence[str], total: int) -> str:
     """Return the names that a note tells, and how many there are beyond them."""
     return ", ".join(names) + (f" and {total - len(names)} more" if total > len(names) else "")
+
+
+def one_line(error: BaseException) -> str:
+    """Return an error that a reader did not expect as one short line that every table can hold."""
+    text = f"{type(error).__name__}: {error}".encode("utf-8", "backslashreplace").decode()
+    return " ".join(text.split())[:300]

@@ -13,9 +13,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
-__all__ = ["OWN_GROUPS", "Place", "classify", "printable_key", "printable_name", "split_key"]
+__all__ = [
+    "OWN_GROUPS",
+    "Place",
+    "classify",
+    "is_namespaced",
+    "listed_place",
+    "printable_key",
+    "printable_name",
+    "split_key",
+]
 
 OWN_GROUPS: Final = frozenset(
     {
@@ -35,6 +44,7 @@ OWN_GROUPS: Final = frozenset(
         "flowcontrol.apiserver.k8s.io",
         "imagepolicy.k8s.io",
         "internal.apiserver.k8s.io",
+        "lifecycle.k8s.io",
         "networking.k8s.io",
         "node.k8s.io",
         "policy",
@@ -58,6 +68,10 @@ _ELSEWHERE: Final = {
     ("ingress",): "ingresses",
 }
 """Built-in kinds whose keys do not begin with their plural."""
+_PLACES: Final = {plural: place for place, plural in _ELSEWHERE.items()} | {
+    "apiservices": ("apiregistration.k8s.io", "apiservices")
+}
+"""Where the keys of these kinds begin; those of every other built-in kind begin with its plural."""
 
 _NAMESPACED: Final = {
     "": "pods configmaps secrets serviceaccounts persistentvolumeclaims podtemplates resourcequotas limitranges events "
@@ -74,6 +88,7 @@ _NAMESPACED: Final = {
     "resource.k8s.io": "resourceclaims resourceclaimtemplates",
     "certificates.k8s.io": "podcertificaterequests",
     "scheduling.k8s.io": "workloads podgroups compositepodgroups",
+    "lifecycle.k8s.io": "evictions evictionrequests",
 }
 _CLUSTER_SCOPED: Final = {
     "": "nodes namespaces persistentvolumes",
@@ -90,6 +105,7 @@ _CLUSTER_SCOPED: Final = {
     "resource.k8s.io": "deviceclasses resourceslices devicetaintrules resourcepoolstatusrequests",
     "internal.apiserver.k8s.io": "storageversions",
     "storagemigration.k8s.io": "storageversionmigrations",
+    "apiregistration.k8s.io": "apiservices",
 }
 _BUILTIN: Final = {
     plural: (group, namespaced)
@@ -101,7 +117,7 @@ _BUILTIN: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a key says: `status` is custom, definition, builtin, orphaned or other; unknown parts are None.
+    """What a key says: `status` is custom, definition, builtin, orphaned, sealed or other; unknown parts are None.
 
     ``custom`` is a hint: what becomes of the object is told by its value.
     """
@@ -124,6 +140,12 @@ def printable_name(name: str) -> str:
     return printable_key(name.encode("utf-8", "surrogateescape"))
 
 
+def is_namespaced(plural: str) -> bool | None:
+    """Return whether objects of a built-in kind have a namespace, or None if there is no such kind."""
+    known = _BUILTIN.get(plural)
+    return None if known is None else known[1]
+
+
 def split_key(key: bytes, prefix: str) -> tuple[str, ...] | None:
     """Return the segments of a key below the prefix, or None where it is not below it."""
     text = printable_key(key)
@@ -131,12 +153,15 @@ def split_key(key: bytes, prefix: str) -> tuple[str, ...] | None:
     return tuple(text[len(root) :].split("/")) if text.startswith(root) else None
 
 
-def classify(segments: tuple[str, ...] | None, resources: Mapping[tuple[str, str], bool]) -> Place:
+def classify(
+    segments: tuple[str, ...] | None, resources: Mapping[tuple[str, str], bool], sealed: Collection[str] = ()
+) -> Place:
     """Tell what a key is.
 
     Args:
         segments: As `split_key` gives them.
         resources: (group, plural) of each definition to whether its objects are namespaced.
+        sealed: Names of the definitions whose values no key was given for: nobody knows the scope of their objects.
     """
     if segments is None:
         return Place("other", reason="not below the prefix of the API server's keys")
@@ -154,8 +179,11 @@ def classify(segments: tuple[str, ...] | None, resources: Mapping[tuple[str, str
     if len(segments) < 3:
         return Place("other", segments[0], segments[1], reason="no key of an object")
     namespace = segments[2] if len(segments) > 3 else None
-    reason = f"no definition owns {segments[1]}.{segments[0]}"
-    return Place("orphaned", segments[0], segments[1], namespace, "/".join(segments[3:] or segments[2:]), reason)
+    definition = f"{segments[1]}.{segments[0]}"
+    status, reason = "orphaned", f"no definition owns {definition}"
+    if definition in sealed:
+        status, reason = "sealed", f"its definition {definition} is sealed, so that it cannot be judged"
+    return Place(status, segments[0], segments[1], namespace, "/".join(segments[3:] or segments[2:]), reason)
 
 
 def _custom(segments: tuple[str, ...], *, namespaced: bool) -> Place:
@@ -170,8 +198,37 @@ def _custom(segments: tuple[str, ...], *, namespaced: bool) -> Place:
     return Place("other", group, plural, None, rest[-1] if rest else None, reason)
 
 
+def listed_place(segments: tuple[str, ...] | None, resources: Mapping[tuple[str, str], bool]) -> Place | None:
+    """Return the place of a key that lies below the keys of a kind, whatever its depth.
+
+    A LIST of the kind reads every such key, but no other request reaches one that does not fit the scope.
+
+    Args:
+        segments: As `split_key` gives them.
+        resources: As for `classify`.
+
+    Returns:
+        None where no LIST of a kind that is known reads the key.
+    """
+    if segments is None or len(segments) < 2:
+        return None
+    if len(segments) > 2 and segments[:2] == _CRDS:
+        return Place("definition", *_CRDS, None, "/".join(segments[2:]) or None)
+    namespaced = resources.get((segments[0], segments[1])) if len(segments) > 2 else None
+    if namespaced is not None:
+        namespace, names = (segments[2], segments[3:]) if namespaced and len(segments) > 3 else (None, segments[2:])
+        return Place("custom", segments[0], segments[1], namespace or None, "/".join(names) or None)
+    place = classify(tuple(part or "-" for part in segments), resources) if segments[0] else None
+    is_known = place is not None and place.status == "builtin" and is_namespaced(place.plural or "") is not None
+    return Place("builtin", place.group, place.plural) if is_known and place is not None else None
+
+
 def _builtin(segments: tuple[str, ...]) -> Place:
-    """Place a key of a built-in kind; the group of one that is not known is None."""
+    """Place a key of a built-in kind; the group of one that is not known is None.
+
+    A key like ``nodes/a`` or ``apps/deployments/a/b`` is that of no kind: servers keep nodes below ``minions`` alone,
+    and no LIST reads others. Its plural is where it begins.
+    """
     group: str | None = None
     rest = segments
     if segments[0] in OWN_GROUPS and len(segments) > 2:
@@ -182,8 +239,15 @@ def _builtin(segments: tuple[str, ...]) -> Place:
             break
     plural, *tail = rest
     known = _BUILTIN.get(plural)
+    place = _PLACES.get(plural, (plural,))
+    if known is not None and (segments[: len(place)] != place or len(segments) == len(place)):
+        return Place("builtin", None, "/".join(segments[: len(segments) - len(tail)]), None, "/".join(tail))
     if group is None and known is not None:
         group = known[0]
     has_namespace = len(tail) > 1 and (known is None or known[1])
     namespace, names = (tail[0], tail[1:]) if has_namespace else (None, tail)
-    return Place("builtin", group, plural, namespace, "/".join(names))
+    reason = None
+    if known is not None and (has_namespace != known[1] or len(names) != 1):
+        form = "namespace and name" if known[1] else "a name"
+        reason = f"the key does not fit the scope: {plural} want {form} after {'/'.join(place)}"
+    return Place("builtin", group, plural, namespace, "/".join(names), reason)

@@ -63,7 +63,7 @@ def sniff(data: bytes) -> Form:
 
 
 def unreadable_reason(data: bytes) -> str | None:
-    """Return the server's words for a custom resource whose value cannot be decoded for what it is; None: decode it.
+    """Return the server's error for the value of a custom resource that it does not decode, or None if it does.
 
     Encryption is undone before anything is decoded, so without its keys the server never sees the object. Everything
     else goes to the decoder, which has its own words.

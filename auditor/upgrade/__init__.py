@@ -17,7 +17,7 @@ from auditor.upgrade.changes import (
     value_at,
     worst_by_field,
 )
-from auditor.upgrade.decision import Decision, decide, decide_all
+from auditor.upgrade.decision import INCOMPLETE, Decision, decide, decide_all
 from auditor.upgrade.definition_change import DefinitionChange, after_update, as_sent, change_of_definition
 from auditor.upgrade.formats import UnknownFormats, parse_assumptions
 from auditor.upgrade.pairing import Pairing
@@ -25,6 +25,7 @@ from auditor.upgrade.tally import CATEGORIES, Sample, Tally
 
 __all__ = [
     "CATEGORIES",
+    "INCOMPLETE",
     "Change",
     "Decision",
     "DefinitionChange",

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.golang.jsontext import encode
-from auditor.program.field_path import locate
 from auditor.schema.structural import ABSENT
+from auditor.updates.field_path import locate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 
-    from auditor.model import AuditedObject, JsonObject
+    from auditor.base.records import AuditedObject, JsonObject
 
 __all__ = [
     "DEFAULTED",
@@ -66,7 +66,7 @@ class Change:
         return self.change == PRUNED and self.new is ABSENT
 
     def texts(self) -> tuple[str | None, str | None]:
-        """Return old and new as JSON text; None: nothing."""
+        """Return old and new as JSON text, or None if there is no value."""
         return (
             None if self.old is ABSENT else encode(self.old),
             None if self.new is ABSENT else encode(self.new),
@@ -124,7 +124,7 @@ def _selectors(old: AuditedObject, new: AuditedObject) -> list[Change]:
 
 
 def _same_defaults(before: JsonObject, after: JsonObject, paths: Iterable[str]) -> bool:
-    """Tell defaults apart that Python takes for equal: 1 and true."""
+    """Return whether defaults are the same, also in type: for Python 1 and True are equal."""
     return all(_shown_alike(value_at(before, path), value_at(after, path)) for path in paths)
 
 
@@ -168,12 +168,12 @@ class _Walk:
 
 
 def is_below(path: str, others: Container[str]) -> bool:
-    """Whether a path lies below one of others; a set of them is asked for each path above."""
+    """Return whether a path is below one of others; looks up each of its parents, so `others` should be a set."""
     return any(path[:at] in others for at, letter in enumerate(path) if letter in ".[")
 
 
 def value_at(obj: Any, path: str) -> Any:
-    """Return what stands at a dotted path; `ABSENT`: nothing."""
+    """Return the value at a dotted path; `ABSENT` if there is none."""
     steps, rest = locate(obj, path)
     if rest:
         return ABSENT
@@ -189,7 +189,7 @@ def worst_by_field(found: Iterable[tuple[str, str | None]]) -> dict[str, str]:
     """Return the worst verdict of each field that has findings.
 
     Args:
-        found: (field, verdict) of each; a verdict of None is not known, and told as ``invalid``.
+        found: (field, verdict) of each; a verdict of None is not known, and reported as ``invalid``.
     """
     worst: dict[str, str] = {}
     for field, verdict in found:

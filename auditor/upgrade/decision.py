@@ -1,4 +1,4 @@
-"""One sentence: is the upgrade safe, safe after something was done, or does it block, and why."""
+"""One sentence: whether the upgrade is safe, safe after some steps, or blocked, and why."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ if TYPE_CHECKING:
     from auditor.upgrade.definition_change import DefinitionChange
     from auditor.upgrade.tally import Tally
 
-__all__ = ["Decision", "decide", "decide_all"]
+__all__ = ["EXPORT", "INCOMPLETE", "Decision", "decide", "decide_all"]
 
 _SHOWN: Final = 3
+EXPORT: Final = "an export does not show how many"
+INCOMPLETE: Final = "not all objects were judged, so their number is not known"
 
 
 class Decision(NamedTuple):
@@ -21,7 +23,7 @@ class Decision(NamedTuple):
     Attributes:
         word: ``safe``, ``safe-after`` or ``blocks``.
         sentence: The same with its reasons; begins ``safe``, ``safe after`` or ``blocks, because``.
-        reasons: What blocks, or what is to be done first.
+        reasons: The problems that block, or the steps to do first.
     """
 
     word: str
@@ -29,23 +31,24 @@ class Decision(NamedTuple):
     reasons: tuple[str, ...] = ()
 
 
-def decide(change: DefinitionChange, tally: Tally, stored: Mapping[str, int] | None) -> Decision:
+def decide(change: DefinitionChange, tally: Tally, stored: Mapping[str, int] | None, *, unknown: str = "") -> Decision:
     """Judge one definition.
 
     Args:
-        change: What becomes of it.
-        tally: What becomes of its objects.
-        stored: Number of objects stored at each version; None: not known, for the dump is an export.
+        change: The change of the definition.
+        tally: The effects on its objects.
+        stored: Number of objects stored at each version, or None if the dump is an export and does not show it.
+        unknown: Why there may be more of them; empty if these are all.
     """
     if change.action == "delete":
-        gone = tally.categories["deleted"]
+        gone = tally.categories["deleted"] + tally.categories["sealed"]
         if gone:
             return _blocks([f"{_objects(gone)} {_are(gone)} deleted with it"])
         return Decision("safe", "safe: there are no objects that would be deleted with it")
     blocking = [*_refused(change), *_harm(tally)]
     if blocking:
         return _blocks(blocking)
-    steps = _steps(change, tally, stored)
+    steps = _steps(change, tally, stored, unknown)
     notes = _notes(tally)
     if steps:
         return Decision("safe-after", f"safe after {_joined(steps)}{notes}", tuple(steps))
@@ -61,10 +64,10 @@ def decide_all(decisions: Sequence[tuple[str, Decision]]) -> Decision:
             more = len(concerned) - _SHOWN
             if more > 0:
                 texts.append(f"{more} more definition{'s' if more > 1 else ''}")
-            what = "what is said of " if word == "safe-after" else ""
-            return Decision(word, f"{start} {what}{_joined(texts)}", tuple(name for name, _ in concerned))
+            steps = "the steps for " if word == "safe-after" else ""
+            return Decision(word, f"{start} {steps}{_joined(texts)}", tuple(name for name, _ in concerned))
     noted = [name for name, one in decisions if "; " in one.sentence]
-    note = f"; what is said of {_joined(noted)} is worth knowing" if noted else ""
+    note = f"; see the notes on {_joined(noted)}" if noted else ""
     return Decision("safe", f"safe{note}")
 
 
@@ -77,7 +80,7 @@ def _refused(change: DefinitionChange) -> list[str]:
         more = len(change.refusals) - 1
         others = f" (and {more} more)" if more else ""
         return [f"the server refuses the definition: {_short(change.refusals[0])}{others}"]
-    return [f"no server could serve it: {_short(change.unreadable)}"] if change.unreadable else []
+    return [f"the server cannot serve it: {_short(change.unreadable)}"] if change.unreadable else []
 
 
 def _harm(tally: Tally) -> list[str]:
@@ -98,20 +101,22 @@ def _harm(tally: Tally) -> list[str]:
         out.append(f"{_objects(n)} {'loses' if n == 1 else 'lose'} stored data ({shown})")
     if tally.migration_refused:
         n = tally.migration_refused
-        out.append(f"{_objects(n)} stored at a version that goes cannot be migrated: the write is refused")
+        out.append(f"{_objects(n)} stored at a removed version cannot be migrated: the write is refused")
     return out
 
 
-def _steps(change: DefinitionChange, tally: Tally, stored: Mapping[str, int] | None) -> list[str]:
+def _steps(change: DefinitionChange, tally: Tally, stored: Mapping[str, int] | None, unknown: str) -> list[str]:
     out = []
+    unknown = EXPORT if stored is None else unknown
     for version in change.versions_removed:
-        count = None if stored is None else stored.get(version, 0)
+        count = (stored or {}).get(version) or (None if unknown else 0)
         listed = version in change.stored_versions
         if count:
-            text = f"{_objects(count)} stored as {version} {_are(count)} migrated"
+            at_least = "at least " if unknown else ""
+            text = f"{at_least}{_objects(count)} stored as {version} {_are(count)} migrated"
             out.append(text + (f" and {version} is taken out of status.storedVersions" if listed else ""))
         elif listed and count is None:
-            text = f"objects stored as {version} (an export does not tell how many) are migrated"
+            text = f"objects stored as {version} ({unknown}) are migrated"
             out.append(f"{text} and {version} is taken out of status.storedVersions")
         elif listed:
             out.append(f"{version}, at which no object is stored, is taken out of status.storedVersions")
@@ -120,7 +125,10 @@ def _steps(change: DefinitionChange, tally: Tally, stored: Mapping[str, int] | N
         out.append(f"{version} is taken out of the managedFields of {_objects(count)} ({until})")
     if tally.categories["needs-conversion"]:
         n = tally.categories["needs-conversion"]
-        out.append(f"the conversion webhook answers, without which {_objects(n)} cannot be read")
+        out.append(f"the conversion webhook answers (without it {_objects(n)} cannot be read)")
+    if tally.categories["sealed"]:
+        n = tally.categories["sealed"]
+        out.append(f"{_objects(n)} {_are(n)} judged with the keys of {'its' if n == 1 else 'their'} sealed values")
     return out
 
 
@@ -129,14 +137,14 @@ def _notes(tally: Tally) -> str:
     notes = []
     if counts["tolerated"]:
         n = counts["tolerated"]
-        notes.append(f"{_objects(n)} {'becomes' if n == 1 else 'become'} invalid and {_are(n)} tolerated while nobody "
-                     "changes the fields concerned")  # fmt: skip
+        notes.append(f"{_objects(n)} {'becomes' if n == 1 else 'become'} invalid and {_are(n)} tolerated while the "
+                     "fields concerned do not change")  # fmt: skip
     if counts["drift"]:
         n = counts["drift"]
         notes.append(f"{_objects(n)} {'reads' if n == 1 else 'read'} differently because of defaults")
     for path, n in sorted(tally.closed.items()):
         has = "has" if n == 1 else "have"
-        notes.append(f"{_objects(n)} {has} {path}, which is switched off: made anew they lose it")
+        notes.append(f"{_objects(n)} {has} {path}, which is switched off: if created again they lose it")
     return "".join(f"; {note}" for note in notes)
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from auditor.crds.check import check_crd, check_crd_update
+from auditor.base.errors import AuditorError
+from auditor.crdcheck import check_crd, check_crd_update
 from auditor.crds.definition import parse_definition
 from auditor.crds.outline import outline, stored_versions
-from auditor.errors import AuditorError
 from auditor.upgrade.formats import UnknownFormats
 
 if TYPE_CHECKING:
-    from auditor.crds.check import CheckedDefinition
+    from auditor.base.records import JsonObject
+    from auditor.crdcheck import CheckedDefinition
     from auditor.crds.definition import CustomResourceDefinition
-    from auditor.model import JsonObject
 
 __all__ = ["DefinitionChange", "after_update", "as_sent", "change_of_definition"]
 
@@ -26,23 +26,23 @@ class DefinitionChange:
     """One definition in an upgrade.
 
     Attributes:
-        name: Of the definition.
+        name: The name of the definition.
         action: create, update, none (the old and the new one say the same), or delete.
         versions: Names in the new definition, in its order.
         versions_added: Names that only the new one has.
         versions_removed: Names that only the old one has, or that only status.storedVersions has.
-        no_longer_served: Versions that it keeps and serves no more.
+        no_longer_served: Versions that remain, but are no longer served.
         storage_before: Name of the storage version; None: there is none.
         storage_after: The same in the new definition.
         stored_versions: status.storedVersions before.
         fields_added: (version, selectable field) that is new at a version that stays.
-        fields_removed: (version, selectable field) by which nobody can select any more.
-        refusals: What the server says against the definition, but for the next.
+        fields_removed: (version, selectable field) that selectors can no longer use.
+        refusals: The errors of the server, except those of the next attribute.
         unmigrated: Versions without which the server refuses the definition as long as status.storedVersions has them.
-        warnings: What it would warn of.
-        unreadable: Why no server could use the new definition; empty: it can.
-        unknown_formats: (field, format) of the storage version where this release does not know the format; not told of
-            definitions that stay the same.
+        warnings: The warnings of the server.
+        unreadable: Why a server cannot use the new definition; empty: it can.
+        unknown_formats: (field, format) of the storage version where this release does not know the format; empty for
+            definitions that do not change.
     """
 
     name: str
@@ -64,10 +64,10 @@ class DefinitionChange:
 
 
 def change_of_definition(name: str, old: JsonObject | None, new: JsonObject | None) -> DefinitionChange:
-    """Compare an old and a new document of one definition, and ask what the server says to the update.
+    """Compare an old and a new document of one definition, and run the server's checks of the update.
 
     Args:
-        name: Of the definition.
+        name: The name of the definition.
         old: As it is stored, with its status, or from a file; None: there is none.
         new: As it is to be applied; None: it is to be deleted.
     """

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.errors import PlanError
+from auditor.base.errors import PlanError
 from auditor.schema.structural import StructuralSchema
 from auditor.validation.formats import accepts, applicable, is_known
 
@@ -24,7 +24,7 @@ ASSUMABLE: Final = {"dns1123subdomain": "k8s-long-name", "dns1123label": "k8s-sh
 
 @dataclass(slots=True)
 class _Node:
-    """A position in the schema at or below which an unknown format stands."""
+    """A position in the schema that has an unknown format, or has one below it."""
 
     formats: tuple[str, ...] = ()
     properties: dict[str, _Node] = field(default_factory=dict)
@@ -37,11 +37,11 @@ class _Node:
 
 
 class UnknownFormats:
-    """Where a schema names formats that the server does not know, and what stands there.
+    """The positions in a schema with formats that the server does not know, and the values of objects there.
 
     Args:
-        schema: Of the version; None: there is none.
-        assumptions: Format as the schema has it, to the format (of those that are known) it is taken for.
+        schema: The schema of the version; None: there is none.
+        assumptions: Format in the schema, to the known format that it is checked as.
     """
 
     def __init__(self, schema: StructuralSchema | None, assumptions: Mapping[str, str] | None = None) -> None:
@@ -119,10 +119,10 @@ def _places(node: _Node, path: str) -> Iterator[tuple[str, str]]:
 
 
 def parse_assumptions(given: tuple[str, ...]) -> dict[str, str]:
-    """Return what ``FORMAT=KNOWN`` options say: format of the schema to a format that is known.
+    """Return the ``FORMAT=KNOWN`` options as a mapping: format of the schema to a known format.
 
     Raises:
-        PlanError: One is not of that form, names what is known already, or takes it for what is not.
+        PlanError: One has another form, its FORMAT is known already, or its KNOWN is not known.
     """
     out = {}
     for text in given:

@@ -47,7 +47,7 @@ class Pairing:
         )
 
     def is_same(self, stored_version: str | None) -> bool:
-        """Whether objects stored at a version are read and judged alike under both."""
+        """Return whether objects stored at a version are read and judged in the same way under both."""
         known = self._same.get(stored_version)
         if known is None:
             known = self._same[stored_version] = self._is_same_frame and self._same_version(stored_version)

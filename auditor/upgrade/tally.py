@@ -1,6 +1,6 @@
-"""Counts of what an upgrade does to the objects of one definition, with the first examples of each thing.
+"""Counts of the effects of an upgrade on the objects of one definition, with the first examples of each effect.
 
-Tallies of parts of a dump add up: what is counted does not depend on how the dump was cut.
+Tallies of parts of a dump add up: the counts do not depend on how the dump was cut.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ CATEGORIES: Final = (
     "unreadable",
     "unmigrated",
     "needs-conversion",
+    "sealed",
     "deleted",
     "blocked",
     "data-loss",
@@ -29,15 +30,15 @@ CATEGORIES: Final = (
     "broken-before",
     "unchanged",
 )
-"""What becomes of an object; all but the last can go together.
+"""Effects on an object; it can have several of them, except the last.
 
 ``unreadable``: readable before, not after. ``unmigrated``: the same, and only because it is stored at a version that
-goes: what it would be once it was rewritten before the upgrade is judged as well. ``needs-conversion``: from now on
-only a webhook can read it. ``deleted``: with its definition. ``blocked``: newly invalid, and updates are refused.
-``invalid``: newly invalid, and nobody knows what updates come to. ``tolerated``: newly invalid, and tolerated while
-nobody touches the fields. ``data-loss``, ``drift`` (defaults) and ``selector``: as their changes say. ``mended``:
-better off than before. ``broken-before``: unreadable, or its updates are refused, before and after. ``unchanged``:
-nothing of all this.
+is removed: it is also judged as it would be if it were rewritten before the upgrade. ``needs-conversion``: from now
+on only a webhook can read it. ``sealed``: encrypted, and not judged without its key. ``deleted``: with its
+definition. ``blocked``: newly invalid, and updates are refused. ``invalid``: newly invalid, and the result of updates
+is not known. ``tolerated``: newly invalid, and tolerated while the fields do not change. ``data-loss``, ``drift``
+(defaults) and ``selector``: as their changes say. ``mended``: repaired by the upgrade. ``broken-before``: unreadable,
+or its updates are refused, before and after. ``unchanged``: none of these.
 """
 
 SAMPLES: Final = 3
@@ -69,15 +70,15 @@ class Tally:
     """Counts over the objects of one definition.
 
     Attributes:
-        objects: Judged, once a version that was asked for.
+        objects: Number of objects judged, once for each requested version.
         categories: Number of objects by category.
         changes: Number of values by (change, plain path, old, new); old and new are JSON text for changed defaults, as
             far as they are short, and empty otherwise. What was pruned and is shown again counts as `SHOWN_AGAIN`.
         samples: First examples by category, in key order.
         managed: Objects whose managedFields name a version that the new definition does not have, by that version.
         to_migrate: Objects stored at another version than the new storage version.
-        rewrites: Of a write that changes nothing: refused, passed, unknown (a webhook would have to tell).
-        migration_refused: Objects stored at a version that goes, of which the old server refuses such a write.
+        rewrites: The result of a write that changes nothing: refused, passed, unknown (a webhook would have to tell).
+        migration_refused: Objects stored at a removed version whose unchanged write the old server refuses.
         gates: Objects that use a field whose gate changes, by the path of the field; `closed`: of fields that were open
             and are not any more.
         formats: Number of values by (plain path, format); and of those that would fail, in `failing`.

@@ -23,8 +23,8 @@ from auditor.validation.typemeta import check_type_meta
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
+    from auditor.base.records import Finding, JsonObject
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition
-    from auditor.model import Finding, JsonObject
     from auditor.validation.node import Doubt, Place
 
 __all__ = ["CreateValidator", "has_rules", "validate_create"]

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.base.trail import Trail, structured
 from auditor.schema.objectmeta.reference import CoerceError, decode_metadata
 from auditor.schema.structural import StructuralSchema
 from auditor.validation.findings import invalid, required, unique
 from auditor.validation.names import dns_1035_label, go_lower, group_version, path_segment
 from auditor.validation.objectmeta import check_metadata
-from auditor.validation.trail import Trail, structured
 
 if TYPE_CHECKING:
-    from auditor.model import Finding, JsonObject
+    from auditor.base.records import Finding, JsonObject
 
 __all__ = ["EmbeddedResources", "compile_embedded"]
 

@@ -8,11 +8,13 @@ Source: apimachinery pkg/util/validation/field/errors.go.
 
 from __future__ import annotations
 
+from sys import intern
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.base.longtext import LONG, LongText
+from auditor.base.records import Finding
 from auditor.golang.jsontext import encode
 from auditor.golang.text import float_v, quote
-from auditor.model import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -90,12 +92,51 @@ def finding(check: str, field: str, type_: str, bad_value: Any, detail: str, sho
     """
     where = field or "<nil>"
     body = _TEXTS[type_]
+    if shown is not None and len(shown) > LONG:
+        apart = (f"{where}: {body}: ", intern(shown))  # so that equal ones are compared at a glance
+        wide: Finding = _draft(where, type_, bad_value, detail, apart, check, LongFinding)
+        return wide
     if type_ not in _WITHOUT_VALUE:
         body = f"{body}: {_shown(bad_value) if shown is None else shown}"
+    if len(detail) > LONG:
+        long: Finding = _draft(where, type_, bad_value, detail, f"{where}: {body}: ", check, LongFinding)
+        return long
     if detail:
         body = f"{body}: {detail}"
     made: Finding = _draft(where, type_, bad_value, detail, f"{where}: {body}", check)
     return made
+
+
+class LongFinding(Finding):
+    """A finding with a long detail or value, which thousands of them may share: its message is made when asked for."""
+
+    __slots__ = ()
+
+    def __init__(self, *parts: Any, **named: Any) -> None:  # what is made of one, e.g. by `replace`, is a plain one
+        object.__setattr__(self, "__class__", Finding)
+        Finding.__init__(self, *parts, **named)
+
+    @property
+    def message(self) -> str:
+        """The whole text."""
+        return str(self.words)
+
+    @property
+    def words(self) -> LongText:
+        """Its parts."""
+        before = _before_detail(self)
+        if type(before) is str:
+            return LongText(before, self.detail)
+        return LongText(*before, f": {self.detail}" if self.detail else "")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Arrive as a plain one."""
+        parts = (self.field, self.type, self.bad_value, self.detail, self.message, self.check, self.rule)
+        return Finding, parts
+
+
+_before_detail: Final = vars(Finding)["message"].__get__
+"""Of a long finding, the slot of the message holds what comes before the detail; where that is long, in two parts."""
 
 
 class _Draft:
@@ -103,7 +144,9 @@ class _Draft:
 
     __slots__ = Finding.__slots__
 
-    def __init__(self, field: str, type_: str, bad_value: Any, detail: str, message: str, check: str) -> None:
+    def __init__(
+        self, field: str, type_: str, bad_value: Any, detail: str, message: Any, check: str, kind: type = Finding
+    ) -> None:
         self.field = field
         self.type = type_
         self.bad_value = bad_value
@@ -111,7 +154,7 @@ class _Draft:
         self.message = message
         self.check = check
         self.rule: str | None = None
-        self.__class__ = Finding  # type: ignore[assignment]
+        self.__class__ = kind
 
 
 _draft: Any = _Draft
@@ -177,7 +220,7 @@ def unique(findings: list[Finding]) -> list[Finding]:
     """
     if len(findings) < 2:
         return findings
-    return list({found.message: found for found in reversed(findings)}.values())[::-1]
+    return list({found.words: found for found in reversed(findings)}.values())[::-1]
 
 
 RULES_NOT_CHECKED: Final = Finding(

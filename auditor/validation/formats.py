@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from auditor.golang.mail import MailError, parse_address
 from auditor.golang.memory import Memory
 from auditor.golang.net import parse_cidr_sloppy, parse_ip, parse_ip_sloppy, parse_mac
-from auditor.golang.regex import Pattern, compile_pattern
+from auditor.golang.regex.compiled import Pattern, compile_pattern
 from auditor.golang.strfmt import is_date, is_date_time, is_duration
 from auditor.golang.url import is_request_uri
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.base.trail import Trail, structured
 from auditor.golang.jsontext import encode
 from auditor.schema.structural import ListType, StructuralSchema
 from auditor.validation.findings import duplicate, invalid
-from auditor.validation.trail import Trail, structured
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from auditor.model import Finding
+    from auditor.base.records import Finding
 
 __all__ = ["ListTypes", "compile_list_types"]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from auditor.golang.text import type_name
 
 if TYPE_CHECKING:
-    from auditor.model import JsonObject
+    from auditor.base.records import JsonObject
 
 __all__ = ["Mismatch", "convert_metadata", "is_clean"]
 

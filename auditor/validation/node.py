@@ -14,16 +14,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from auditor.base.trail import Trail, dotted
 from auditor.schema.structural import StructuralSchema
 from auditor.validation import formats
 from auditor.validation.findings import finding
 from auditor.validation.keywords import arrays, legacy, logical, numbers, objects, strings, types
-from auditor.validation.trail import Trail, dotted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
-    from auditor.model import Finding, JsonObject
+    from auditor.base.longtext import LongText
+    from auditor.base.records import Finding, JsonObject
     from auditor.ratcheting import CorrelatedObject
     from auditor.validation.keywords.failure import Check, Sink
 
@@ -50,7 +51,7 @@ class Node:
         prove: Set from outside: tells that a value and everything below it has no failure, so the walk may skip it;
             False means "not known". Only nodes outside anyOf, oneOf, allOf and not may have one (`compile_schema`
             hands out no others), because the counts inside matter.
-        walk: Of a map: the one of the checks that goes through its keys, and says nothing of the map as a whole; None
+        walk: For a map: the one of the checks that goes through its keys, and says nothing of the map as a whole; None
             where there is no such check.
         below: The nodes of its properties, once a map has met it.
     """
@@ -293,8 +294,8 @@ def validate_value(
         twin: The value beside its old one; None: judged as on a create.
         prefix: Where the value stands in the object, e.g. ``status``. Only the fields of findings begin with it, their
             texts do not.
-        suspects: Of a map: what of it may be wrong; None: all.
-        places: Of a create: values below it that may be wrong beside the suspects.
+        suspects: For a map: what of it may be wrong; None: all.
+        places: For a create: values below it that may be wrong beside the suspects.
     Returns:
         Findings in the order of the walk, each text of the validator once.
     Source: apiextensions-apiserver pkg/apiserver/validation/validation.go (kubeOpenAPIResultToFieldErrors).
@@ -323,7 +324,7 @@ def tolerated_values(dropped: Iterable[tuple[Trail, Sink]]) -> list[tuple[str, l
 
 def _findings(sink: Sink, prefix: str) -> list[Finding]:
     found: list[Finding] = []
-    seen: set[str] = set()
+    seen: set[str | LongText] = set()
     for describe, trail, offending, parameter in sink:
         complaint = describe(dotted(trail), offending, parameter)
         if complaint.text in seen:

@@ -7,6 +7,7 @@ Source: apimachinery pkg/api/validation/objectmeta.go, pkg/apis/meta/v1/validati
 
 from __future__ import annotations
 
+from sys import intern
 from typing import TYPE_CHECKING, Final
 
 from auditor.golang.jsontext import encode
@@ -27,7 +28,7 @@ from auditor.validation.names import NameRule, dns_label, go_lower, group_versio
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from auditor.model import Finding, JsonObject
+    from auditor.base.records import Finding, JsonObject
 
 __all__ = ["check_metadata", "check_metadata_update", "read_metadata"]
 
@@ -185,7 +186,7 @@ def _annotations(annotations: dict[str, str], where: str, check: str) -> list[Fi
 
 def _owners(owners: list[JsonObject], where: str, check: str) -> list[Finding]:
     found: list[Finding] = []
-    first = ""
+    first, every = "", None
     for index, owner in enumerate(owners):
         path = f"{where}[{index}]"
         api_version: str = owner.get("apiVersion", "")
@@ -208,8 +209,10 @@ def _owners(owners: list[JsonObject], where: str, check: str) -> list[Finding]:
                     'Only one reference can have Controller set to true. Found "true" in references for '
                     f"{first} and {current}"
                 )
-                shown = f"[{','.join(_owner_text(ref) for ref in owners)}]"
-                found.append(invalid(check, where, [_owner(ref) for ref in owners], detail, shown=shown))
+                if every is None:  # the same for each of them
+                    shown = intern(f"[{','.join(_owner_text(ref) for ref in owners)}]")
+                    every = [_owner(ref) for ref in owners], shown
+                found.append(invalid(check, where, every[0], detail, shown=every[1]))
             else:
                 first = current
     return found

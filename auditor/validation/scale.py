@@ -12,8 +12,8 @@ from auditor.golang.text import display, type_name
 from auditor.validation.findings import invalid
 
 if TYPE_CHECKING:
+    from auditor.base.records import Finding, JsonObject
     from auditor.crds.definition import Scale
-    from auditor.model import Finding, JsonObject
 
 __all__ = ["check_scale_spec", "check_scale_status"]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from auditor.validation.findings import invalid
 
 if TYPE_CHECKING:
-    from auditor.model import Finding, JsonObject
+    from auditor.base.records import Finding, JsonObject
 
 __all__ = ["check_type_meta"]
 

@@ -23,10 +23,10 @@ from auditor.validation.objectmeta import check_metadata, check_metadata_update,
 from auditor.validation.scale import check_scale_spec, check_scale_status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterator
 
+    from auditor.base.records import Finding, JsonObject
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition
-    from auditor.model import Finding, JsonObject
 
     UpdateRules = Callable[[JsonObject, JsonObject, CorrelatedObject | None], list[Finding]]
 
@@ -274,12 +274,25 @@ def _suspects(obj: JsonObject, known: Collection[Finding]) -> dict[str, Collecti
     if "<nil>" in fields:
         return dict.fromkeys(["", *obj])
     found: dict[str, Collection[str] | None] = {"": None}
+    rests: dict[str, list[str]] = {}
+    for field, key in _beginnings(fields, obj):
+        rests.setdefault(key, []).append(field[len(key) + 1 :])
     for key, value in obj.items():
-        rests = [field[len(key) + 1 :] for field in fields if field.startswith(key)]
-        if rests:
-            is_map = type(value) is dict
-            found[key] = [name for name in value for rest in rests if rest.startswith(name)] if is_map else None
+        if key in rests:
+            names = frozenset(name for _, name in _beginnings(rests[key], value)) if type(value) is dict else None
+            found[key] = None if names is None else [name for name in value if name in names]
     return found
+
+
+def _beginnings(texts: list[str], names: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield (text, name) for each text that begins with a name; looked up by the lengths that names have."""
+    lengths = sorted({len(name) for name in names})
+    for text in texts:
+        for length in lengths:
+            if length > len(text):
+                break
+            if text[:length] in names:
+                yield text, text[:length]
 
 
 def check_update(create: CreateValidator, new: JsonObject, old: JsonObject) -> UpdateFindings:

@@ -5,6 +5,6 @@ they come. `inline` runs them here; `processes` in worker processes of our own.
 """
 
 from pipelines.engines.inline import run_inline
-from pipelines.engines.processes import begun, expect_processes, run_processes
+from pipelines.engines.processes import expect_processes, run_in_background, run_processes
 
-__all__ = ["begun", "expect_processes", "run_inline", "run_processes"]
+__all__ = ["expect_processes", "run_in_background", "run_inline", "run_processes"]

@@ -1,8 +1,10 @@
-"""Worker processes with one pipe each, waited on together with their sentinels.
+"""Worker processes with one pipe each, waited on together.
 
-A Pool hangs when a worker is killed; here the end of a process is an event like an answer. A shard whose worker died
-is tried once more in a new process, then given to `on_lost`. The parent sends one shard at a time, so a slow shard
-keeps nobody else from working; neighbours, which are alike, go to one worker, which then makes fewer programs.
+A Pool hangs when a worker is killed; here the end of a process is an event like an answer: its end of the pipe closes,
+which no other process holds. A shard whose worker died is tried once more in a new process, then given to `on_lost`.
+What workers are forked from may die as well: those that are there go on, and for new ones it is started again.
+The parent sends one shard at a time, so a slow shard keeps nobody else from working; neighbours, which are alike, go to
+one worker, which then makes fewer programs.
 Workers are started by a fork server, which is safe in a process that has threads. Where that is known to be needed
 before there are any, and before anything heavy was loaded, it is forked itself instead of started anew.
 """
@@ -10,27 +12,37 @@ before there are any, and before anything heavy was loaded, it is forked itself 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 import sys
 import threading
 import traceback
 from collections import deque
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from auditor.errors import Refused, WorkerLost, refusal
+from auditor.base.errors import Refused, WorkerLost, refusal
+from pipelines.import_path import search_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["begun", "expect_processes", "run_processes"]
+__all__ = ["expect_processes", "run_in_background", "run_processes"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _STOP = None
 _FIRST = "pipelines.engines.no_interrupt"
+_STARTS = 5
+"""Attempts to start a worker."""
+_ENDS_SECONDS = 10.0
+_UNKNOWN = 255
+"""What `multiprocess` gives as the exit code where what the process was forked from is gone."""
+_NO_MEMORY = 112
+"""Exit code of a worker that was refused memory."""
 _TASKS = "/proc/self/task"
 """A name for each thread of this process, whatever started it; on Linux."""
 
@@ -40,12 +52,31 @@ def _serve(connection: Any, setup: Callable[[], Callable[[Any], Any]]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
     try:
         work = setup()
-        while (item := connection.recv()) is not _STOP:
-            connection.send((True, work(item)))
-    except EOFError:
-        return
+        while (item := _received(connection)) is not _STOP:
+            answer = (True, _done(work, item))
+            with contextlib.suppress(BrokenPipeError):  # nobody listens: there is no next item either
+                connection.send(answer)
     except Exception as error:  # noqa: BLE001 - the parent raises it again, with this trace
-        connection.send((False, refusal(error) or traceback.format_exc()))
+        with contextlib.suppress(BrokenPipeError):
+            connection.send((False, refusal(error) or traceback.format_exc()))
+
+
+def _done(work: Callable[[Any], Any], item: Any) -> Any:
+    """Return what an item gives; where memory ends so does the process: the item is lost, not the run."""
+    try:
+        return work(item)
+    except (MemoryError, OSError) as error:
+        if isinstance(error, OSError) and error.errno != errno.ENOMEM:
+            raise
+        os._exit(_NO_MEMORY)
+
+
+def _received(connection: Any) -> Any:
+    """Return the next item; a parent that is gone has none."""
+    try:
+        return connection.recv()
+    except (EOFError, ConnectionResetError):
+        return _STOP
 
 
 class _Shares(Generic[Item]):
@@ -92,8 +123,56 @@ class _Worker(Generic[Item]):
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.join()
+        self.process.join(_ENDS_SECONDS)
         self.connection.close()
+
+    def how_it_ended(self) -> str:
+        """Return the exit code of the process, where what it was forked from is there to tell it."""
+        code = self.process.exitcode
+        if code == _NO_MEMORY:
+            return ": it needs more memory than a worker may hold (--memory)"
+        return "" if code in {None, _UNKNOWN} else f", last with exit code {code}"
+
+
+def _end_server() -> None:
+    """End what workers are forked from, of which it is not sure that it is gone already; workers go on without it."""
+    from multiprocess.forkserver import _forkserver as server  # noqa: PLC0415 - it is running
+
+    if (process := server._forkserver_pid) is None:  # noqa: SLF001 - nothing public says it
+        return
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process, signal.SIGKILL)
+    try:
+        server._stop()  # noqa: SLF001
+    except OSError:  # somebody else has waited for it, or has removed its socket
+        server._forkserver_pid = server._forkserver_address = None  # noqa: SLF001
+
+
+def _started(context: Any, setup: Callable[[], Callable[[Any], Any]], place: int) -> _Worker[Any]:
+    """Start a worker; what it is forked from is started again where it is gone.
+
+    Raises:
+        EngineError: Each time that was gone too.
+        Refused: The operating system refused what a process needs.
+    """
+    from auditor.base.errors import EngineError  # noqa: PLC0415 - only on failure
+
+    found: OSError | EOFError | None = None
+    for _ in range(_STARTS):
+        try:
+            return _Worker(context, setup, place)
+        except (OSError, EOFError) as error:
+            found = error
+            _end_server()
+    assert found is not None
+    if refused := refusal(found):
+        raise refused from found
+    reason = str(found) or "it ended before it answered"
+    raise EngineError(
+        "workers",
+        f"no process could be started in {_STARTS} attempts: {reason}",
+        advice="what they are forked from ended each time; see what ends it (memory, ulimit), or give --jobs 1",
+    ) from found
 
 
 def expect_processes(preload: tuple[str, ...]) -> None:
@@ -125,8 +204,8 @@ def _forkserver(preload: tuple[str, ...], *, forked: bool = False) -> Any:
     tracker = multiprocess.resource_tracker._resource_tracker  # noqa: SLF001
     if tracker._fd is None:  # noqa: SLF001 - nothing is shared that it would clean up: no process need be started for it
         tracker._fd = os.open(os.devnull, os.O_WRONLY)  # noqa: SLF001
-    started = multiprocess.util.spawnv_passfds
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # so it begins deaf to what is not its business
+    started = _watched_start(multiprocess.util)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # as in `_spawn`
     try:
         if forked:
             multiprocess.util.spawnv_passfds = _fork
@@ -135,6 +214,23 @@ def _forkserver(preload: tuple[str, ...], *, forked: bool = False) -> Any:
         multiprocess.util.spawnv_passfds = started
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return context
+
+
+def _watched_start(util: Any) -> Any:
+    """Have `multiprocess` start interpreters by `_spawn` from now on, also where it starts one again; return that."""
+    if getattr(util.spawnv_passfds, "func", None) is not _spawn:
+        util.spawnv_passfds = partial(_spawn, util.spawnv_passfds)
+    return util.spawnv_passfds
+
+
+def _spawn(started: Callable[..., int], executable: Any, arguments: list[Any], kept: list[int]) -> int:
+    """Start an interpreter that looks for modules where this one does, and not in the current directory first."""
+    command = f"import sys; sys.path[:] = {search_path()!r}; {arguments[-1]}"
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # so it begins deaf to what is not its business
+    try:
+        return started(executable, [arguments[0], "-P", *arguments[1:-1], command], kept)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _fork(_: Any, arguments: list[str], kept: list[int]) -> int:
@@ -169,7 +265,7 @@ def _answer(connection: Any, work: Callable[[], Any]) -> None:
 
 
 @contextlib.contextmanager
-def begun(work: Callable[[], Result], preload: tuple[str, ...] = ()) -> Iterator[Callable[[], Result]]:
+def run_in_background(work: Callable[[], Result], preload: tuple[str, ...] = ()) -> Iterator[Callable[[], Result]]:
     """Yield what waits for the result of a call that is made meanwhile in a process of its own.
 
     The exception that the call raises is raised there. If its process is lost the call is made in this one. Nothing of
@@ -246,7 +342,7 @@ def run_processes(
     workers: list[_Worker[Item]] = []
 
     def start(item: Item, place: int) -> None:
-        worker: _Worker[Item] = _Worker(context, setup, place)
+        worker: _Worker[Item] = _started(context, setup, place)
         workers.append(worker)
         worker.give(item)
 
@@ -256,20 +352,17 @@ def run_processes(
             if (item := shares.next(place)) is not None:
                 start(item, place)
         while workers:
-            ready = wait([w.connection for w in workers] + [w.process.sentinel for w in workers])
+            ready = wait([worker.connection for worker in workers])
             for worker in list(workers):
-                if worker.connection not in ready and worker.process.sentinel not in ready:
+                if worker.connection not in ready:
                     continue
                 answer = _receive(worker)
                 if answer is None:
                     workers.remove(worker)
                     lost = worker.item
                     worker.kill()
-                    code = worker.process.exitcode
                     if lost is not None and lost in tried:
-                        yield on_lost(
-                            lost, WorkerLost(str(lost), f"its worker ended twice, last with exit code {code}")
-                        )
+                        yield on_lost(lost, WorkerLost(str(lost), f"its worker ended twice{worker.how_it_ended()}"))
                         lost = None
                     elif lost is not None:
                         tried.append(lost)
@@ -292,11 +385,9 @@ def run_processes(
 
 def _receive(worker: _Worker[Any]) -> Any:
     """Return what a worker answered, or None where its process is gone; raise where it failed."""
-    from auditor.errors import EngineError  # noqa: PLC0415 - only on failure
+    from auditor.base.errors import EngineError  # noqa: PLC0415 - only on failure
 
     try:
-        if not worker.connection.poll():  # its sentinel woke us, and no answer was left behind
-            return None
         good, answer = worker.connection.recv()
     except (EOFError, OSError):
         return None

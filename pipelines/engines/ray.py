@@ -16,6 +16,7 @@ import contextlib
 import os
 import platform
 import socket
+import tempfile
 import threading
 import traceback
 import uuid
@@ -24,8 +25,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from auditor import __version__
-from auditor.errors import AuditorError, EngineError, PlanError, WorkerLost
+from auditor.base.errors import AuditorError, EngineError, PlanError, WorkerLost
+from auditor.base.release import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -58,7 +59,7 @@ def import_ray() -> Any:
         raise PlanError(
             "--engine ray",
             "Ray is not installed here",
-            advice="pip install 'kubernetes-dump-auditor[ray]', or leave the option out",
+            advice="run pip install '.[ray]' in a clone of the project, or leave the option out",
         ) from error
     return ray
 
@@ -78,16 +79,18 @@ def ray_session(address: str = "") -> Iterator[None]:
         yield
         return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a Ray of our own tells nobody
-    try:
-        _knock(address)
-        ray.init(address=address or None, logging_level="ERROR", log_to_driver=False)
-    except (OSError, ValueError, RuntimeError, ImportError) as error:
-        where = f"--ray-address {address}" if address else "--engine ray"
-        raise PlanError(where, f"Ray cannot be reached: {_first_line(error)}") from error
-    try:
-        yield
-    finally:
-        ray.shutdown()
+    with tempfile.TemporaryDirectory(prefix="auditor-ray-") as empty:
+        try:
+            _knock(address)
+            with contextlib.chdir(empty):  # Ray has its workers look for modules in the current directory first
+                ray.init(address=address or None, logging_level="ERROR", log_to_driver=False)
+        except (OSError, ValueError, RuntimeError, ImportError) as error:
+            where = f"--ray-address {address}" if address else "--engine ray"
+            raise PlanError(where, f"Ray cannot be reached: {_first_line(error)}") from error
+        try:
+            yield
+        finally:
+            ray.shutdown()
 
 
 def _knock(address: str) -> None:
@@ -106,12 +109,12 @@ def _answer(stop: Path, folder: str, version: str, boxed: list[Any], item: Any) 
     Args:
         stop: File that is there once the run is to end early; each run has its own.
         folder: The working directory of the driver, for relative paths.
-        version: Of the auditor that asks.
+        version: The version of the auditor that asks.
         boxed: The reference to `setup`, in a list, so that Ray fetches it only where it is asked for.
         item: The item.
     """
-    if version != __version__:
-        return None, _unfit(f"has version {__version__} of the auditor, not {version}")
+    if version != VERSION:
+        return None, _unfit(f"has version {VERSION} of the auditor, not {version}")
     if stop.exists():
         return None, None
     try:
@@ -202,7 +205,7 @@ def run_ray(
         )
         task = ray.remote(num_cpus=1, max_retries=0)(_answer)
         stop = shared.absolute() / f"stop-{uuid.uuid4().hex}"
-        words = (stop, str(Path.cwd()), __version__, [ray.put(setup)])
+        words = (stop, str(Path.cwd()), VERSION, [ray.put(setup)])
         source = iter(items)
         flying: dict[Any, tuple[Item, bool]] = {}
 

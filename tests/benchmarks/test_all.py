@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
-from benchmarks import all as everything
-from benchmarks.harness import ROOT, Results
+from tests.benchmarks import all as everything
+from tests.benchmarks.harness import ROOT, Results
 
-FILES = {path.stem for path in (ROOT / "benchmarks").glob("*.py")}
+FILES = {path.stem for path in (ROOT / "tests" / "benchmarks").glob("*.py") if not path.stem.startswith("test_")}
 SHARED_PARTS = {"all", "harness", "warm", "yardstick"}
 NAMES = [benchmark.name for benchmark in everything.BENCHMARKS]
 
@@ -22,13 +22,13 @@ def test_every_file_is_a_benchmark_that_all_runs_or_a_part_they_share():
 
 @pytest.mark.parametrize("name", sorted(FILES - SHARED_PARTS))
 def test_every_benchmark_is_named_in_the_readme(name):
-    assert f"`{name}.py`" in (ROOT / "benchmarks" / "README.md").read_text()
+    assert f"`{name}.py`" in (ROOT / "tests" / "benchmarks" / "README.md").read_text()
 
 
 @pytest.mark.parametrize("name", sorted(FILES))
 def test_the_folder_of_a_benchmark_hides_no_module_of_pythons_own(name):
     """profile.py lies beside them: as scripts they put the project's folder in the place of their own."""
-    tree = ast.parse((ROOT / "benchmarks" / f"{name}.py").read_text())
+    tree = ast.parse((ROOT / "tests" / "benchmarks" / f"{name}.py").read_text())
     is_script = any(isinstance(node, ast.If) and "__name__" in ast.unparse(node.test) for node in tree.body)
     moves = any(isinstance(node, ast.If) and "__package__" in ast.unparse(node.test) for node in tree.body)
     assert is_script == moves
@@ -106,14 +106,14 @@ def test_a_readme_without_marks_is_left_alone(folder):
 
 def test_the_readme_holds_the_tables_of_its_results_and_no_others(tmp_path):
     readme = tmp_path / "README.md"
-    shutil.copyfile(ROOT / "benchmarks" / "README.md", readme)
-    everything.render(ROOT / "benchmarks" / "results", readme)
-    assert readme.read_text() == (ROOT / "benchmarks" / "README.md").read_text()
+    shutil.copyfile(ROOT / "tests" / "benchmarks" / "README.md", readme)
+    everything.render(ROOT / "tests" / "benchmarks" / "results", readme)
+    assert readme.read_text() == (ROOT / "tests" / "benchmarks" / "README.md").read_text()
 
 
 def run_all(*words):
     return subprocess.run(
-        [sys.executable, ROOT / "benchmarks" / "all.py", *map(str, words)],
+        [sys.executable, ROOT / "tests" / "benchmarks" / "all.py", *map(str, words)],
         check=False, capture_output=True, text=True, cwd=ROOT,
     )  # fmt: skip
 

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from benchmarks import harness, invalid, peers, sizes, yardstick
+from tests.benchmarks import harness, invalid, peers, sizes, yardstick
 from tests.shared import ROOT, shared
 
 

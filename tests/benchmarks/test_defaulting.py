@@ -5,7 +5,7 @@ import json
 import pytest
 
 from auditor.crds.definition import parse_definition
-from benchmarks import defaulting, definitions
+from tests.benchmarks import defaulting, definitions
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from benchmarks import harness
-from benchmarks.harness import Figure, Results, in_turns, ratios, timed
+from tests.benchmarks import harness
+from tests.benchmarks.harness import Figure, Results, in_turns, ratios, timed
 
 
 @pytest.mark.parametrize(

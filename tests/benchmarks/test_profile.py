@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks import profile
+from tests.benchmarks import profile
 from tests.shared import ROOT
 
 
@@ -18,20 +18,20 @@ def code(place, name="f"):
 @pytest.mark.parametrize(
     ("calls", "stage"),
     [
-        ((("benchmarks/profile.py", "profile"),), profile.OTHER),
-        ((("pipelines/audit.py", "add"), ("auditor/program/audit_program.py", "audit")), "program"),
-        ((("pipelines/audit.py", "add"), ("pipelines/audit.py", "object_row")), "rows"),
-        ((("auditor/program/audit_program.py", "audit"), ("<auditor Widget.v1.example.com 7>", "_f3")), "program"),
-        ((("<auditor Widget.v1.example.com 7>", "_f3"), ("auditor/golang/regex.py", "search")), "program"),
-        ((("auditor/program/audit_program.py", "audit"), ("<auditor Widget.v1.example.com rules _r2 8>", "_r2")), "rules"),
-        ((("auditor/program/audit_program.py", "audit"), ("auditor/validation/create.py", "run")), "exact path"),
+        ((("tests/benchmarks/profile.py", "profile"),), profile.OTHER),
+        ((("auditor/shards/audit.py", "add"), ("auditor/program/program.py", "audit")), "program"),
+        ((("auditor/shards/audit.py", "add"), ("auditor/shards/audit.py", "object_row")), "rows"),
+        ((("auditor/program/program.py", "audit"), ("<auditor Widget.v1.example.com 7>", "_f3")), "program"),
+        ((("<auditor Widget.v1.example.com 7>", "_f3"), ("auditor/golang/regex/compiled.py", "search")), "program"),
+        ((("auditor/program/program.py", "audit"), ("<auditor Widget.v1.example.com rules _r2 8>", "_r2")), "rules"),
+        ((("auditor/program/program.py", "audit"), ("auditor/validation/create.py", "run")), "exact path"),
         ((("auditor/validation/create.py", "run"), ("auditor/cel/evaluate.py", "visit")), "rules"),
         ((("auditor/validation/create.py", "run"), ("auditor/validation/rules/evaluate.py", "run")), "rules"),
-        ((("pipelines/verdicts.py", "judge"), ("auditor/validation/create.py", "run")), "verdicts on updates"),
-        ((("pipelines/audit.py", "definition"), ("auditor/schema/parse.py", "f")), "start-up: definitions are parsed"),
-        ((("pipelines/audit.py", "add"), ("<frozen importlib._bootstrap>", "_find_and_load"), ("auditor/cel/parser.py", "f")),
+        ((("auditor/shards/updates.py", "judge"), ("auditor/validation/create.py", "run")), "verdicts on updates"),
+        ((("auditor/shards/audit.py", "definition"), ("auditor/schema/parse.py", "f")), "start-up: definitions are parsed"),
+        ((("auditor/shards/audit.py", "add"), ("<frozen importlib._bootstrap>", "_find_and_load"), ("auditor/cel/syntax/parser.py", "f")),
          "start-up: imports"),
-        ((("pipelines/index.py", "write"), ("pipelines/columns.py", "write_parquet")), "Parquet"),
+        ((("auditor/shards/index.py", "write"), ("auditor/shards/columns.py", "write_parquet")), "Parquet"),
     ],
 )  # fmt: skip
 def test_the_stage_of_a_call(calls, stage):
@@ -66,8 +66,8 @@ def test_all_processor_time_is_booked_on_functions_and_stages():
 
 def test_decoding_is_told_apart_where_it_is_done(tmp_path, monkeypatch):
     source = "import orjson\ndef classify(data, seconds, clock):\n end = clock() + seconds\n while clock() < end:\n  orjson.loads(data)\n"
-    path = tmp_path / "pipelines" / "audit.py"
-    path.parent.mkdir()
+    path = tmp_path / "auditor" / "shards" / "audit.py"
+    path.parent.mkdir(parents=True)
     path.write_text(source)
     monkeypatch.setattr(profile, "ROOT", tmp_path)
     namespace = {}
@@ -90,7 +90,7 @@ def test_nothing_is_booked_after_the_end():
 
 
 def test_names_are_short():
-    assert profile.shown(f"{ROOT}/auditor/model.py") == "auditor/model.py"
+    assert profile.shown(f"{ROOT}/auditor/base/records.py") == "auditor/base/records.py"
     assert profile.shown(f"{sys.base_prefix}/lib/x.py") == "lib/x.py"
     assert profile.shown("<auditor X 1>") == "<auditor X 1>"
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from auditor.base.errors import SelectorError
 from auditor.builtin.kinds import BUILTIN_KINDS
 from auditor.builtin.selectable import builtin_selectable, rules_of
-from auditor.errors import SelectorError
 
 META = {"name": "n", "namespace": "s"}
 INVOLVED = {

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from auditor.cel.environment import Environment
-from auditor.cel.equality import find, size_of, type_of
 from auditor.cel.errors import CelError, CompileError
 from auditor.cel.kubernetes import kubernetes_libraries
+from auditor.cel.operations.equality import find, size_of, type_of
 from auditor.cel.types import (
     BOOL,
     BYTES,

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from auditor.cel.conversions import format_timestamp
-from auditor.cel.equality import find, type_of
 from auditor.cel.errors import CelError, CompileError
 from auditor.cel.kubernetes import kubernetes_environment
+from auditor.cel.operations.conversions import format_timestamp
+from auditor.cel.operations.equality import find, type_of
 from auditor.cel.types import DYN
 from auditor.cel.values import CelMap, Duration, Optional_, Timestamp, TypeValue, UInt, is_list
 from auditor.golang.text import float_v

@@ -4,8 +4,8 @@ import pickle
 
 import pytest
 
+from auditor.base.errors import SchemaError
 from auditor.crds.definition import Scale, parse_definition
-from auditor.errors import SchemaError
 from tests.shared import shared_lines
 
 NAMES = {"plural": "probes", "kind": "Probe"}

@@ -35,11 +35,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import auditor
-from auditor.program.audit_program import AuditProgram
-from auditor.program.noop_update import NoopUpdates
-from auditor.program.update_program import Place
+from auditor.program.program import AuditProgram
+from auditor.shards.updates import NOT_ASKED, UpdateVerdicts
 from auditor.sources.crd_files import read_crd_documents
-from pipelines.verdicts import NOT_ASKED, UpdateVerdicts
+from auditor.updates.noop import NoopUpdates
+from auditor.updates.update import Place
 from tests.differential.run import CRDS, tool
 from tests.shared import SHARED
 from tests.typed import typed_difference
@@ -47,7 +47,7 @@ from tests.typed import typed_difference
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from auditor.model import AuditedObject
+    from auditor.base.records import AuditedObject
 
 OBJECTS = 1_000_000
 CHUNK = 500

@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 
-from auditor.program.field_path import locate
 from auditor.sources.crd_files import read_crd_documents
+from auditor.updates.field_path import locate
 from tests.differential.run import CRDS, lines_of, tool
 from tests.shared import SHARED
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
-from auditor.errors import PlanError
-from pipelines.config import AuditOptions
-from pipelines.run import run_audit
+from auditor.base.errors import PlanError
+from auditor.plan.options import AuditOptions
+from pipelines.run.audit import run_audit
 from tests.gates.support import definition, gate, loaf
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
-from auditor.errors import AuditorError
-from pipelines.crds_cli import crds
-from pipelines.gates_cli import gates
+from auditor.base.errors import AuditorError
+from pipelines.cli.crds import crds
+from pipelines.cli.gates import gates
 from tests.gates.support import definition, gate, loaf
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def test_simulate_one_pair_and_whole_dumps(tmp_path: Path, manifest: str) -> Non
     assert by_name["b"]["stored"]["spec"] == {"rep": 1}
     table = run("simulate", old, new, "--crds", manifest, "--apply", "replace")
     assert "spec.foo" in table.stdout
-    assert "3 writes of kinds with gates: 1 with dropped fields, 1 with kept fields, 1 that change no generation" in (
+    assert "3 writes of kinds with gates: 1 drop fields, 1 keep old values of fields, 1 change no generation" in (
         table.stderr
     )
 
@@ -129,13 +129,11 @@ def test_simulate_one_pair_and_whole_dumps(tmp_path: Path, manifest: str) -> Non
 def test_how_items_of_lists_are_paired_is_said(tmp_path: Path, manifest: str) -> None:
     new = write(tmp_path / "new.yaml", named("a", {"list": [{"size": 1}]}))
     crd = write(tmp_path / "lists.json", definition([gate("A", ".spec.list.size")]).document)
-    assert (
-        "paired by their keys where the list is a map, else by position" in run("simulate", new, "--crds", crd).stderr
-    )
+    assert "paired by their keys if the list is a map, else by position" in run("simulate", new, "--crds", crd).stderr
     assert "paired" not in run("simulate", new, "--crds", manifest).stderr
 
 
-def test_manifests_in_folders_are_told_apart(tmp_path: Path, manifest: str) -> None:
+def test_manifests_in_folders_are_distinguished(tmp_path: Path, manifest: str) -> None:
     for name, spec in (("old", {"foo": {"qux": 1}}), ("new", {"foo": {"qux": 2}})):
         (tmp_path / name).mkdir()
         write(tmp_path / name / "a.yaml", named("a", spec))

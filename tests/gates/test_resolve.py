@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from auditor.errors import PlanError
+from auditor.base.errors import PlanError
 from auditor.gates import gate_config, parse_overrides, resolve
 from auditor.gates.resolve import check_overrides
 from tests.gates.support import definition, gate, resolved

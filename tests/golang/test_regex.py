@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 import re2
 
-from auditor.golang.regex import _NAMES, _by_re2, _compile_re2, compile_pattern
+from auditor.golang.regex.compiled import _NAMES, _by_re2, _compile_re2, compile_pattern
 
 LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 NAMES = [

@@ -14,8 +14,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.config import AuditOptions
-from pipelines.run import run_audit
+from auditor.plan.options import AuditOptions
+from pipelines.run.audit import run_audit
 from tests.golden.test_upgrade_verdicts import causes, check_is_ours, prepared
 from tests.shared import shared, shared_lines
 

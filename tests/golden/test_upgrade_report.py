@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.config import AuditOptions
-from pipelines.run import run_audit
+from auditor.plan.options import AuditOptions
+from pipelines.run.audit import run_audit
 from tests.shared import shared, shared_lines
 
 FOLDER = "golden/upgrade"
@@ -53,7 +53,7 @@ def test_each_live_key_is_accounted_for(snapshot, keys):
 
 
 def test_custom_resources_are_told_from_the_rest(snapshot, keys):
-    judged = {"valid", "invalid", "unreadable", "needs-conversion", "unserved"}
+    judged = {"valid", "invalid", "unreadable", "sealed", "needs-conversion", "unserved"}
     for row in table(snapshot[2], "objects"):
         truth = keys.get(row["key"], {"customResource": False})
         if row["status"] == "other" and truth["customResource"]:

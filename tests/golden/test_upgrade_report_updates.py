@@ -5,9 +5,9 @@ from collections import Counter
 import pyarrow.parquet as pq
 import pytest
 
+from auditor.plan.options import AuditOptions
 from auditor.report.terminal import summary
-from pipelines.config import AuditOptions
-from pipelines.run import run_audit
+from pipelines.run.audit import run_audit
 from tests.shared import shared, shared_lines
 
 FOLDER = "golden/upgrade"
@@ -133,7 +133,7 @@ def test_a_snapshot_as_update_of_itself_is_the_unchanged_put(tmp_path):
 
 def test_the_summary_counts_per_kind_what_updates_come_to(report):
     text = summary(report[0], "out")
-    table = text[text.index("What updates come to") :].splitlines()
+    table = text[text.index("What happens when these objects are next written") :].splitlines()
     assert "BLOCKS-EVERY-UPDATE" in table[1]
     named = next(line for line in table if line.startswith("Sensor.telemetry.example.org")).split()[1:]
     sensors = [row for row in report[1] if row["kind"] == "Sensor"]

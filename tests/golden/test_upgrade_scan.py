@@ -14,12 +14,12 @@ import pytest
 
 from auditor.crds.catalog import CrdCatalog
 from auditor.golang import jsontext
-from auditor.program.audit_program import AuditProgram
+from auditor.plan.options import AuditOptions
+from auditor.program.program import AuditProgram
+from auditor.shards.upgrade import UpgradeOptions
 from auditor.sources.crd_files import read_crd_documents
 from auditor.upgrade import Pairing, is_below, value_at
-from pipelines.config import AuditOptions
-from pipelines.upgrade import UpgradeOptions
-from pipelines.upgrade_run import run_upgrade
+from pipelines.run.upgrade import run_upgrade
 from tests.shared import shared, shared_lines
 
 FOLDER = "golden/upgrade"
@@ -126,7 +126,7 @@ def test_losses_and_defaults_are_those_of_two_reads_side_by_side(changes):
 
 
 def test_objects_and_findings_are_those_of_an_audit_under_the_new_definitions(scanned, tmp_path):
-    from pipelines.run import run_audit
+    from pipelines.run.audit import run_audit
 
     _, _, folder = scanned
     run_audit(
@@ -149,7 +149,9 @@ def test_its_own_definitions_change_nothing(tmp_path, monkeypatch, looks_twice):
     new = (str(shared(f"{FOLDER}/crds/rev2")),)
     code, manifest = run_upgrade(AuditOptions(dumps=(source,), report=str(tmp_path / "report")), UpgradeOptions(new))
     section = manifest["upgrade"]
-    assert (code, section["sentence"]) == (0, "safe")
+    assert (code, section["decision"]) == (0, "unknown")
+    assert "no harm found in the rest" in section["sentence"]
+    assert "1 key sealed" in section["sentence"]
     assert rows_of(tmp_path / "report", "changes") == []
     for one in section["definitions"]:
-        assert set(one["categories"]) <= {"unchanged", "broken-before"}
+        assert set(one["categories"]) <= {"unchanged", "broken-before", "sealed"}

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from auditor.errors import EngineError, Refused
-from pipelines.engines import begun, run_inline, run_processes
+from auditor.base.errors import EngineError, Refused
+from pipelines.engines import run_in_background, run_inline, run_processes
 from tests.shared import ROOT
 
 
@@ -101,7 +101,7 @@ def test_exception_in_a_worker_is_raised_with_its_trace():
 
 
 def test_what_the_system_refuses_a_worker_is_told_without_a_trace():
-    with pytest.raises(Refused, match=r"^No space left on device; make room"):
+    with pytest.raises(Refused, match=r"^No space left on device; free disk space"):
         list(run_processes(refused_setup, [0], jobs=1, on_lost=lambda item, error: -1))
 
 
@@ -144,7 +144,7 @@ def waiting(folder):
 
 
 def test_a_call_is_made_meanwhile_in_another_process():
-    with begun(pid) as result:
+    with run_in_background(pid) as result:
         other = result()
         assert result() == other != os.getpid()
     with pytest.raises(ProcessLookupError):
@@ -152,17 +152,17 @@ def test_a_call_is_made_meanwhile_in_another_process():
 
 
 def test_what_the_call_raises_is_raised_where_it_is_waited_for():
-    with begun(refusing) as result, pytest.raises(EngineError, match="refused"):
+    with run_in_background(refusing) as result, pytest.raises(EngineError, match="refused"):
         result()
 
 
 def test_a_call_whose_process_is_lost_is_made_here():
-    with begun(partial(killed_elsewhere, os.getpid())) as result:
+    with run_in_background(partial(killed_elsewhere, os.getpid())) as result:
         assert result() == "made here"
 
 
 def test_a_call_that_nobody_waits_for_leaves_no_process(tmp_path):
-    with pytest.raises(KeyboardInterrupt), begun(partial(waiting, str(tmp_path))):
+    with pytest.raises(KeyboardInterrupt), run_in_background(partial(waiting, str(tmp_path))):
         while not list(tmp_path.iterdir()):
             time.sleep(0.01)
         raise KeyboardInterrupt

@@ -2,10 +2,11 @@
 
 import pytest
 
-from benchmarks import definitions
-from pipelines import audit, plan
-from pipelines.config import AuditOptions
-from pipelines.run import run_audit
+from auditor.plan import plan
+from auditor.plan.options import AuditOptions
+from auditor.shards import audit
+from pipelines.run.audit import run_audit
+from tests.benchmarks import definitions
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ import termios
 import pytest
 from click.testing import CliRunner
 
-from pipelines import cli
+from pipelines.cli import main as cli
 from tests.shared import ROOT
 
 SAMPLE = ROOT / "sample-data" / "cluster.db.gz"
@@ -43,13 +43,13 @@ def test_every_command_has_help_with_an_example(path, flag):
 
 
 def test_a_flag_wins_over_the_environment_and_that_over_the_file(tmp_path):
-    (tmp_path / "auditor.yaml").write_text("audit:\n  fail-on: never\n  report: r\n  jobs: 1\n  include: [Oven]\n")
-    assert run("audit", SAMPLE, cwd=tmp_path).returncode == 0
+    (tmp_path / "auditor.yaml").write_text("audit:\n  fail-on: never\n  jobs: 1\n  include: [Oven]\n")
+    assert run("audit", SAMPLE, "--report", "r", cwd=tmp_path).returncode == 0
     manifest = json.loads((tmp_path / "r" / "manifest.json").read_text())
     assert manifest["options"]["scope"]["include"] == ["Oven"]
     env = {"AUDITOR_AUDIT_FAIL_ON": "invalid"}
-    assert run("audit", SAMPLE, "--force", cwd=tmp_path, env=env).returncode == 1
-    assert run("audit", SAMPLE, "--force", "--fail-on", "never", cwd=tmp_path, env=env).returncode == 0
+    assert run("audit", SAMPLE, "--report", "r", "--force", cwd=tmp_path, env=env).returncode == 1
+    assert run("audit", SAMPLE, "--report", "r", "--force", "--fail-on", "never", cwd=tmp_path, env=env).returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,8 @@ def test_a_configuration_that_means_nothing_is_refused(tmp_path, text, said):
 
 
 def test_what_can_be_given_several_times_may_be_one_value_in_the_file(tmp_path):
-    (tmp_path / "auditor.yaml").write_text("# a comment\n---\naudit: {include: Oven, report: r, fail-on: never}\n")
-    assert run("audit", SAMPLE, cwd=tmp_path).returncode == 0
+    (tmp_path / "own.yaml").write_text("# a comment\n---\naudit: {include: Oven, report: r, fail-on: never}\n")
+    assert run("--config", "own.yaml", "audit", SAMPLE, cwd=tmp_path).returncode == 0
     manifest = json.loads((tmp_path / "r" / "manifest.json").read_text())
     assert manifest["options"]["scope"]["include"] == ["Oven"]
 
@@ -109,7 +109,7 @@ def test_scope_flags_leave_out_and_count(tmp_path, flags, rows):
     counts = json.loads((tmp_path / "r" / "manifest.json").read_text())["counts"]
     assert counts["rows"] == rows
     assert counts["rows"] + counts["out_of_scope"] == counts["keys"] == 46
-    assert ("NOTE  no key is in scope" in done.stdout) == (rows == 0)
+    assert ("NOTE  no key of the dump is in scope" in done.stdout) == (rows == 0)
 
 
 @pytest.mark.slow
@@ -133,7 +133,7 @@ def test_every_form_of_at_is_understood(tmp_path, at, versions):
 def test_a_version_that_no_definition_has_is_refused(tmp_path):
     done = run("audit", SAMPLE, "--report", "r", "--at", "v7", cwd=tmp_path)
     assert done.returncode == 2
-    assert "no definition has a version v7; expected stored, storage, served, or one of v1, v1alpha1" in done.stderr
+    assert "no definition has the version v7; expected stored, storage, served, or one of v1, v1alpha1" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -451,7 +451,7 @@ def test_output_is_utf8_whatever_the_locale_says(tmp_path, encoding):
         assert done.returncode in {0, 1}, done.stderr
         assert "мука" in done.stdout
     done = run("audit", os.fsdecode(b"\xff.json"), "--report", "r", cwd=tmp_path, env=env, encoding="utf-8")
-    assert r"error: \xff.json: is no UTF-8" in done.stderr
+    assert r"error: \xff.json: is not UTF-8" in done.stderr
     done = run("query", os.fsdecode(b"\xff.json"), "xs", cwd=tmp_path, env=env, encoding="utf-8", errors="replace")
     assert done.returncode == 2
     assert "there is no such file" in done.stderr

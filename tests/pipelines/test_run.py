@@ -13,14 +13,21 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from auditor.errors import PlanError
-from pipelines.config import AuditOptions
-from pipelines.run import new_report
+from auditor.base.errors import PlanError
+from auditor.plan.options import AuditOptions
+from pipelines.run.audit import new_report
 from tests.documents import definition_of
 from tests.signals import heeded
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "sample-data" / "cluster.db.gz"
+
+
+MANIFEST = {
+    "tool": {"name": "auditor"}, "inputs": [], "definitions": {}, "options": {}, "started": "", "counts": {},
+    "findings": [],
+}  # fmt: skip
+"""The least that a manifest has."""
 
 
 def auditor(*words, cwd=None, **options):
@@ -181,9 +188,12 @@ def test_report_that_another_run_put_there_meanwhile_is_kept(tmp_path):
         report.mkdir()
         (report / "manifest.json").write_text("{}")
     assert [path.name for path in tmp_path.rglob("*")] == ["r", "manifest.json"]
-    with new_report(AuditOptions(dumps=(), report=str(report), force=True)):
+    with (
+        pytest.raises(PlanError, match=r"its manifest\.json is not that of a report"),
+        new_report(AuditOptions(dumps=(), report=str(report), force=True)),
+    ):
         pass
-    assert not (report / "manifest.json").exists()
+    assert [path.name for path in tmp_path.rglob("*")] == ["r", "manifest.json"]
 
 
 def test_folder_that_is_no_report_is_never_replaced(tmp_path):
@@ -201,7 +211,7 @@ def test_a_link_to_a_report_stays_and_what_it_leads_to_is_replaced(tmp_path):
     for name in ("latest", "old"):
         for _ in range(2):
             with new_report(AuditOptions(dumps=(), report=str(tmp_path / name), force=True)) as (_, parts):
-                (parts / "manifest.json").write_text("{}")
+                (parts / "manifest.json").write_text(json.dumps(MANIFEST))
         assert (tmp_path / name).is_symlink()
         assert (tmp_path / "disk" / name / "manifest.json").exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["disk", "latest", "old"]
@@ -213,7 +223,7 @@ def test_a_report_without_a_name_of_its_own_is_refused(tmp_path, monkeypatch, ta
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     with (
-        pytest.raises(PlanError, match="names no folder that can be replaced; expected a folder by its name"),
+        pytest.raises(PlanError, match="is not a folder that can be replaced; expected the name of a folder"),
         new_report(AuditOptions(dumps=(), report=target)),
     ):
         pass
@@ -270,7 +280,7 @@ def test_full_disk_behind_standard_output_is_told():
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=env, check=False)
     assert (done.returncode, done.stderr) == (
         2,
-        "error: No space left on device; make room, or write elsewhere (--report, $TMPDIR)\n",
+        "error: No space left on device; free disk space, or write elsewhere (--report, $TMPDIR)\n",
     )
 
 

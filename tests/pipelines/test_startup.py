@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.plan import read_definitions
+from auditor.plan.plan import read_definitions
 from tests.environment import without_pandas
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -43,12 +43,12 @@ spec:
 """
 
 PARSERS = {"yaml", "auditor.sources.yaml.compose"}
-RULES = {"auditor.cel.checker", "auditor.cel.reference", "auditor.cel.library", "auditor.cel.emit.emitter"}
-READERS = {"sqlite3", "auditor.sources.etcd.snapshot", "auditor.sources.kine", "auditor.sources.archives"}
+RULES = {"auditor.cel.check.checker", "auditor.cel.run.interpreter", "auditor.cel.library", "auditor.cel.emit.emitter"}
+READERS = {"sqlite3", "auditor.sources.etcd.snapshot", "auditor.sources.kine.sqlite", "auditor.sources.archives"}
 WORKERS = {"multiprocess", "multiprocessing.connection"}
 FUNCTIONS = {"pyarrow.compute", "numpy.ma", "pyarrow.parquet", "pyarrow.fs", "ssl"}
-JUDGES = {"pipelines.audit", "auditor.crds.definition", "auditor.program", "auditor.schema", "auditor.validation"}
-COMMANDS = {"auditor.cel", "auditor.upgrade", "auditor.printing", "auditor.crds.check"}
+JUDGES = {"auditor.shards.audit", "auditor.crds.definition", "auditor.program", "auditor.schema", "auditor.validation"}
+COMMANDS = {"auditor.cel", "auditor.upgrade", "auditor.printing", "auditor.crdcheck"}
 
 
 def loaded(folder: Path, *arguments: str) -> set[str]:
@@ -56,7 +56,7 @@ def loaded(folder: Path, *arguments: str) -> set[str]:
     code = (
         "import atexit, json, sys\n"
         "atexit.register(lambda: print(json.dumps(sorted(sys.modules)), file=sys.stderr))\n"
-        "from pipelines.cli import main\n"
+        "from pipelines.cli.main import main\n"
         "sys.argv[0] = 'auditor'\n"
         "main()\n"
     )
@@ -107,7 +107,7 @@ def test_who_keeps_rows_of_an_earlier_report_loads_neither_that_nor_functions_of
     loaded(manifests, "audit", "oven.json", "--crds", "crd.yaml", "--report", "yesterday", "--jobs", "1")
     arguments = ("audit", "ovens.ndjson", "--crds", "crd.yaml", "--report", "out", "--jobs", "2")
     modules = loaded(manifests, *arguments, "--since", "yesterday")
-    assert {"pipelines.kept_assembly", "pipelines.kept_groups", "multiprocess"} <= modules
+    assert {"pipelines.reuse.assembly", "pipelines.reuse.groups", "multiprocess"} <= modules
     assert not modules & JUDGES
     assert modules & FUNCTIONS <= {"numpy.ma"}  # which `np.unique` loads
 
@@ -127,7 +127,7 @@ def test_rules_are_still_loaded_where_there_is_one(manifests: Path) -> None:
     rule = "            type: object\n            x-kubernetes-validations:\n            - rule: self.size > 0\n"
     (manifests / "crd.yaml").write_text(DEFINITION.replace("            type: object\n", rule, 1))
     modules = loaded(manifests, "audit", "oven.json", "--crds", "crd.yaml", "--report", "out", "--jobs", "1")
-    assert {"auditor.cel.checker", "auditor.cel.reference"} <= modules
+    assert {"auditor.cel.check.checker", "auditor.cel.run.interpreter"} <= modules
 
 
 @pytest.mark.parametrize(
@@ -149,13 +149,13 @@ def test_workers_are_made_ready_before_anything_heavy_is_loaded(
     command = [sys.executable, "-c", code]
     started, *modules = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, check=True).stdout.split()
     assert started.decode() == str(expected)
-    assert not {name.decode() for name in modules} & {"pyarrow", "numpy", "orjson", "msgspec", "pipelines.audit"}
+    assert not {name.decode() for name in modules} & {"pyarrow", "numpy", "orjson", "msgspec", "auditor.shards.audit"}
 
 
 def test_a_command_starts_no_threads_for_algebra_unless_they_are_asked_for(tmp_path: Path) -> None:
     code = (
         "import os, sys\n"
-        "from pipelines.cli import main\n"
+        "from pipelines.cli.main import main\n"
         "sys.argv = ['auditor', 'version']\n"
         "try:\n    main()\n"
         "finally:\n    print(os.environ['OPENBLAS_NUM_THREADS'])\n"

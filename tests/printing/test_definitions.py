@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import auditor
-from auditor.crds.check.fieldpath import FieldPathError, find_field
+from auditor.crdcheck.fieldpath import FieldPathError, find_field
 from auditor.schema.parse import schema_type
 from auditor.schema.typed import decode_typed
 from tests.shared import shared

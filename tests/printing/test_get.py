@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from auditor.errors import SelectorError
+from auditor.base.errors import SelectorError
 from auditor.golang import jsontext
 from auditor.printing.columns import custom_resource_columns, custom_resource_row
 from auditor.printing.discovery import Discovery, Resource

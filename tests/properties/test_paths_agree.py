@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from auditor.crds.definition import parse_definition
-from auditor.program.audit_program import AuditProgram
+from auditor.program.program import AuditProgram
 from tests.properties.drawing import Drawer
 from tests.typed import typed_difference
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import auditor
 from auditor.golang import jsontext
-from auditor.program.audit_program import AuditProgram
-from auditor.program.update_program import Place
+from auditor.program.program import AuditProgram
 from auditor.sources.crd_files import definitions_in, read_crd_documents
+from auditor.updates.update import Place
 from tests.shared import shared, shared_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from auditor.model import AuditedObject
+    from auditor.base.records import AuditedObject
 
 FOLDER = "golden/upgrade"
 CRDS = "/registry/apiextensions.k8s.io/customresourcedefinitions/"

@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
-from auditor.program.noop_update import NoopUpdates
-from auditor.program.update_program import UpdateProgram
+from auditor.updates.noop import NoopUpdates
+from auditor.updates.update import UpdateProgram
 from tests.ratcheting import noop_cases
 
 REVISION = 7

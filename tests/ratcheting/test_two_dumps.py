@@ -5,9 +5,9 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from auditor.program.apply import LAST_APPLIED, merged, replaced
-from pipelines.config import AuditOptions
-from pipelines.run import run_audit
+from auditor.plan.options import AuditOptions
+from auditor.updates.apply import LAST_APPLIED, merged, replaced
+from pipelines.run.audit import run_audit
 from tests.validation.support import document
 
 SPEC = {

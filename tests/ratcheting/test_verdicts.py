@@ -5,11 +5,11 @@ import json
 import pytest
 
 from auditor.crds.definition import parse_definition
-from auditor.program.audit_program import AuditProgram
-from auditor.program.field_path import locate
-from auditor.program.managed_fields import last_writer
-from auditor.program.noop_update import NoopUpdates
-from auditor.program.update_program import Place
+from auditor.program.program import AuditProgram
+from auditor.updates.field_path import locate
+from auditor.updates.managed_fields import last_writer
+from auditor.updates.noop import NoopUpdates
+from auditor.updates.update import Place
 from tests.validation.support import document
 
 BLOCKS, WHILE, GLOBALLY = "blocks-every-update", "tolerated-while-unchanged", "tolerated-globally"

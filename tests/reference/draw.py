@@ -3,7 +3,7 @@
     python -m tests.reference.draw          # asks anew: only for new sorts of cases, the old ones stay good
 
 Everything comes from the project itself: the objects and definitions of sample-data, drawn definitions with drawn objects
-(`tests.properties.drawing`), the rules of `tests.rules.cases`, drawn updates with rules (`tests.ratcheting`), and
+(`tests.properties.drawing`), the rules of `tests.validation.rules.cases`, drawn updates with rules (`tests.ratcheting`), and
 expressions that stand below. A case whose answer depends on the order in which the libraries walk a map is left out.
 """
 
@@ -22,9 +22,9 @@ from typing import Any
 from tests.properties.drawing import Drawer
 from tests.ratcheting.drawn_updates import metadata, with_rules
 from tests.reference.make import VECTORS, answered, build, is_go_missing
-from tests.rules.cases import CASES
 from tests.shared import ROOT
 from tests.validation import draw
+from tests.validation.rules.cases import CASES
 
 Case = dict[str, Any]
 Suite = dict[str, Any]
@@ -153,6 +153,9 @@ EXPRESSIONS = [
     "cel.bind(x, self.replicas, x * x)", "[1, 2, 3].isSorted()", "self.nothing", "1 + 'a'", "[", "self.name ==", "b'aGk='",
     "base64.encode(b'hi')", "math.greatest(1, 5, 3)", "sets.contains([1, 2], [1])", "1u - 2u", "int('9223372036854775808')",
     "dyn(1) == dyn(1u)", "{'a': 1}.a", "{1: 2}[1.0]", "self.enabled ? self.name : self.missing", "true || self.missing == ''",
+    "has((self.enabled ? self : self).missing)", "has((self.replicas > 5 ? self.labels : self.labels).app)",
+    "has((self.enabled ? self.labels : self.labels).app) && has(self.labels.app)",
+    "(self.enabled ? self.labels : self.labels).app",
 ]  # fmt: skip
 
 

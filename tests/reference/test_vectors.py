@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 import auditor
-from auditor.cel.conversions import format_timestamp
-from auditor.cel.equality import find, type_of
 from auditor.cel.errors import CelError, CompileError
 from auditor.cel.kubernetes import LATEST, kubernetes_environment
+from auditor.cel.operations.conversions import format_timestamp
+from auditor.cel.operations.equality import find, type_of
 from auditor.cel.types import DYN
 from auditor.cel.values import CelMap, Duration, Optional_, Timestamp, TypeValue, UInt, is_list
 from auditor.golang import jsontext
 from auditor.golang.text import float_v
-from auditor.program.audit_program import AuditProgram
-from auditor.program.request import _program as kept_program
+from auditor.program.program import AuditProgram
 from auditor.schema.parse import parse_schema
+from auditor.updates.request import _program as kept_program
 from auditor.validation.rules import cel_type, declare
 from auditor.validation.rules.values import Adapters
 from tests.reference.make import recorded_release
@@ -60,7 +60,7 @@ def test_an_object_is_read_and_judged_as_by_the_server(suite, case, compiled, ca
             return kept_program(definition, version)
         return AuditProgram(definition, definition.versions[version], compiled=False)
 
-    monkeypatch.setattr("auditor.program.request._program", program)
+    monkeypatch.setattr("auditor.updates.request._program", program)
     expect = case["expect"]
     got = auditor.audit_object(
         catalogs[suite], case["object"].encode(), resource=case.get("resource"), version=case.get("version")

@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from auditor.errors import NotStructural
+from auditor.base.errors import NotStructural
 from auditor.schema.defaulting import default, drop_nulls, prune_defaults
 from auditor.schema.parse import parse_schema
 from auditor.schema.structural import ABSENT

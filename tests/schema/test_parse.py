@@ -2,7 +2,7 @@
 
 import pytest
 
-from auditor.errors import NotStructural, SchemaError
+from auditor.base.errors import NotStructural, SchemaError
 from auditor.schema.parse import check_structural, parse_schema
 from auditor.schema.structural import ABSENT, ListType, Rule
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from auditor.base.errors import SelectorError
 from auditor.crds.definition import CrdVersion
-from auditor.errors import SelectorError
 from auditor.selectors.fields import selectable, selectable_values
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from auditor.errors import SelectorError
+from auditor.base.errors import SelectorError
 from auditor.selectors.grammar import FieldRequirement, parse_field_selector, parse_label_selector
 
 FIELDS = [

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from auditor import tables
+from auditor.base import tables
+from auditor.base.errors import SelectorError
 from auditor.cel.kubernetes import kubernetes_environment
 from auditor.cel.types import DYN
-from auditor.errors import SelectorError
 from auditor.selectors.fields import selectable, selectable_values
 from auditor.selectors.filters import And
 from auditor.selectors.pushdown import push_down

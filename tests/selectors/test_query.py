@@ -14,7 +14,7 @@ import pyarrow.dataset as ds
 import pytest
 
 import auditor
-from auditor.errors import PlanError, SelectorError
+from auditor.base.errors import PlanError, SelectorError
 from auditor.selectors.where import compile_where
 from tests.documents import definition_of
 

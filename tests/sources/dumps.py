@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from auditor.sources.digest import map_file
 from auditor.sources.etcd import EtcdFile, LiveKeys, write_live_table
+from auditor.sources.files.digest import map_file
 from tests.shared import shared
 
 if TYPE_CHECKING:

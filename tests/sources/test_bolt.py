@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from auditor.sources.bolt import BoltTree, Bucket, Loss, read_metas
 from auditor.sources.bolt.check import longest_chain
 from auditor.sources.bolt.meta import Meta
-from auditor.sources.file_view import FileView
+from auditor.sources.files.view import FileView
 from tests.sources.bolt_writer import BoltWriter, bolt_file
 
 PAGE_SIZES = [1024, 4096, 16384, 65536]

@@ -1,8 +1,10 @@
 """Rows of `etcdctl get -w json` in their usual spelling."""
 
+from pathlib import Path
+
 import pytest
 
-from auditor.sources.etcdctl import _USUAL, _USUAL_END
+from auditor.sources.etcdctl import _USUAL, _USUAL_END, open_etcdctl
 
 KEY = b'{"key":"YQ=="'
 
@@ -28,3 +30,13 @@ def test_a_field_is_taken_whole_or_not_at_all(more, numbers):
 )
 def test_a_lease_has_a_number(end, fits):
     assert bool(_USUAL_END.match(end)) == fits
+
+
+def test_a_dump_whose_first_row_is_broken_is_damaged_not_refused(tmp_path: Path) -> None:
+    dump = tmp_path / "dump.json"
+    dump.write_text('{"header": {"revision": 40}, "kvs": ["a"], "count": 5}')
+    plan = open_etcdctl(str(dump), dump, number=0, workdir=tmp_path, sha256="")
+    assert (plan.rows, plan.revision, plan.notes) == (0, 40, ())
+    assert [(one.where, one.reason) for one in plan.damage] == [
+        ("byte 37", "no row begins here; 0 keys were read before that")
+    ]

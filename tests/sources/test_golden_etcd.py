@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from auditor.errors import DamagedDump
+from auditor.base.errors import DamagedDump
 from auditor.sources.bolt import read_metas
-from auditor.sources.digest import map_file
 from auditor.sources.etcd import EtcdFile, MetaValues, snapshot_status
 from auditor.sources.etcd.mvcc import parse_key_value, parse_revision
-from auditor.sources.file_view import FileView
+from auditor.sources.files.digest import map_file
+from auditor.sources.files.view import FileView
 from tests.shared import SHARED, shared, shared_lines
 from tests.sources.dumps import extracted, index, sha256, unpacked, values
 

@@ -19,7 +19,7 @@ from auditor.sources.etcd.mvcc import (
     parse_revision,
     revisions,
 )
-from auditor.sources.file_view import FileView
+from auditor.sources.files.view import FileView
 from tests.sources.bolt_writer import History, bolt_file, etcd_buckets, key_value, revision, varint
 
 if TYPE_CHECKING:

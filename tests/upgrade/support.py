@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from pipelines.config import AuditOptions
-from pipelines.upgrade import UpgradeOptions
-from pipelines.upgrade_run import run_upgrade
+from auditor.plan.options import AuditOptions
+from auditor.shards.upgrade import UpgradeOptions
+from pipelines.run.upgrade import run_upgrade
 
 GROUP = "example.com"
 NAME = "things.example.com"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from auditor.keypath import plain_path
-from auditor.model import AuditedObject
+from auditor.base.paths import plain_path
+from auditor.base.records import AuditedObject
 from auditor.schema.structural import ABSENT
 from auditor.upgrade import Change, compare_reads, compare_verdicts, is_below, value_at, worst_by_field
 

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from pipelines.cli import cli
+from pipelines.cli.main import cli
 from tests.upgrade.support import crd, managed, spec, string, thing, version, write_crds, write_dump
 
 OLD = crd(
@@ -68,7 +68,7 @@ def test_old_definitions_for_exports(tmp_path):
     done = run(export, "--old-crds", write_crds(tmp_path / "old.json", OLD), "--new-crds",
                write_crds(tmp_path / "new.json", NEW), "--report", tmp_path / "out")  # fmt: skip
     assert done.exit_code == 1, done.output
-    assert "an export does not tell" in done.output
+    assert "an export does not show" in done.output
     assert "auditor show" in done.output
     assert "default/a" in done.output
     definitions = json.loads((tmp_path / "out" / "manifest.json").read_text())["definitions"]
@@ -85,7 +85,7 @@ def test_old_definitions_for_exports(tmp_path):
     ],
 )
 def test_usage_errors_say_what_is_wrong(cluster, tmp_path, monkeypatch, words, text):
-    from auditor.errors import AuditorError
+    from auditor.base.errors import AuditorError
 
     monkeypatch.chdir(tmp_path)
     write_crds(tmp_path / "new.json", NEW)
@@ -107,11 +107,11 @@ def test_help_has_examples():
     assert "--assume-format" in done.output
 
 
-def test_the_sample_of_the_readme(tmp_path):
+def test_the_sample_of_the_guide(tmp_path):
     sample = Path(__file__).resolve().parents[2] / "sample-data"
     done = run(sample / "cluster.db.gz", "--new-crds", sample / "next-crds.yaml", "--report", tmp_path / "out",
                "--assume-format", "dns1123subdomain=dns1123subdomain")  # fmt: skip
     assert done.exit_code == 1
-    readme = (sample.parent / "README.md").read_text()
+    readme = (sample.parent / "docs" / "guide" / "before-an-upgrade.md").read_text()
     for line in done.output.replace(str(tmp_path / "out"), "out/upgrade").splitlines():
         assert line in readme

@@ -22,15 +22,18 @@ def tally(**categories):
         ({"versions_removed": ("v1",)}, {}, {"v1": 1}, "safe after 1 object stored as v1 is migrated"),
         ({"versions_removed": ("v1",)}, {}, {}, "safe"),
         ({"versions_removed": ("v1",), "stored_versions": ("v1",)}, {}, None,
-         ("safe after objects stored as v1 (an export does not tell how many) are migrated and v1 is taken out of "
+         ("safe after objects stored as v1 (an export does not show how many) are migrated and v1 is taken out of "
          "status.storedVersions")),
         ({"refusals": ("spec.x: Invalid value: no", "b")}, {}, {},
          "blocks, because the server refuses the definition: spec.x: Invalid value: no (and 1 more)"),
-        ({"unreadable": "why"}, {}, {}, "blocks, because no server could serve it: why"),
+        ({"unreadable": "why"}, {}, {}, "blocks, because the server cannot serve it: why"),
         ({}, {"blocked": 2, "unreadable": 1}, {},
          ("blocks, because 1 object can no longer be read, so that no LIST of the kind works and updates of 2 objects that "
          "pass today are refused")),
         ({"action": "delete"}, {"deleted": 2}, {}, "blocks, because 2 objects are deleted with it"),
+        ({"action": "delete"}, {"sealed": 1}, {}, "blocks, because 1 object is deleted with it"),
+        ({}, {"sealed": 1}, {}, "safe after 1 object is judged with the keys of its sealed values"),
+        ({}, {"sealed": 2, "unchanged": 1}, {}, "safe after 2 objects are judged with the keys of their sealed values"),
         ({"action": "delete"}, {}, {}, "safe: there are no objects that would be deleted with it"),
     ],
 )  # fmt: skip
@@ -58,7 +61,7 @@ def test_all_definitions_together_are_as_bad_as_the_worst():
     assert decide_all([("a", safe)]).sentence == "safe"
     assert decide_all([("a", safe), ("b", after)]).word == "safe-after"
     found = decide_all([("a", safe), ("b", after), *((f"c{number}", blocks) for number in range(5))])
-    assert found.sentence.startswith("blocks, because of c0 (no server could serve it: why), c1 (")
+    assert found.sentence.startswith("blocks, because of c0 (the server cannot serve it: why), c1 (")
     assert found.sentence.endswith("and 2 more definitions")
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from auditor.errors import PlanError
+from auditor.base.errors import PlanError
 from auditor.schema.parse import parse_schema
 from auditor.upgrade import UnknownFormats, parse_assumptions
 

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from auditor.model import AuditedObject
+from auditor.base.records import AuditedObject
 from auditor.upgrade import compare_reads, is_below
 from tests.timing import least_seconds
 

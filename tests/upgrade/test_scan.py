@@ -6,7 +6,7 @@ import pytest
 
 import auditor
 from auditor.crds.catalog import CrdCatalog
-from pipelines.config import Scope
+from auditor.plan.options import Scope
 from tests.upgrade.support import NAME, crd, managed, scan, spec, string, thing, version, write_crds
 
 OLD = crd(version(spec(a=string(), b=string())), stored=["v1"])
@@ -363,7 +363,8 @@ def test_what_is_out_of_scope_is_not_called_safe(tmp_path):
     objects = [thing("a", {"a": "x", "b": "y"})]
     done = scan(tmp_path, [OLD, other], new, objects, scope=Scope(include=("Other.example.com",)))
     assert [one["name"] for one in done.section["definitions"]] == ["others.example.com"]
-    assert (done.code, done.section["sentence"]) == (0, "safe (of the objects in scope)")
+    assert (done.code, done.section["decision"]) == (0, "unknown")
+    assert "no object was judged, 3 keys out of scope" in done.section["sentence"]
 
 
 # -- formats -----------------------------------------------------------------------------------------------------------
@@ -455,7 +456,7 @@ def test_fail_on_goes_by_what_changes(tmp_path, new, code_by_level):
 def test_the_command_of_a_sample_shows_what_changes(tmp_path):
     from click.testing import CliRunner
 
-    from pipelines.cli import cli
+    from pipelines.cli.main import cli
 
     done = scanned(tmp_path, spec(a=string(), b=string()), spec(a=string()), thing("a", {"a": "x", "b": "y"}))
     [sample] = done.definition["samples"]["data-loss"]

@@ -13,7 +13,7 @@ from auditor.validation.create import CreateValidator
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from auditor.model import Finding
+    from auditor.base.records import Finding
 
 
 def document(root: dict[str, Any], **spec: Any) -> dict[str, Any]:

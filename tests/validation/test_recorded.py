@@ -8,8 +8,8 @@ import pytest
 
 from auditor.crds.definition import parse_definition
 from auditor.golang.jsontext import decode, encode
-from auditor.program.read import read_object
 from auditor.sources.yaml import yaml_to_json
+from auditor.storage_read.read import read_object
 from auditor.validation.update import UpdateValidator, check_update
 from tests.validation.oracle import RECORDED, ask, cases, live
 from tests.validation.support import compiled, expected, multiset

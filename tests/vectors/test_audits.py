@@ -9,9 +9,9 @@ import pytest
 
 import auditor
 from auditor.golang import jsontext
-from auditor.program import request
-from auditor.program.audit_program import AuditProgram
 from auditor.program.impact import impacts_of, worst
+from auditor.program.program import AuditProgram
+from auditor.updates import request
 from tests.shared import shared, shared_lines
 from tests.typed import typed_difference
 

@@ -6,20 +6,20 @@ import operator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.cel.dispatch import choose
 from auditor.cel.emit.bounds import ONE, Bound, constant
 from auditor.cel.emit.shapes import BOOL, DOUBLE, INT, STRING, Form, Shape, is_exact, optional_shape, shape_of_type
 from auditor.cel.emit.support import NAMES
 from auditor.cel.emit.value import UNKNOWN, Extent, NotEmittable, Value, extent_of
-from auditor.cel.equality import compare
 from auditor.cel.errors import CelError
-from auditor.golang.regex import GoRegexError, compile_pattern
+from auditor.cel.operations.dispatch import choose
+from auditor.cel.operations.equality import compare
+from auditor.golang.regex.compiled import GoRegexError, compile_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from auditor.cel.ast import Call
     from auditor.cel.emit.emitter import Emitter
+    from auditor.cel.syntax.ast import Call
 
 __all__ = ["emit_call"]
 

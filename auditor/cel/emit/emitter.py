@@ -13,7 +13,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.cel.ast import Call, Comprehension, Expr, Ident, ListLiteral, Literal, MapLiteral, Select
 from auditor.cel.emit.bounds import ZERO, Bound, constant, greater
 from auditor.cel.emit.calls import emit_call
 from auditor.cel.emit.equality import emit_equality, emit_membership
@@ -32,13 +31,14 @@ from auditor.cel.emit.shapes import (
     unified,
 )
 from auditor.cel.emit.value import Extent, NotEmittable, Value, extent_of, most_items
-from auditor.cel.macros import ACCUMULATOR
+from auditor.cel.syntax.ast import Call, Comprehension, Expr, Ident, ListLiteral, Literal, MapLiteral, Select
+from auditor.cel.syntax.macros import ACCUMULATOR
 from auditor.cel.values import UInt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from auditor.cel.checker import CheckedExpression
+    from auditor.cel.check.checker import CheckedExpression
     from auditor.cel.emit.bounds import Length
     from auditor.cel.emit.shapes import Field
     from auditor.cel.environment import Environment

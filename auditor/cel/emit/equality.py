@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from auditor.cel.emit.shapes import BOOL, Form, is_exact
 from auditor.cel.emit.value import UNKNOWN, NotEmittable, Value
-from auditor.cel.equality import equal
+from auditor.cel.operations.equality import equal
 
 if TYPE_CHECKING:
     from auditor.cel.emit.emitter import Emitter

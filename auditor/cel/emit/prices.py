@@ -1,22 +1,22 @@
 """Bounds of costs: what the interpreter can at most count for an expression, whatever the values are.
 
-Every step is at least as dear here as in `auditor.cel.cost`, which says what it costs.
+Every step is at least as dear here as in `auditor.cel.operations.cost`, which says what it costs.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from auditor.cel.ast import Call, Comprehension, Expr, Ident, ListLiteral, Literal, MapLiteral, Select
 from auditor.cel.emit.bounds import ONE, ZERO, Bound, constant, greater, lesser, tenth
 from auditor.cel.emit.shapes import Form
 from auditor.cel.emit.value import Extent, NotEmittable
 from auditor.cel.library.formats import FORMATS
+from auditor.cel.syntax.ast import Call, Comprehension, Expr, Ident, ListLiteral, Literal, MapLiteral, Select
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from auditor.cel.checker import Reference
+    from auditor.cel.check.checker import Reference
     from auditor.cel.emit.value import Value
 
 __all__ = ["bound_cost"]

@@ -17,7 +17,7 @@ from auditor.codegen import Module
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from auditor.cel.checker import CheckedExpression
+    from auditor.cel.check.checker import CheckedExpression
     from auditor.cel.emit.bounds import Bound
     from auditor.cel.emit.shapes import Shape
     from auditor.cel.environment import Environment
@@ -72,7 +72,7 @@ def emit_rule(
     Args:
         environment: In which it was checked.
         checked: The rule.
-        shape: Of `self`.
+        shape: The shape of `self`.
         rules: Takes the constants.
         name: The variable that holds `self`.
         size: The variable that holds the size of the object, see `Bound.at`.

@@ -65,7 +65,7 @@ class Field:
         shape: What it holds.
         always: It is there, in every object that rules are run on.
         attribute: Where the object is a record: that which holds it; empty: the object is a dict.
-        missing: Of a record: the constants that it may hold instead, if it is not there.
+        missing: For a record: the constants that it may hold instead, if it is not there.
     """
 
     key: str
@@ -86,13 +86,13 @@ class Shape:
         nullable: As an item of a list or map it may be null; as a field, null means that it is absent.
         size: The most characters, items or entries it has; None: not known.
         low, high: Bounds of an integer.
-        item: Of the items of a list, the values of a map, what an optional holds.
-        fields: Of an object, by identifier.
+        item: For the items of a list, the values of a map, what an optional holds.
+        fields: For an object, by identifier.
         list_type: ``set`` or ``map``, where equality of lists is not that of sequences.
         least: Bytes of the JSON text that the smallest such value is.
         open: It is an object that may have keys which are no fields.
         record: It is an object that stands as a record, with attributes.
-        name: Of a library's class: the type's name.
+        name: For a library's class: the type's name.
     """
 
     form: Form
@@ -153,7 +153,7 @@ def optional_shape(item: Shape) -> Shape:
 
 
 def shape_of_type(kind: Type) -> Shape | None:
-    """Return the shape of what a function of the libraries returns; None: code has no form for it."""
+    """Return the shape of the result of a library function, or None if generated code has no form for it."""
     known = _SCALARS.get(kind.kind)
     if known is not None:
         return known
@@ -186,7 +186,7 @@ def is_exact(shape: Shape) -> bool:
 
 
 def unified(one: Shape, other: Shape) -> Shape | None:
-    """Return the shape of a value that is of one or the other; None: code has no form for both."""
+    """Return the shape of a value that has one of two shapes, or None if generated code has no form for both."""
     if one is other:
         return one
     if one.form is not other.form or one.convert is not other.convert or one.list_type != other.list_type:

@@ -32,7 +32,7 @@ class Extent:
 
     Attributes:
         own: Characters, items or entries; 1 of what has no size.
-        item: Of the items of a list, the values of a map, what an optional holds.
+        item: For the items of a list, the values of a map, what an optional holds.
     """
 
     own: Bound
@@ -75,8 +75,8 @@ class Value:
 
     Attributes:
         code: Python, in brackets where it needs them.
-        shape: Of its value.
-        extent: Of its value.
+        shape: The shape of its value.
+        extent: The extent of its value.
         path: The keys that lead to it from `self`, if it hangs there by names alone.
         total: It cannot raise.
         constant: The value, where it is known.

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.cel.ast import Literal
 from auditor.cel.estimate.ranges import MAX_COST, NOTHING, ONE, UNKNOWN, Range, fixed
+from auditor.cel.syntax.ast import Literal
 from auditor.cel.types import BYTES, STRING, Kind
 
 if TYPE_CHECKING:
-    from auditor.cel.ast import Expr
+    from auditor.cel.syntax.ast import Expr
     from auditor.cel.types import Type
 
 __all__ = ["Operand", "Priced", "price_of"]

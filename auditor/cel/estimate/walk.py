@@ -12,15 +12,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
-from auditor.cel.ast import Call, Comprehension, Expr, Ident, ListLiteral, Literal, MapLiteral, Select, StructLiteral
 from auditor.cel.estimate.prices import Operand, price_of
 from auditor.cel.estimate.ranges import MAX_COST, NOTHING, ONE, UNKNOWN, Range, fixed
+from auditor.cel.syntax.ast import (
+    Call,
+    Comprehension,
+    Expr,
+    Ident,
+    ListLiteral,
+    Literal,
+    MapLiteral,
+    Select,
+    StructLiteral,
+)
 from auditor.cel.types import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from auditor.cel.checker import CheckedExpression
+    from auditor.cel.check.checker import CheckedExpression
     from auditor.cel.types import Type
 
 __all__ = ["Sized", "estimate_cost"]

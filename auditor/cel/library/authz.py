@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from auditor.cel.equality import NO_SUCH_OVERLOAD
 from auditor.cel.errors import CelError
 from auditor.cel.function import Function, Overload
+from auditor.cel.operations.equality import NO_SUCH_OVERLOAD
 from auditor.cel.types import BOOL, STRING, Type, object_type
 
 __all__ = ["functions", "selector_functions"]

@@ -11,12 +11,12 @@ from __future__ import annotations
 from functools import cmp_to_key
 from typing import TYPE_CHECKING, Any
 
-from auditor.cel.cost import LIST, size
-from auditor.cel.describe import go_type
-from auditor.cel.equality import compare, equal, type_of
 from auditor.cel.errors import CelError
 from auditor.cel.function import Function, Overload
 from auditor.cel.library.lists import COMPARABLE, items
+from auditor.cel.operations.cost import LIST, size
+from auditor.cel.operations.describe import go_type
+from auditor.cel.operations.equality import compare, equal, type_of
 from auditor.cel.types import DYN, INT, Kind, list_of, type_param
 from auditor.cel.values import is_list
 

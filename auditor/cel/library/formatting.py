@@ -14,10 +14,11 @@ import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from auditor.cel.conversions import to_string
-from auditor.cel.cost import Cancelled
-from auditor.cel.equality import find, type_of
 from auditor.cel.errors import CelError
+from auditor.cel.operations import text_memory
+from auditor.cel.operations.conversions import to_string
+from auditor.cel.operations.cost import Cancelled
+from auditor.cel.operations.equality import find, type_of
 from auditor.cel.types import Kind
 from auditor.cel.values import MISSING, MapValue, UInt, is_list, is_map
 from auditor.golang.text import quote
@@ -53,7 +54,7 @@ def format_string(template: str, arguments: Any) -> str:
         percent = template.find("%", at)
         if percent < 0:
             text.append(template[at:])
-            return "".join(text)
+            return text_memory.join("", text)
         text.append(template[at:percent])
         if template.startswith("%", percent + 1):
             text.append("%")

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from auditor.cel.arithmetic import add
-from auditor.cel.equality import NO_SUCH_OVERLOAD, compare, equal, type_of
 from auditor.cel.errors import CelError
 from auditor.cel.function import Function, Overload
+from auditor.cel.operations.arithmetic import add
+from auditor.cel.operations.equality import NO_SUCH_OVERLOAD, compare, equal, type_of
 from auditor.cel.types import (
     BOOL,
     BYTES,

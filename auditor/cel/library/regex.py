@@ -8,7 +8,7 @@ from __future__ import annotations
 from auditor.cel.errors import CelError
 from auditor.cel.function import Function, Overload
 from auditor.cel.types import INT, STRING, list_of
-from auditor.golang.regex import GoRegexError, Pattern, compile_pattern
+from auditor.golang.regex.compiled import GoRegexError, Pattern, compile_pattern
 
 __all__ = ["functions"]
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from auditor.cel.cost import size
-from auditor.cel.equality import contains
 from auditor.cel.errors import CelError
 from auditor.cel.function import Function, Overload
 from auditor.cel.library.lists import items
+from auditor.cel.operations.cost import size
+from auditor.cel.operations.equality import contains
 from auditor.cel.types import BOOL, list_of, type_param
 
 if TYPE_CHECKING:

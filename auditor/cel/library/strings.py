@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from auditor.cel.describe import show
 from auditor.cel.errors import CelError
 from auditor.cel.function import Function, Overload
 from auditor.cel.library.formatting import format_string
+from auditor.cel.operations import text_memory
+from auditor.cel.operations.describe import show
 from auditor.cel.types import DYN, INT, STRING, Type, list_of
 from auditor.golang.text import without_broken
 
@@ -130,8 +131,8 @@ def functions(version: int = 2) -> tuple[Function, ...]:
         _member("lowerAscii", ("string_lower_ascii", text, STRING, lambda it: without_broken(it.translate(_TO_LOWER)))),
         _member(
             "replace",
-            ("string_replace_string_string", three, STRING, str.replace),
-            ("string_replace_string_string_int", (*three, INT), STRING, str.replace),
+            ("string_replace_string_string", three, STRING, text_memory.replace),
+            ("string_replace_string_string_int", (*three, INT), STRING, text_memory.replace),
         ),
         _member(
             "split",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from auditor.errors import NotStructural
+from auditor.base.errors import NotStructural
 from auditor.schema.objectmeta.reference import coerce_embedded
 from auditor.schema.pruning.reference import as_resource, prune
 from auditor.schema.structural import ABSENT, StructuralSchema

@@ -10,15 +10,15 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from auditor.base.paths import ROOT
 from auditor.golang.jsontext import encode
 from auditor.golang.text import display, float_json, quote, type_name
-from auditor.keypath import ROOT
 from auditor.schema.objectmeta.types import OBJECT_META, to_json
 from auditor.schema.typed import GoTypeError, decode_typed
 
 if TYPE_CHECKING:
-    from auditor.keypath import KeyPath
-    from auditor.model import JsonObject
+    from auditor.base.paths import KeyPath
+    from auditor.base.records import JsonObject
     from auditor.schema.structural import StructuralSchema
 
 __all__ = ["CoerceError", "coerce_embedded", "coerce_metadata", "decode_metadata"]

@@ -27,7 +27,7 @@ from auditor.schema.typed import (
 )
 
 if TYPE_CHECKING:
-    from auditor.model import JsonObject
+    from auditor.base.records import JsonObject
 
 __all__ = ["OBJECT_META", "to_json"]
 

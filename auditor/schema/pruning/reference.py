@@ -17,7 +17,7 @@ from auditor.schema.structural import StructuralSchema
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from auditor.model import JsonObject
+    from auditor.base.records import JsonObject
 
 __all__ = ["META_FIELDS", "as_resource", "prune", "prune_below"]
 
@@ -76,7 +76,9 @@ def _prune_object(value: JsonObject, schema: StructuralSchema, *, keep: bool) ->
         if below is None:
             if additional is None:
                 if not keep:
-                    gone = [key] if gone is None else [*gone, key]
+                    if gone is None:
+                        gone = []
+                    gone.append(key)
                 continue
             below = None if type(additional) is bool else additional  # any bool, also false, keeps the key itself
         if type(child) is dict or type(child) is list:

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from auditor.sources.digest import map_file
+from auditor.sources.files.digest import map_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -16,9 +16,9 @@ import zlib
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Final, Protocol
 
-from auditor.errors import DamagedDump, SourceError
-from auditor.sources.compression import Limits, UnpackedStream, header_holds
-from auditor.sources.folders import LINK_OUT, leads_out
+from auditor.base.errors import DamagedDump
+from auditor.sources.files.compression import Limits, UnpackedStream, header_holds
+from auditor.sources.files.folders import LINK_OUT, leads_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,6 +32,8 @@ _BLOCK: Final = 512
 _COPY: Final = 1 << 18
 _MAX_NAME: Final = 4096
 _MAX_EXTENDED: Final = 1 << 20
+_MAX_RECORDS: Final = 1000
+"""Records of an extended header."""
 _MAX_DIRECTORY: Final = 512 << 20
 """Bytes of the list of files of a zip."""
 
@@ -40,6 +42,8 @@ _NO_FILES: Final = frozenset(b"5DV")
 
 _LINKS: Final = {ord("1"): "a hard link", ord("2"): "a symbolic link"}
 _DEVICES: Final = {ord("3"): "a device", ord("4"): "a device", ord("6"): "a pipe", ord("S"): "a sparse file"}
+_SPARSE: Final = b"GNU.sparse."
+"""How records of an extended header begin that say where the bytes of a sparse file go."""
 _ZEROS: Final = bytes(_BLOCK)
 _DRIVE: Final = re.compile(r"[A-Za-z]:")
 _PAX: Final = re.compile(rb"(\d{1,7}) ([^=]+)=")
@@ -114,13 +118,17 @@ class _Part:
         return block
 
 
-def _pax(data: bytes) -> dict[bytes, bytes]:
+def _pax(data: bytes, damage: Callable[[str], None]) -> dict[bytes, bytes]:
     """Read the records of an extended header; what does not hold ends it."""
     out: dict[bytes, bytes] = {}
-    at = 0
+    at = count = 0
     while found := _PAX.match(data, at):
         end = at + int(found[1])
         if end <= found.end() or end > len(data):
+            break
+        count += 1
+        if count > _MAX_RECORDS:
+            damage(f"an extended header of more than {_MAX_RECORDS:,} records; the others were not read")
             break
         out[found[2]] = data[found.end() : end - 1]
         at = end
@@ -149,10 +157,10 @@ def tar_members(stream: UnpackedStream, damage: DamageLog, limits: Limits | None
                 damage.add(f"byte {at}", _ending(stream, "the archive ends without its end mark"))
             return
         if at > zeros:
-            reason = f"{at - zeros} zero bytes, which end an archive, but more stands behind them"
-            damage.add(f"byte {zeros}", f"{reason}: what stood in their place is not known")
+            reason = f"{at - zeros} zero bytes, which mark the end of an archive, but more data follows"
+            damage.add(f"byte {zeros}", f"{reason}: the lost content is not known")
         if len(block) < _BLOCK or not header_holds(block):
-            what = "the archive breaks off" if len(block) < _BLOCK else "no header of a file stands here"
+            what = "the archive breaks off" if len(block) < _BLOCK else "there is no file header here"
             damage.add(f"byte {at}", _ending(stream, f"{what}; {count} files were read before that"))
             return
         at += _BLOCK
@@ -171,20 +179,25 @@ def tar_members(stream: UnpackedStream, damage: DamageLog, limits: Limits | None
             if stream.skip(size - len(data) + padding) < size - len(data) + padding:
                 damage.add(f"byte {at}", _ending(stream, "the archive breaks off in a header"))
                 return
+            where = f"byte {at}"
+            if size > _MAX_EXTENDED:
+                damage.add(where, f"an extended header of {size:,} bytes; its first {_MAX_EXTENDED:,} were read")
             if kind == ord("L"):
                 long_name = data.rstrip(b"\0")
             elif kind == ord("x"):
-                pax = _pax(data)
+                pax = _pax(data, lambda reason, where=where: damage.add(where, reason))  # type: ignore[misc]
             at += size + padding
             continue
         raw = pax.get(b"path") or long_name or _header_name(block)
+        other = _LINKS.get(kind) or _DEVICES.get(kind, "")
+        if any(key.startswith(_SPARSE) for key in pax):
+            other = _DEVICES[ord("S")]
         long_name, pax = None, {}
         count += 1
         if count > limits.members:
-            raise SourceError("", f"an archive of more than {limits.members} files", "", "unpack it yourself")
+            raise DamagedDump("", f"an archive of more than {limits.members} files", "", "unpack it yourself")
         part = _Part(stream, size)
         name, fault = clean_name(raw)
-        other = _LINKS.get(kind) or _DEVICES.get(kind, "")
         if other:
             damage.add(f"member {_shown(raw)}", f"{other}; it was not read")
         elif kind not in _NO_FILES and (size or not raw.endswith(b"/")):
@@ -243,8 +256,7 @@ def zip_members(name: str, path: Path, damage: DamageLog, limits: Limits | None 
     """Yield the files of a zip, in the order of its list.
 
     Raises:
-        DamagedDump: It has no list of files that can be read.
-        SourceError: It expands past the limits.
+        DamagedDump: It has no list of files that can be read, or it expands past the limits.
     """
     limits = limits or Limits()
     total, given = 0, path.stat().st_size
@@ -255,7 +267,7 @@ def zip_members(name: str, path: Path, damage: DamageLog, limits: Limits | None 
         if total > limits.expanded or (total > limits.ratio_from and total > limits.ratio * given):
             found = f"expanded past {total} bytes (ratio {total // max(1, given)})"
             expected = f"at most {limits.expanded} bytes and {limits.ratio} for one"
-            raise SourceError(name, found, expected, "unpack it yourself if you trust it")
+            raise DamagedDump(name, found, expected, "unpack it yourself if you trust it")
 
     try:
         count = _check_list(name, path, limits)
@@ -265,7 +277,7 @@ def zip_members(name: str, path: Path, damage: DamageLog, limits: Limits | None 
     with archive:
         listed = len(archive.infolist())
         if (listed - count) % (1 << 16):  # some tools write no more of the number than its last two bytes
-            damage.add("list of files", f"{listed} files stand in it, and {count} where it ends")
+            damage.add("list of files", f"it lists {listed} files, but its end record counts {count}")
         for info in archive.infolist():
             raw = info.orig_filename.encode("utf-8", "surrogateescape")
             cleaned, fault = clean_name(raw)
@@ -306,7 +318,7 @@ def _check_list(name: str, path: Path, limits: Limits) -> int:
         count = int.from_bytes(tail[wide + 32 : wide + 40], "little") if wide >= 0 else limits.members + 1
         listed = int.from_bytes(tail[wide + 40 : wide + 48], "little") if wide >= 0 else 0
     if count > limits.members or listed > _MAX_DIRECTORY:
-        raise SourceError(name, f"a zip archive of more than {limits.members} files", "", "unpack it yourself")
+        raise DamagedDump(name, f"a zip archive of more than {limits.members} files", "", "unpack it yourself")
     return count
 
 
@@ -333,7 +345,7 @@ def folder_members(root: Path, damage: DamageLog, limits: Limits | None = None) 
                 continue
             count += 1
             if count > limits.members:
-                raise SourceError(str(root), f"a folder of more than {limits.members} files", "", "give a part of it")
+                raise DamagedDump(str(root), f"a folder of more than {limits.members} files", "", "give a part of it")
             try:
                 with path.open("rb") as stream:
                     yield Member(name, path.stat().st_size, lambda stream=stream: stream, path)  # type: ignore[misc]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import hashlib
 import json
 import re
@@ -11,16 +12,17 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.errors import DamagedDump, SourceError, UnknownDump
-from auditor.sources.archives.layouts import LAYOUTS, MANIFESTS, Layout, layout_of, rancher_place
+from auditor.base.errors import DamagedDump, Refused, SourceError, UnknownDump
+from auditor.sources.archives.layouts import LAYOUTS, MANIFESTS, Layout, Use, layout_of, rancher_place
 from auditor.sources.archives.members import Member, folder_members, tar_members, zip_members
-from auditor.sources.compression import HEAD_SIZE, PACKED_SUFFIXES, Limits, UnpackedStream, compression_of, is_tar
 from auditor.sources.detect import form_of
-from auditor.sources.digest import map_file
-from auditor.sources.manifest_rows import ManifestRows
-from auditor.sources.manifest_walk import ManifestWalk, Spool
-from auditor.sources.manifests import text_bytes
-from auditor.sources.plan import NAMED, DamageLog, SourcePlan, first_names
+from auditor.sources.files.compression import HEAD_SIZE, PACKED_SUFFIXES, Limits, UnpackedStream, compression_of, is_tar
+from auditor.sources.files.digest import map_file
+from auditor.sources.files.free_space import check_free_space
+from auditor.sources.manifests.reading import text_bytes
+from auditor.sources.manifests.rows import ManifestRows
+from auditor.sources.manifests.walk import ManifestWalk, Spool
+from auditor.sources.plan import NAMED, DamageLog, SourcePlan, first_names, one_line
 from auditor.sources.storage_value import ENCRYPTED_PREFIX
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
     from auditor.sources.archives.members import Reader
     from auditor.sources.encryption import Unsealer
-    from auditor.sources.manifest_rows import Header
+    from auditor.sources.manifests.rows import Header
 
     Reopen: TypeAlias = Callable[[str, Path, int], SourcePlan | list[SourcePlan]]
 
@@ -85,16 +87,43 @@ class _Reading:
         self.inner: list[tuple[str, Path]] = []
         self.logs: dict[str, Path] = {}
         self.database = False
+        self.most: int | None = None
 
     def take(self, member: Member) -> None:
-        """Read one file, or leave it."""
+        """Read one file, or leave it; what is wrong with it is damage by its name, and no end of the archive."""
+        try:
+            self._take(member)
+        except SourceError as error:
+            if error.where != f"{self.name}!{member.name}":  # it is the container itself
+                raise
+            self.damage.add(member.name, error.found)
+        except (OSError, Refused):
+            raise
+        except Exception as error:  # noqa: BLE001 - other files are read all the same
+            self.damage.add(member.name, f"it was not read to its end: {one_line(error)}")
+
+    @property
+    def has_something(self) -> bool:
+        """Whether a file was read."""
+        return bool(self.read or self.inner or self.database)
+
+    def _take(self, member: Member) -> None:
         use = self.layout.use(member.name)
-        if use == "objects":
+        if not member.size and use != "etcd" and member.path is None:
+            self._empty(member, use)
+        elif use == "objects":
             self._objects(member, member.open(), b"")
         elif use == "etcd":
             self._etcd(member)
         elif use == "unknown":
             self._unknown(member)
+        else:
+            self._skip(member)
+
+    def _empty(self, member: Member, use: Use) -> None:
+        """Count a file without bytes: a small archive may hold millions of these."""
+        if use == "objects" or (use == "unknown" and _stem(member.name).endswith(MANIFESTS)):
+            self.read += 1
         else:
             self._skip(member)
 
@@ -186,7 +215,13 @@ class _Reading:
             self._skip(member)
             return
         target.parent.mkdir(parents=True, exist_ok=True)
+        self._check_free_space(member)
         self._copy(member.open(), b"", target)
+
+    def _check_free_space(self, member: Member) -> None:
+        """Refuse to copy a file that does not fit; a size that the whole archive cannot hold is a broken one."""
+        if self.most is None or member.size <= self.most:
+            check_free_space(f"{self.name}!{member.name}", self.folder, member.size)
 
     def _copy(self, reader: Reader, head: bytes, target: Path) -> None:
         with target.open("wb") as out:
@@ -200,9 +235,9 @@ class _Reading:
         head = _fill(reader)
         form = form_of(None, head)
         packed = bool(compression_of(head)) or is_tar(head) or head.startswith(b"PK\3\4")
-        name = member.name.lower()
-        stem = next((name.removesuffix(suffix) for suffix in PACKED_SUFFIXES if name.endswith(suffix)), name)
+        stem = _stem(member.name)
         if form in _DUMPS or (packed and not stem.endswith(MANIFESTS)):
+            self._check_free_space(member)
             self.inner.append((member.name, self._inner(reader, head)))
         elif head[:4] in _SQLITE_LOG:
             self.logs[member.name] = self._inner(reader, head)
@@ -240,11 +275,13 @@ class _Reading:
             shown = self.name if alone else f"{self.name}!{name}"
             try:
                 opened = reopen(shown, path, self.number + len(plans))
-            except (UnknownDump, DamagedDump) as error:
-                if alone:
+            except Exception as error:
+                if isinstance(error, OSError) or (alone and isinstance(error, SourceError)):
                     raise
-                self.damage.add(name, error.found)
-                refused = error
+                refused = error if isinstance(error, SourceError) else DamagedDump(shown, one_line(error))
+                if alone:
+                    raise refused from error
+                self.damage.add(name, refused.found)
                 continue
             plans.extend(opened if isinstance(opened, list) else [opened])
         if not plans:
@@ -275,12 +312,18 @@ class _Reading:
     def _notes(self) -> Iterator[str]:
         yield from self.layout.notes
         if self.spool.again:
-            yield f"{self.spool.again} objects stand in several files; the first one was read"
+            yield f"{self.spool.again} objects are in several files; the first one was read"
         if self.sealed:
             yield f"{self.sealed} files are encrypted and were not opened; give --encryption-config"
         if self.skipped and self.layout.name != "etcd-data-dir":
             names = first_names(self.skipped_names, self.skipped)
             yield f"{self.skipped} files were not read, being no objects by their names: {names}"
+
+
+def _stem(name: str) -> str:
+    """Return a name in lower case, without the suffix of a compression."""
+    name = name.lower()
+    return next((name.removesuffix(suffix) for suffix in PACKED_SUFFIXES if name.endswith(suffix)), name)
 
 
 class _Joined:
@@ -340,8 +383,7 @@ def open_archive(
 
     Raises:
         UnknownDump: Nothing in it can be read.
-        DamagedDump: It is broken from the beginning.
-        SourceError: It expands past the limits.
+        DamagedDump: It is broken from the beginning, or expands past the limits before anything is read.
     """
     limits = limits or Limits()
     try:
@@ -350,8 +392,14 @@ def open_archive(
         with bytes_of() as opened:
             stream = UnpackedStream(name, opened, limits)
             reading = _Reading(name, found, number, workdir, limits, unsealer)
-            for member in _members(name, path, reading.damage, limits, stream):
-                reading.take(member)
+            reading.most = path.stat().st_size * limits.ratio if opener is None else None
+            try:
+                for member in _members(name, path, reading.damage, limits, stream):
+                    reading.take(member)
+            except DamagedDump as error:  # past a limit: what was read before is audited
+                if not reading.has_something:
+                    raise
+                reading.damage.add("archive", f"{error.found}; no file from here on was read")
             sha256 = stream.drain()
     except SourceError as error:
         if error.where:
@@ -363,7 +411,14 @@ def open_archive(
 def _layout(name: str, path: Path, limits: Limits, opener: Callable[[], BinaryIO]) -> Layout:
     with opener() as opened:
         stream = UnpackedStream(name, opened, limits)
-        return layout_of(member.name for member in _members(name, path, DamageLog(), limits, stream))
+        return layout_of(_names(_members(name, path, DamageLog(), limits, stream)))
+
+
+def _names(members: Iterator[Member]) -> Iterator[str]:
+    """Yield the names of files, as far as the limits let them be read."""
+    with contextlib.suppress(DamagedDump):
+        for member in members:
+            yield member.name
 
 
 def open_tree(

@@ -27,7 +27,7 @@ from auditor.sources.bolt.page import (
 
 if TYPE_CHECKING:
     from auditor.sources.bolt.page import Rows
-    from auditor.sources.file_view import FileView
+    from auditor.sources.files.view import FileView
 
 __all__ = [
     "Loss",
@@ -62,7 +62,7 @@ class Loss:
     read_all: bool = False
 
 
-NOT_BEHIND = "the first key does not stand behind the elements"
+NOT_BEHIND = "the first key is not right after the elements"
 """A fault that leaves open how many elements there are."""
 
 

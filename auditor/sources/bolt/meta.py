@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from auditor.sources.signatures import BOLT_MAGIC, BOLT_PAGE_SIZES
 
 if TYPE_CHECKING:
-    from auditor.sources.file_view import FileView
+    from auditor.sources.files.view import FileView
 
 __all__ = ["Meta", "Metas", "fnv64a", "read_metas"]
 

@@ -13,7 +13,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from auditor.sources.file_view import I64, U64, FileView
+    from auditor.sources.files.view import I64, U64, FileView
 
 __all__ = [
     "BRANCH",

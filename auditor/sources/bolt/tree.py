@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from auditor.sources.bolt.meta import Meta
-    from auditor.sources.file_view import I64, U64, FileView
+    from auditor.sources.files.view import I64, U64, FileView
 
 __all__ = ["BATCH_ROWS", "MAX_DEPTH", "BoltTree", "Bucket"]
 
@@ -207,7 +207,7 @@ class BoltTree:
         return info.fault
 
     def last_key(self, bucket: Bucket) -> bytes | None:
-        """Return the last key of a bucket by its rightmost pages alone; None: they do not hold, or there is none."""
+        """Return the last key of a bucket, read from its rightmost pages only, or None if they are broken or empty."""
         page, depth = bucket.root, 0
         while page and depth < MAX_DEPTH:
             try:
@@ -477,7 +477,7 @@ class BoltTree:
     def _believable_children(
         self, info: PageInfo, low: bytes | None, high: bytes | None
     ) -> list[tuple[int, bytes | None, bytes | None]] | None:
-        """Return the children of a branch page with their bounds; None: it is no branch page.
+        """Return the children of a branch page with their bounds, or None if it is no branch page.
 
         Where the page's own keys are not in order, its children are believed as far as they fit each other.
         """
@@ -523,7 +523,7 @@ class BoltTree:
         return out
 
     def _span(self, page: int) -> tuple[bytes, bytes] | None:
-        """Return the first and the last key of a sound page (of a branch: of its elements); None: it is not sound."""
+        """Return the first and the last key of a page (of a branch: of its elements), or None if it is damaged."""
         try:
             info = self._info(page)
         except PageFault:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from auditor.errors import SourceError
+from auditor.base.errors import SourceError
 
 __all__ = ["Refused", "open_cbc", "open_gcm", "open_secretbox", "open_seeded_gcm", "require_ciphers"]
 
@@ -37,11 +37,11 @@ def require_ciphers() -> None:
         SourceError: `cryptography` or `PyNaCl` is not installed.
     """
     try:
-        import cryptography  # noqa: F401, PLC0415 - asked for by this room alone
+        import cryptography  # noqa: F401, PLC0415 - only this module needs them
         import nacl  # noqa: F401, PLC0415
     except ImportError as error:
         found = f"decryption needs the package {error.name}"
-        advice = "pip install 'kubernetes-dump-auditor[crypto]'"
+        advice = "run pip install '.[crypto]' in a clone of the project"
         raise SourceError("", found, "", advice) from None
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.errors import SourceError
+from auditor.base.errors import SourceError
 from auditor.golang import jsontext
 from auditor.sources.yaml import YamlError, yaml_to_json
 
@@ -80,7 +80,7 @@ class EncryptionConfig:
     providers: dict[Resource, tuple[Provider, ...]]
 
     def of(self, group: str, resource: str) -> tuple[Provider, ...] | None:
-        """Return the providers of a resource: its own rule, that of its group, that of everything; None: no rule."""
+        """Return the providers of a resource: its own rule, that of its group, or the general one; None if none."""
         for known in ((group, resource), (group, ANY), (ANY, ANY)):
             found = self.providers.get(known)
             if found is not None:

@@ -1,8 +1,8 @@
 """Envelopes of KMS providers: a data key, wrapped by a plugin outside, stands beside the data that it seals.
 
 The plugin itself cannot be asked offline. Instead a command of the user unwraps a data key: the wrapped key on its
-standard input, the plain one on its standard output. It is run once for each wrapped key and told about it in its
-environment:
+standard input, the plain one on its standard output. It is run once for each wrapped key, within the bounds of
+`helper_command`; its environment describes the key:
 
     AUDITOR_KMS_VERSION      v1 or v2
     AUDITOR_KMS_PLUGIN       name of the plugin
@@ -16,22 +16,19 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import re
-import shlex
-import subprocess
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from auditor.errors import PlanError
 from auditor.sources.encryption.ciphers import Refused
+from auditor.sources.helper_command import HelperCommand, HelperFailed
 
 __all__ = ["Envelope", "KmsCommand", "KmsDecryptor", "decode_v1", "decode_v2"]
 
 _LONGEST: Final = 1024
 _LONGEST_ANNOTATIONS: Final = 32 * 1024
 _MALFORMED: Final = "proto: cannot parse invalid wire-format data"
-_TIMEOUT: Final = 60
+_TIMEOUT: Final = 10.0
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _LONGEST_LABEL: Final = 63
 _LONGEST_NAME: Final = 253
@@ -183,51 +180,40 @@ class KmsCommand:
 
     Args:
         command: As in a shell, but no shell runs it.
+
+    Raises:
+        PlanError: The command cannot be split into words, or is empty.
     """
 
     def __init__(self, command: str) -> None:
-        try:
-            self.words = shlex.split(command)
-        except ValueError as error:
-            raise PlanError("--kms-decryptor", f"cannot be split into words: {error}") from None
-        if not self.words:
-            raise PlanError("--kms-decryptor", "empty", "a command")
+        self._command = HelperCommand(
+            "--kms-decryptor", command, name="the KMS command", seconds=_TIMEOUT, most=_PLAIN_LIMIT
+        )
         self._known: dict[tuple[str, str, str, bytes], bytes | str] = {}
 
     def unwrap(self, version: str, plugin: str, envelope: Envelope) -> bytes:
-        """Return the plain key of an envelope; each wrapped key is asked about once."""
+        """Return the plain key of an envelope; each wrapped key is asked about once.
+
+        Raises:
+            Refused: The command gave none.
+        """
         place = (version, plugin, envelope.key_id, envelope.wrapped)
         found = self._known.get(place)
         if found is None:
-            found = self._known[place] = self._run(version, plugin, envelope)
+            found = self._known[place] = self._ask(version, plugin, envelope)
         if isinstance(found, str):
             raise Refused(found)
         return found
 
-    def _run(self, version: str, plugin: str, envelope: Envelope) -> bytes | str:
+    def _ask(self, version: str, plugin: str, envelope: Envelope) -> bytes | str:
         notes = {name: base64.b64encode(value).decode() for name, value in envelope.annotations}
-        told = {
+        environment = {
             "AUDITOR_KMS_VERSION": version,
             "AUDITOR_KMS_PLUGIN": plugin,
             "AUDITOR_KMS_KEY_ID": envelope.key_id,
             "AUDITOR_KMS_ANNOTATIONS": json.dumps(notes, sort_keys=True) if version == "v2" else "",
         }
         try:
-            done = subprocess.run(  # noqa: S603 - the user's own command, without a shell
-                self.words,
-                input=envelope.wrapped,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,  # it might quote the key
-                timeout=_TIMEOUT,
-                check=False,
-                env={**os.environ, **{name: text.replace("\0", "") for name, text in told.items()}},
-            )
-        except subprocess.TimeoutExpired:
-            return f"failed to decrypt DEK, error: the KMS command gave no answer within {_TIMEOUT} seconds"
-        except OSError as error:
-            return f"failed to decrypt DEK, error: the KMS command cannot be run: {error.strerror}"
-        if done.returncode:
-            return f"failed to decrypt DEK, error: the KMS command ended with {done.returncode}"
-        if not done.stdout or len(done.stdout) > _PLAIN_LIMIT:
-            return f"failed to decrypt DEK, error: the KMS command gave {len(done.stdout)} bytes"
-        return done.stdout
+            return self._command.ask(envelope.wrapped, environment)
+        except HelperFailed as failed:
+            return f"failed to decrypt DEK, error: {failed}"

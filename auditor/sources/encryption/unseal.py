@@ -35,13 +35,25 @@ _OPEN: Final[dict[str, Callable[[Key, bytes, bytes], bytes]]] = {
     "secretbox": lambda key, data, _: open_secretbox(key.secret, data),
 }
 _IDENTITY: Final = (Provider("identity"),)
+_KMS: Final = frozenset({"v1", "v2"})
 
 
 class Sealed(NamedTuple):
-    """What opening a value came to: the plain value, or why there is none."""
+    """The result of opening a value.
+
+    Attributes:
+        data: The plain value; None: there is none.
+        reason: Why there is none.
+        lacks_key: No key for its provider was given; nothing is known to be wrong with the value.
+    """
 
     data: bytes | None
     reason: str = ""
+    lacks_key: bool = False
+
+
+class _LacksKey(Refused):
+    """A value that nobody gave a key for."""
 
 
 class SealedCount(NamedTuple):
@@ -49,19 +61,21 @@ class SealedCount(NamedTuple):
 
     Attributes:
         provider: aescbc, aesgcm, secretbox, ``kms v1``, ``kms v2``, or what stands in its place.
-        name: Of the key, or of the KMS plugin.
+        name: The name of the key, or of the KMS plugin.
         key_id: KMS v2: the plugin's key.
         opened: Whether the plain value was had.
+        lacks_key: Whether no key for its provider was given.
     """
 
     provider: str
     name: str
     key_id: str
     opened: bool
+    lacks_key: bool = False
 
 
 def resource_of(place: Place) -> tuple[str, str] | None:
-    """Return the group and resource that the server encrypts a key as; None: it is no key of the server's objects."""
+    """Return the group and resource that the server encrypts a key as, or None if it is not a key of its objects."""
     if place.plural is None:
         return None
     return place.group or "", place.plural
@@ -102,28 +116,44 @@ class Unsealer:
                 opened = Sealed(self._any_kms(data, key))
             else:
                 opened = Sealed(self._first(providers or _IDENTITY, key, data, ruled=providers is not None))
+        except _LacksKey as lacks:
+            opened = Sealed(None, str(lacks), lacks_key=True)
         except Refused as refused:
             opened = Sealed(None, str(refused))
         if encrypted:
-            self.counts[_count(data, opened=opened.data is not None)] += 1
+            self.counts[_count(data, opened)] += 1
         return opened
 
     def _first(self, providers: Iterable[Provider], key: bytes, data: bytes, *, ruled: bool) -> bytes:
         """Open a value with the first provider that can; a failure of one does not keep the next from trying."""
         reasons: list[str] = []
+        lacking: _LacksKey | None = None
         for provider in providers:
             prefix = provider.prefix
             if not prefix:
                 if not data.startswith(ENCRYPTED_PREFIX):
                     return data
                 if not ruled:
-                    raise Refused(_IDENTITY_REFUSES)
+                    raise self._refused_by_identity(data)
             elif data.startswith(prefix):
                 try:
                     return self._provider(provider, key, data[len(prefix) :])
+                except _LacksKey as lacks:
+                    lacking = lacks
                 except Refused as refused:
                     reasons.extend(refused.args)
+        if lacking is not None:
+            raise lacking
         raise Refused(*(reasons or [_NO_PREFIX]))
+
+    def _refused_by_identity(self, data: bytes) -> Refused:
+        """Return the error of a value that has no provider: without a configuration, that its key was not given."""
+        found = None if self.config is not None else envelope(data)
+        if found is None:
+            return Refused(_IDENTITY_REFUSES)
+        if found.provider == "kms" and found.version in _KMS:
+            return _no_decryptor(found.version, found.key, data[found.start :])
+        return _LacksKey(f'sealed by {found.provider}, key "{found.key}"; no key was given (--encryption-config)')
 
     def _provider(self, provider: Provider, key: bytes, data: bytes) -> bytes:
         if provider.kind == "kms":
@@ -140,15 +170,14 @@ class Unsealer:
 
     def _any_kms(self, data: bytes, key: bytes) -> bytes:
         found = envelope(data)
-        if found is None or found.provider != "kms" or found.version not in {"v1", "v2"}:
-            raise Refused(_IDENTITY_REFUSES)
+        if found is None or found.provider != "kms" or found.version not in _KMS:
+            raise self._refused_by_identity(data)
         return self._kms(found.version, found.key, key, data[found.start :])
 
     def _kms(self, version: str, plugin: str, key: bytes, data: bytes) -> bytes:
-        parts = decode_v1(data) if version == "v1" else decode_v2(data)
         if self.kms is None:
-            of = f', key id "{parts.key_id}"' if parts.key_id else ""
-            raise Refused(f'sealed by the KMS {version} plugin "{plugin}"{of}; its key is unwrapped by --kms-decryptor')
+            raise _no_decryptor(version, plugin, data)
+        parts = decode_v1(data) if version == "v1" else decode_v2(data)
         plain = self.kms.unwrap(version, plugin, parts)
         if version == "v2":
             opener = open_seeded_gcm if parts.seeded else open_gcm
@@ -165,19 +194,30 @@ class Unsealer:
         raise Refused(*reasons)
 
 
-def _count(data: bytes, *, opened: bool) -> SealedCount:
-    found = envelope(data)
+def _no_decryptor(version: str, plugin: str, data: bytes) -> _LacksKey:
+    key_id = _key_id(version, data)
+    of = f', key id "{key_id}"' if key_id else ""
+    return _LacksKey(f'sealed by the KMS {version} plugin "{plugin}"{of}; its key is unwrapped by --kms-decryptor')
+
+
+def _key_id(version: str, data: bytes) -> str:
+    """Return the id of the plugin's key that an envelope names; empty: it names none, or does not decode."""
+    if version != "v2":
+        return ""
+    try:
+        return decode_v2(data).key_id
+    except Refused:
+        return ""
+
+
+def _count(data: bytes, opened: Sealed) -> SealedCount:
+    found, outcome = envelope(data), (opened.data is not None, opened.lacks_key)
     if found is None:
-        return SealedCount("unknown", "", "", opened)
+        return SealedCount("unknown", "", "", *outcome)
     if found.provider != "kms":
-        return SealedCount(found.provider, found.key, "", opened)
-    key_id = ""
-    if found.version == "v2":
-        try:
-            key_id = decode_v2(data[found.start :]).key_id
-        except Refused:
-            key_id = ""
-    return SealedCount(f"kms {found.version}", found.key, key_id, opened)
+        return SealedCount(found.provider, found.key, "", *outcome)
+    key_id = _key_id(found.version, data[found.start :])
+    return SealedCount(f"kms {found.version}", found.key, key_id, *outcome)
 
 
 def make_unsealer(config: str = "", kms_command: str = "") -> Unsealer:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from auditor.sources.file_view import I64
+    from auditor.sources.files.view import I64
 
 __all__ = ["Crc32c", "crc32c_of_many"]
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from auditor.sources.bolt import Rows
-    from auditor.sources.file_view import FileView
+    from auditor.sources.files.view import FileView
 
 __all__ = ["LiveKeys", "write_live_table"]
 

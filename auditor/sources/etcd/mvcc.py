@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from auditor.sources.bolt import Rows
-    from auditor.sources.file_view import I64, U64, FileView
+    from auditor.sources.files.view import I64, U64, FileView
 
 __all__ = [
     "KeyValue",

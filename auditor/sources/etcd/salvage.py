@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from auditor.sources.bolt import Loss
-    from auditor.sources.file_view import I64, FileView
+    from auditor.sources.files.view import I64, FileView
 
 __all__ = ["Salvage", "find_root"]
 
@@ -124,7 +124,7 @@ class Salvage:
 
 
 def _gaps(losses: list[Loss]) -> list[tuple[bytes, bytes | None]]:
-    """Return the ranges of lost keys, ascending and apart from each other; None: to the last key."""
+    """Return the ranges of lost keys, ascending and disjoint; an end of None means to the last key."""
     spans = sorted(
         ((loss.low or b"", loss.high) for loss in losses if not loss.read_all),
         key=lambda span: (span[0], span[1] is None, span[1] or b""),

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from auditor.errors import DamagedDump, UnknownDump
+from auditor.base.errors import DamagedDump, UnknownDump
 from auditor.sources.bolt import BoltTree, Bucket, Loss, Meta, Metas, read_metas
-from auditor.sources.digest import DIGEST_SIZE, SECTOR, Digest, map_file
 from auditor.sources.etcd.crc32c import Crc32c
 from auditor.sources.etcd.live import write_live_table
 from auditor.sources.etcd.mvcc import parse_revision, revisions
 from auditor.sources.etcd.salvage import find_root
-from auditor.sources.file_view import FileView
+from auditor.sources.files.digest import DIGEST_SIZE, SECTOR, Digest, map_file
+from auditor.sources.files.view import FileView
 from auditor.sources.plan import DamageLog
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from auditor.sources.bolt import Rows
-    from auditor.sources.file_view import I64
+    from auditor.sources.files.view import I64
 
 __all__ = ["EtcdFile", "MetaValues", "SnapshotStatus", "snapshot_status", "transactions"]
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from auditor.sources.digest import map_file
 from auditor.sources.etcd.crc32c import crc32c_of_many
+from auditor.sources.files.digest import map_file
 
 if TYPE_CHECKING:
     import mmap

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from auditor.errors import DamagedDump
+from auditor.base.errors import DamagedDump
 
 __all__ = ["YamlError"]
 

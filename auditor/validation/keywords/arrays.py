@@ -12,10 +12,10 @@ from auditor.validation.findings import INVALID, TOO_MANY, too_many_detail
 from auditor.validation.keywords.failure import Check, Complaint, Sink
 
 if TYPE_CHECKING:
+    from auditor.base.trail import Trail
     from auditor.ratcheting import CorrelatedObject
     from auditor.schema.structural import StructuralSchema
     from auditor.validation.node import Node
-    from auditor.validation.trail import Trail
 
 __all__ = ["items", "sizes"]
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from auditor.base.trail import Trail
 from auditor.validation.findings import INVALID
-from auditor.validation.trail import Trail
 
 if TYPE_CHECKING:
+    from auditor.base.longtext import LongText
     from auditor.ratcheting import CorrelatedObject
 
 __all__ = ["Check", "Complaint", "Describe", "Failure", "Sink", "composite"]
@@ -33,7 +34,7 @@ class Complaint(NamedTuple):
     type: str
     bad_value: Any
     detail: str
-    text: str
+    text: str | LongText
 
 
 Describe = Callable[[str, Any, Any], Complaint]

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from auditor.golang.regex import GoRegexError, compile_pattern
+from auditor.golang.regex.compiled import GoRegexError, compile_pattern
 from auditor.golang.text import quote
 from auditor.validation.keywords.failure import Check, Complaint, Sink, composite
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from auditor.base.trail import Trail
     from auditor.ratcheting import CorrelatedObject
     from auditor.validation.node import Node
-    from auditor.validation.trail import Trail
 
 __all__ = ["any_matcher", "dependencies", "matcher", "pattern_properties", "positional_items"]
 

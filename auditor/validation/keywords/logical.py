@@ -14,9 +14,9 @@ from auditor.golang.text import quote
 from auditor.validation.keywords.failure import Check, Complaint, Sink, composite
 
 if TYPE_CHECKING:
+    from auditor.base.trail import Trail
     from auditor.ratcheting import CorrelatedObject
     from auditor.validation.node import Node
-    from auditor.validation.trail import Trail
 
 __all__ = ["all_of", "any_of", "not_", "one_of"]
 

@@ -26,9 +26,9 @@ from auditor.validation.keywords.gonumbers import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from auditor.base.trail import Trail
     from auditor.ratcheting import CorrelatedObject
     from auditor.schema.structural import StructuralSchema
-    from auditor.validation.trail import Trail
 
 __all__ = ["number"]
 

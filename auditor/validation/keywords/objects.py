@@ -14,10 +14,10 @@ from auditor.validation.keywords.failure import Check, Complaint, Sink
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from auditor.base.trail import Trail
     from auditor.ratcheting import CorrelatedObject
     from auditor.schema.structural import StructuralSchema
     from auditor.validation.node import Node
-    from auditor.validation.trail import Trail
 
 __all__ = ["fields", "sizes"]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.golang.regex import GoRegexError, compile_pattern
+from auditor.golang.regex.compiled import GoRegexError, compile_pattern
 from auditor.golang.text import quote
 from auditor.validation import formats
 from auditor.validation.findings import INVALID, TOO_LONG, TYPE_INVALID, too_long_detail
@@ -16,9 +16,9 @@ from auditor.validation.keywords.failure import Check, Complaint, Sink
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from auditor.base.trail import Trail
     from auditor.ratcheting import CorrelatedObject
     from auditor.schema.structural import StructuralSchema
-    from auditor.validation.trail import Trail
 
 __all__ = ["format_", "string"]
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.base.longtext import LONG, LongText
 from auditor.golang.jsontext import encode
 from auditor.golang.text import display, quote
-from auditor.ratcheting import deep_equal
+from auditor.ratcheting import canonical_text
 from auditor.validation.findings import NOT_SUPPORTED, TYPE_INVALID, not_supported_detail
 from auditor.validation.keywords.failure import Check, Complaint, Sink
 from auditor.validation.keywords.gonumbers import is_json_integer, truncate
@@ -17,8 +18,8 @@ from auditor.validation.keywords.gonumbers import is_json_integer, truncate
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from auditor.base.trail import Trail
     from auditor.ratcheting import CorrelatedObject
-    from auditor.validation.trail import Trail
 
 __all__ = ["enum", "null_type", "type_"]
 
@@ -102,7 +103,7 @@ class _Allowed:
         self.ints = frozenset(value for value in values if type(value) is int)
         self.floats = frozenset(value for value in values if type(value) is float)
         self.bools = frozenset(value for value in values if type(value) is bool)
-        self.compounds = [value for value in values if type(value) in (list, dict)]
+        self.compounds = frozenset(canonical_text(value) for value in values if type(value) in (list, dict))
         self.detail = not_supported_detail(value if type(value) is str else encode(value) for value in values)
         self.printed = display(list(values))
 
@@ -116,7 +117,7 @@ class _Allowed:
             return self._accepts_int if self.floats or self.strings else self.ints.__contains__
         if kind is float:
             return lambda value: value in self.floats or truncate(value) in self.ints
-        return lambda value: any(deep_equal(value, allowed) for allowed in self.compounds)
+        return lambda value: bool(self.compounds) and canonical_text(value) in self.compounds
 
     def _accepts_int(self, value: int) -> bool:
         return value in self.ints or float(value) in self.floats or _rune(value) in self.strings
@@ -130,7 +131,9 @@ def _rune(value: int) -> str:
 
 
 def _unsupported(path: str, value: Any, parameter: _Allowed) -> Complaint:
-    text = f"{path} in body should be one of {parameter.printed}"
+    begin = f"{path} in body should be one of "
+    is_long = len(parameter.printed) > LONG
+    text = LongText(begin, parameter.printed) if is_long else begin + parameter.printed
     return Complaint(path, NOT_SUPPORTED, value, parameter.detail, text)
 
 

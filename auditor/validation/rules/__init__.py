@@ -8,7 +8,7 @@ Source: apiextensions-apiserver pkg/apiserver/schema/cel; apiserver pkg/cel/comm
 
 from auditor.validation.rules.compile import CompiledRule, RuleNode, compile_node, compile_rules
 from auditor.validation.rules.definition import broken_rules
-from auditor.validation.rules.evaluate import RuleProgram
+from auditor.validation.rules.evaluate import RuleProgram, RuleTime
 from auditor.validation.rules.types import DeclaredType, cel_type, declare
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "DeclaredType",
     "RuleNode",
     "RuleProgram",
+    "RuleTime",
     "broken_rules",
     "cel_type",
     "compile_node",

@@ -23,7 +23,7 @@ from auditor.validation.rules.types import DeclaredType, cel_type, declare, with
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from auditor.cel.checker import CheckedExpression
+    from auditor.cel.check.checker import CheckedExpression
     from auditor.cel.environment import Environment, Program
     from auditor.cel.kubernetes import Version
     from auditor.schema.structural import Rule
@@ -240,7 +240,7 @@ class _Compiler:
 
 
 def _field_type(name: str, schema: StructuralSchema, parent: DeclaredType | None) -> DeclaredType | None:
-    """Return the type of a property; None: rules cannot see it, and those on it or below it are never run."""
+    """Return the type of a property, or None if rules cannot see it; rules on it or below it are never run then."""
     identifier = escape(name)
     if identifier is None:
         return declare(schema, is_resource=schema.embedded_resource)

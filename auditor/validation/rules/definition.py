@@ -14,8 +14,9 @@ from auditor.validation.rules.compile import RuleNode, compile_rules
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from auditor.base.longtext import LongText
+    from auditor.base.records import Finding
     from auditor.crds.definition import CustomResourceDefinition
-    from auditor.model import Finding
     from auditor.schema.structural import Rule
 
 __all__ = ["broken_rules"]
@@ -25,7 +26,7 @@ def broken_rules(definition: CustomResourceDefinition) -> list[Finding]:
     """Return a finding for each rule or messageExpression that does not compile, sorted."""
     spec = definition.document.get("spec")
     is_shared = type(spec) is dict and "validation" in spec
-    found: dict[tuple[str, str, str], Finding] = {}
+    found: dict[tuple[str, str, str | LongText], Finding] = {}
     for index, version in enumerate(definition.versions.values()):
         root = compile_rules(version.structural)
         if root is None:

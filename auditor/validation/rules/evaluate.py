@@ -9,30 +9,34 @@ Source: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go.
 from __future__ import annotations
 
 from contextlib import suppress
+from hashlib import sha256
+from math import inf
 from time import thread_time
 from typing import TYPE_CHECKING, Any, Final
 
+import orjson
+
+from auditor.base.records import Finding
+from auditor.base.trail import Trail, structured
 from auditor.cel.environment import PER_CALL_LIMIT
 from auditor.cel.errors import COST_LIMIT_EXCEEDED, CelError, GaveUp
 from auditor.cel.values import NONE, Optional_
 from auditor.golang.text import quote, without_broken
-from auditor.model import Finding
 from auditor.ratcheting import MapListKeys
 from auditor.schema.structural import ListType
 from auditor.validation.findings import DUPLICATE, FORBIDDEN, INVALID, REQUIRED, finding
 from auditor.validation.rules.compile import CompiledRule, RuleNode, compile_rules, trim_space
-from auditor.validation.trail import Trail, structured
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from auditor.base.records import JsonObject
     from auditor.cel.environment import Program
-    from auditor.model import JsonObject
     from auditor.ratcheting import CorrelatedObject
     from auditor.schema.structural import StructuralSchema
     from auditor.validation.rules.values import Adapters
 
-__all__ = ["OBJECT_BUDGET", "OBJECT_SECONDS", "RuleProgram"]
+__all__ = ["LEAST_SECONDS", "OBJECT_BUDGET", "OBJECT_SECONDS", "RuleProgram", "RuleTime"]
 
 OBJECT_BUDGET: Final = 10_000_000
 """What all rules of one object may cost together."""
@@ -41,6 +45,12 @@ OBJECT_SECONDS: Final = 60.0
 
 Time of the processor, so that a busy machine changes no verdict.
 """
+LEAST_SECONDS: Final = 0.1
+"""How long the rules of any object may compute, however long those of others took."""
+_MUCH: Final = 100_000
+"""Cost from which on the result of an evaluation is remembered: it took a tenth of a second, looking it up a
+thousandth."""
+_MOST_KNOWN: Final = 256
 _LONGEST_MESSAGE: Final = 5 * 1024  # bytes
 _OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
 _MESSAGE_OUT_OF_BUDGET: Final = (
@@ -48,6 +58,32 @@ _MESSAGE_OUT_OF_BUDGET: Final = (
 )
 _OMITTED: Final[dict[str, Any]] = {}
 """Stands for objects and arrays, which are not printed."""
+
+
+_Known = dict[tuple[int, int, int], dict[bytes, tuple[Any, int]]]
+"""What costly evaluations came to: by expression, schema and limit, then by the value."""
+
+
+class RuleTime:
+    """How long rules may compute, in seconds of processor time; the rule programs of a process may share one.
+
+    Args:
+        one: For one object.
+        together: For all objects that take longer than `LEAST_SECONDS`, which each may take whatever others took.
+    """
+
+    def __init__(self, one: float = OBJECT_SECONDS, together: float = inf) -> None:
+        self.one = one
+        self.left = together
+
+    def deadline(self) -> float:
+        """Return the moment (of `thread_time`) at which rules that begin now are given up."""
+        return thread_time() + min(self.one, max(self.left, LEAST_SECONDS))
+
+    def ended(self, seconds: float) -> None:
+        """Take note of how long the rules of an object took."""
+        if seconds > LEAST_SECONDS:
+            self.left -= seconds
 
 
 class RuleProgram:
@@ -59,23 +95,24 @@ class RuleProgram:
     Attributes:
         root: The same.
         broken: The rules that do not compile: every object that reaches one gets a finding about it.
-        seconds: How long one object may take.
+        time: How long objects may take.
         gave_up: Whether an object took longer since `unevaluated` was asked, or more memory than there is: what was
             found is right, but what comes after it is not known.
     """
 
-    def __init__(self, root: RuleNode, seconds: float = OBJECT_SECONDS) -> None:
+    def __init__(self, root: RuleNode, time: RuleTime | None = None) -> None:
         from auditor.validation.rules.values import Adapters  # noqa: PLC0415 - with the first rule
 
         self.root = root
-        self.seconds = seconds
+        self.time = RuleTime() if time is None else time
         self.gave_up = False
         self.broken = tuple(rule for node in root.walk() for rule in node.rules if rule.error)
         self._adapters = Adapters()
+        self._known: _Known = {}
 
     @classmethod
     def of(cls, schema: StructuralSchema | None) -> RuleProgram | None:
-        """Return the program of a structural schema; None: the server runs no rules on its objects."""
+        """Return the program of a structural schema, or None if the server runs no rules on its objects."""
         root = compile_rules(schema)
         return None if root is None else cls(root)
 
@@ -102,24 +139,31 @@ class RuleProgram:
             evaluations: Positions with the rules to run and nothing below, the value there (not null), and its trail.
                 Of an update they are none of an allOf, and no rule looks at the old value.
             spent: What the others cost at most.
-            twin: Of an update, the correlation of the object with the old one; None: nothing is tolerated.
+            twin: For an update, the correlation of the object with the old one; None: nothing is tolerated.
 
         Returns:
             The findings; None: a limit is met, or may be, so that it counts which evaluations come first.
         """
-        walk = _Walk(self._adapters, thread_time() + self.seconds)
+        begun = thread_time()
+        walk = _Walk(self._adapters, self.time.deadline(), self._known)
         walk.budget -= spent
         try:
             for node, value, trail in evaluations:
                 walk.rules(node, value, None, trail, (None, None) if twin is None else _along(twin, trail))
         except _Stop:
-            return None
+            if not walk.gave_up:
+                return None
+            self.gave_up = True
+        finally:
+            self.time.ended(thread_time() - begun)
         return walk.found
 
     def _walk(self, new: JsonObject, old: JsonObject | None, twin: CorrelatedObject | None) -> list[Finding]:
-        walk = _Walk(self._adapters, thread_time() + self.seconds)
+        begun = thread_time()
+        walk = _Walk(self._adapters, self.time.deadline(), self._known)
         with suppress(_Stop):
             walk.node(self.root, new, old, None, (twin, None))
+        self.time.ended(thread_time() - begun)
         self.gave_up = self.gave_up or walk.gave_up
         return walk.found
 
@@ -169,9 +213,10 @@ def _along(twin: CorrelatedObject, trail: Trail) -> _Twins:
 class _Walk:
     """One walk over one object."""
 
-    __slots__ = ("adapters", "budget", "deadline", "found", "gave_up")
+    __slots__ = ("adapters", "budget", "deadline", "found", "gave_up", "known")
 
-    def __init__(self, adapters: Adapters, deadline: float) -> None:
+    def __init__(self, adapters: Adapters, deadline: float, known: _Known) -> None:
+        self.known = known
         self.adapters = adapters
         self.budget = OBJECT_BUDGET
         self.deadline = deadline
@@ -222,7 +267,10 @@ class _Walk:
                 continue
             if rule.program is None or (rule.uses_old_self and old is None and not rule.rule.optional_old_self):
                 continue
-            value, cost = self.evaluate(rule.program, optional if rule.rule.optional_old_self else plain)
+            if rule.uses_old_self:
+                value, cost = self.evaluate(rule.program, optional if rule.rule.optional_old_self else plain)
+            else:
+                value, cost = self.evaluate_once(node, rule.program, new, plain)
             if cost > self.budget:
                 self.report(node, trail, _OUT_OF_BUDGET, rule)
                 raise _Stop
@@ -231,6 +279,22 @@ class _Walk:
                 self.failed(node, rule, value.text, trail)
             elif value is not True:
                 self.broken(node, rule, new, plain, trail, twins)
+
+    def evaluate_once(self, node: RuleNode, program: Program, new: Any, variables: dict[str, Any]) -> tuple[Any, int]:
+        """Evaluate an expression that sees `self` alone; what cost much is remembered by the JSON text of the value.
+
+        An object's own evaluation, those of its updates, and those of objects like it come to the same.
+        """
+        whose = (id(program), id(node.value_schema), min(PER_CALL_LIMIT, self.budget))
+        known = self.known.get(whose)
+        if known is not None and (found := known.get(_digest(new) or b"")) is not None:
+            return found
+        found = self.evaluate(program, variables)
+        if found[1] >= _MUCH and type(found[0]) is not GaveUp and (digest := _digest(new)) is not None:
+            if len(self.known) >= _MOST_KNOWN or (known is not None and len(known) >= _MOST_KNOWN):
+                self.known.clear()
+            self.known.setdefault(whose, {})[digest] = found
+        return found
 
     def evaluate(self, program: Program, variables: dict[str, Any]) -> tuple[Any, int]:
         """Evaluate an expression; beyond the budget its result does not count, so that it ends there."""
@@ -303,6 +367,14 @@ class _Walk:
     def report(self, node: RuleNode, trail: Trail, detail: str, rule: CompiledRule | None = None) -> None:
         """Add a finding that is not about the value, which stands for itself as the name of its type."""
         self.found.append(_finding(structured(trail), INVALID, node.schema.type, detail, rule))
+
+
+def _digest(value: Any) -> bytes | None:
+    """Return bytes that are equal for equal values with equal order of keys, or None if orjson cannot write it."""
+    try:
+        return sha256(orjson.dumps(value)).digest()
+    except (TypeError, UnicodeError):  # of large numbers, bytes that are no UTF-8, deep values
+        return None
 
 
 def _default_message(rule: CompiledRule) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from auditor.base.trail import Trail, structured
 from auditor.schema.structural import StructuralSchema
-from auditor.validation.trail import Trail, structured
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -46,8 +46,8 @@ class DeclaredType:
     Attributes:
         schema: The node; at the root of a resource with type and object meta added (`with_meta`).
         scalar: Its CEL type, where it needs no name: no list, map or object.
-        fields: Of an object: identifier (escaped name) to type; None for everything else.
-        element: Of a list its items, of a map its values.
+        fields: For an object: identifier (escaped name) to type; None for everything else.
+        element: For a list its items, of a map its values.
         is_map: Whether it is a map.
         max_elements: The most items, entries, characters or bytes it may have, 0 where that is no question.
         min_size: Bytes of its smallest JSON form.
@@ -89,7 +89,7 @@ def _capped(schema: StructuralSchema | None, longest: int) -> int:
 
 
 def declare(schema: StructuralSchema, *, is_resource: bool) -> DeclaredType | None:
-    """Return what a schema node is in an expression; None: expressions cannot see it.
+    """Return the type of a schema node in an expression, or None if expressions cannot see it.
 
     Args:
         schema: The node.

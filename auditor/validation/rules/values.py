@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from auditor.cel.cost import Cancelled
-from auditor.cel.describe import show
-from auditor.cel.equality import NO_SUCH_OVERLOAD, contains, equal_not_null, find, size_of
 from auditor.cel.errors import CelError
+from auditor.cel.operations.cost import Cancelled
+from auditor.cel.operations.describe import show
+from auditor.cel.operations.equality import NO_SUCH_OVERLOAD, contains, equal_not_null, find, size_of
 from auditor.cel.types import opaque
 from auditor.cel.values import (
     MISSING,
@@ -220,7 +220,7 @@ class _Shape:
         return self._rest is not None or key in self._properties
 
     def adapt(self, key: str) -> Adapt | None:
-        """Return how the value of a key is adapted; None: the schema does not know the key."""
+        """Return how the value of a key is adapted, or None if the schema does not know the key."""
         if self._rest is not None:
             return self._adapters.of(self._rest)
         found = self._known.get(key)

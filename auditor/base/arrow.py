@@ -1,0 +1,282 @@
+"""The few functions of Arrow that live tables and reports need, without the module that wraps them all.
+
+Loading `pyarrow.compute` makes 300 functions, which takes longer than finding the live keys of 100 MB; and the methods
+of arrays load it. Where an Arrow has no such door they come through the module after all.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow
+
+from auditor.base import parquet_guard
+from auditor.base.errors import DamagedDump
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+__all__ = [
+    "as_binary",
+    "byte_lengths",
+    "cast",
+    "column",
+    "concat",
+    "dictionary_encoded",
+    "equal",
+    "fill_null",
+    "flattened",
+    "index_in",
+    "is_sorted",
+    "joined_texts",
+    "parquet_footer",
+    "parquet_reader",
+    "parquet_writer",
+    "plain",
+    "read_parquet",
+    "sorted_order",
+    "sorted_rows",
+    "starts_with",
+    "take",
+    "unlike_next",
+    "where",
+    "whole_parquet",
+]
+
+pa: Any = pyarrow
+
+
+def _door() -> Any:
+    try:
+        from pyarrow import _compute  # noqa: PLC0415
+    except ImportError:
+        from pyarrow import compute  # noqa: PLC0415
+
+        return compute
+    return _compute
+
+
+@contextmanager
+def parquet_writer(stream: Any, schema: pa.Schema, **options: Any) -> Iterator[Any]:
+    """Yield what writes tables as Parquet to an open stream, as `pyarrow.parquet.ParquetWriter` with these options.
+
+    That module loads every kind of file system, and what secures connections to them.
+    """
+    try:
+        from pyarrow._parquet import ParquetWriter  # noqa: PLC0415
+    except ImportError:
+        from pyarrow.parquet import ParquetWriter  # noqa: PLC0415
+    writer = ParquetWriter(stream, schema, writer_engine_version="V2", **options)
+    try:
+        yield writer
+    finally:
+        writer.close()
+
+
+@contextmanager
+def whole_parquet(path: Path) -> Iterator[None]:
+    """Say which file of a report it is that is cut short, lacks a column or is no Parquet, where the block finds out.
+
+    Raises:
+        DamagedDump: It is.
+    """
+    try:
+        yield
+    except (pyarrow.ArrowInvalid, OSError, KeyError, UnicodeDecodeError) as error:
+        if isinstance(error, OSError) and error.errno:  # it is the system that refuses it
+            raise
+        if isinstance(error, UnicodeDecodeError):
+            text = f"it has names or texts that are not UTF-8 ({error.reason})"
+        else:
+            text = str(error.args[0] if error.args else error).partition("\n")[0]
+        raise DamagedDump(str(path), f"is damaged: {text}", "a file as an audit writes it", "audit anew") from error
+
+
+@contextmanager
+def parquet_reader(path: Path, dictionaries: Iterable[str] = ()) -> Iterator[Any]:
+    """Yield what reads a Parquet file: `schema_arrow`, `metadata`, `read_all`, as inside `pyarrow.parquet.ParquetFile`.
+
+    Args:
+        path: The path of the file, which is mapped.
+        dictionaries: Columns of text that become dictionaries.
+    """
+    try:
+        from pyarrow._parquet import ParquetReader  # noqa: PLC0415
+    except ImportError:
+        from pyarrow.parquet.core import ParquetReader  # noqa: PLC0415
+    reader = ParquetReader()
+    with whole_parquet(path):
+        parquet_guard.check_file(path)
+        reader.open(str(path), use_memory_map=True, read_dictionary=list(dictionaries))
+        parquet_guard.check_footer(path, reader.metadata)
+    try:
+        yield reader
+    finally:
+        reader.close()
+
+
+def parquet_footer(path: Path) -> Any:
+    """Return the `FileMetaData` of a Parquet file of a report, once it is known to declare what a report may hold."""
+    with parquet_reader(path) as reader:
+        return reader.metadata
+
+
+def read_parquet(path: Path, columns: Sequence[str] | None = None, dictionaries: Iterable[str] = ()) -> Any:
+    """Return a Parquet file as a table.
+
+    Args:
+        path: The path of the file.
+        columns: In the order of the table; None: all.
+        dictionaries: Columns of text that become dictionaries.
+    """
+    given = list(dictionaries)
+    spread = [name for name in parquet_guard.coded(parquet_footer(path)) if name not in given]
+    with parquet_reader(path, [*given, *spread]) as reader, whole_parquet(path):
+        if columns is None:
+            table = reader.read_all(use_threads=False)
+        else:
+            wanted = set(columns)
+            leaves = [leaf for leaf, path in enumerate(reader.column_paths) if path[0] in wanted]
+            table = reader.read_all(leaves, use_threads=False).select(columns)
+        stored = reader.schema_arrow
+    texts = [name for name in spread if name in stored.names and pa.types.is_string(stored.field(name).type)]
+    return parquet_guard.written_out(path, table, texts)
+
+
+def _function(name: str, *arguments: Any, options: Any = None) -> Any:
+    return _door().call_function(name, list(arguments), options)
+
+
+def sorted_order(keys: Any) -> NDArray[np.uint64]:
+    """Return the positions of keys in ascending order; equal ones stay in theirs."""
+    order: NDArray[np.uint64] = _function("array_sort_indices", keys).to_numpy()
+    return order
+
+
+def sorted_rows(columns: dict[str, Any]) -> NDArray[np.uint64]:
+    """Return the positions of rows in ascending order of all columns, the first before the others; it is stable."""
+    options = _door().SortOptions([(name, "ascending") for name in columns])
+    order: NDArray[np.uint64] = _function("sort_indices", pa.table(columns), options=options).to_numpy()
+    return order
+
+
+def take(rows: Any, positions: NDArray[Any] | tuple[int, ...] | pa.Array) -> Any:
+    """Return the rows at some positions of an array, a record batch or a table."""
+    at = positions if isinstance(positions, pa.Array) else column(np.ascontiguousarray(positions, dtype=np.int64))
+    return _function("take", rows, at)
+
+
+def column(values: NDArray[Any]) -> Any:
+    """Return numbers as they lie there; `pa.array` would load numpy.ma to see whether some are masked."""
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
+
+
+def cast(array: Any, kind: Any) -> Any:
+    """Return an array as one of another type.
+
+    Raises:
+        ArrowInvalid: A value has no equal of that type.
+    """
+    return _function("cast", array, options=_door().CastOptions.safe(kind))
+
+
+def dictionary_encoded(array: Any) -> Any:
+    """Return an array as codes and the distinct values that they stand for, by first appearance."""
+    return _function("dictionary_encode", array)
+
+
+def where(array: Any, kept: NDArray[np.bool_]) -> Any:
+    """Return what is kept of an array."""
+    return _function("array_filter", array, pa.array(kept))
+
+
+def equal(array: Any, value: Any) -> NDArray[np.bool_]:
+    """Say of each value whether it is this one."""
+    return _truths(_function("equal", array, value))
+
+
+def starts_with(array: Any, beginning: str) -> NDArray[np.bool_]:
+    """Say of each text whether it begins so; null does not."""
+    return _truths(_function("starts_with", array, options=_door().MatchSubstringOptions(beginning)))
+
+
+def unlike_next(array: Any) -> NDArray[np.bool_]:
+    """Say of each value but the last whether the next one is another; of two of which one is null nothing is known."""
+    return _truths(_function("not_equal", *_with_next(array)))
+
+
+def _with_next(array: Any) -> tuple[Any, Any]:
+    return array.slice(0, max(0, len(array) - 1)), array.slice(1)
+
+
+def _truths(claims: Any) -> NDArray[np.bool_]:
+    """Return claims, unknown as False."""
+    found: NDArray[np.bool_] = fill_null(claims, value=False).to_numpy(zero_copy_only=False)
+    return found
+
+
+def fill_null(array: Any, value: Any) -> Any:
+    """Return an array with a value in place of nulls."""
+    return _function("coalesce", array, pa.scalar(value, array.type)) if array.null_count else array
+
+
+def is_sorted(*columns: Any) -> bool:
+    """Return whether rows are sorted by some columns without nulls, the first column before the others."""
+    fits: Any = True
+    for one in reversed(columns):
+        before, after = _with_next(one)
+        fits = _truths(_function("less", before, after)) | (_truths(_function("equal", before, after)) & fits)
+    return bool(np.all(fits))
+
+
+def index_in(array: Any, among: Any) -> Any:
+    """Return of each value its position among others, null where it is none of them."""
+    return _function("index_in", array, options=_door().SetLookupOptions(among))
+
+
+def byte_lengths(array: Any) -> Any:
+    """Return of each text the number of its bytes."""
+    return _function("binary_length", array)
+
+
+def flattened(lists: Any) -> tuple[Any, Any]:
+    """Return what is in lists, and of each item the position of its list."""
+    return _function("list_flatten", lists), _function("list_parent_indices", lists)
+
+
+def joined_texts(columns: Any, between: str) -> Any:
+    """Return one text for each row, of an array of lists of texts or of several arrays of texts without nulls."""
+    if isinstance(columns, pa.Array):
+        return _function("binary_join", columns, between)
+    return _function("binary_join_element_wise", *columns, between, options=_door().JoinOptions())
+
+
+def as_binary(array: Any) -> Any:
+    """Return an array of large_binary, without nulls and below 2 GiB, as one of binary."""
+    _, ends, data = array.buffers()
+    if ends is None:
+        return pa.array([], pa.binary())
+    bounds = np.frombuffer(ends, dtype=np.int64)[array.offset : array.offset + len(array) + 1]
+    first, last = int(bounds[0]), int(bounds[-1])
+    own = pa.py_buffer(b"") if data is None else data.slice(first, last - first)
+    return pa.Array.from_buffers(pa.binary(), len(array), [None, pa.py_buffer((bounds - first).astype(np.int32)), own])
+
+
+def plain(table: pa.Table) -> pa.Table:
+    """Return a table whose dictionaries are plain text."""
+    texts = [pa.types.is_dictionary(field.type) for field in table.schema]
+    columns = [cast(column, pa.string()) if text else column for column, text in zip(table.columns, texts, strict=True)]
+    return pa.table(columns, names=table.column_names)
+
+
+def concat(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
+    """Return tables of the same columns below each other in one piece; of none an empty one."""
+    if not tables:
+        return schema.empty_table()
+    whole = tables[0] if len(tables) == 1 else pa.concat_tables(tables).unify_dictionaries()
+    return whole.combine_chunks()

@@ -1,0 +1,137 @@
+"""Exceptions of the auditor: what stops a run, as values.
+
+A bad object never raises: it gives Findings. A value that cannot be read gives an Unreadable. What is here stops a
+call: a dump that is no dump, a schema that no server would serve, a selector that does not parse. Every exception
+holds data, compares by value, survives pickling, and says where, what was found, what was expected and what to do.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import ClassVar, Final
+
+__all__ = [
+    "AuditorError",
+    "ChangedDump",
+    "DamagedDump",
+    "EngineError",
+    "NotStructural",
+    "PlanError",
+    "Refused",
+    "RuleError",
+    "RuleSyntax",
+    "SchemaError",
+    "SelectorError",
+    "SourceError",
+    "UnknownDump",
+    "WorkerLost",
+    "refusal",
+]
+
+_REFUSALS: Final = frozenset({
+    errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.EISDIR, errno.ELOOP, errno.EMFILE, errno.ENAMETOOLONG, errno.ENFILE,
+    errno.ENOENT, errno.ENOMEM, errno.ENOSPC, errno.ENOTDIR, errno.ENXIO, errno.EPERM, errno.EROFS,
+})  # fmt: skip
+"""What a person can put right: rights, room, names. Anything else that a call meets may be a fault of ours."""
+_MORE_MEMORY: Final = "raise the limit of memory (--memory, ulimit -v, that of the container), or give --jobs 1"
+_NO_ROOM: Final = frozenset({errno.EDQUOT, errno.EFBIG, errno.ENOSPC})
+
+
+class AuditorError(Exception):
+    """Something that stops a call.
+
+    Args:
+        where: The file, key path or text concerned; empty where there is none.
+        found: What was found there.
+        expected: What would have been right; empty where `found` says it all.
+        advice: What the reader can do now.
+    """
+
+    fields: ClassVar[tuple[str, ...]] = ("where", "found", "expected", "advice")
+
+    def __init__(self, where: str, found: str, expected: str = "", advice: str = "") -> None:
+        super().__init__(where, found, expected, advice)
+        self.where = where
+        self.found = found
+        self.expected = expected
+        self.advice = advice
+
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.found}" if self.where else self.found
+        if self.expected:
+            text += f"; expected {self.expected}"
+        if self.advice:
+            text += f"; {self.advice}"
+        return text
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and isinstance(other, AuditorError) and self.args == other.args
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.args))
+
+
+class SourceError(AuditorError):
+    """A dump cannot be read as a whole."""
+
+
+class UnknownDump(SourceError):
+    """No reader recognises the bytes of a file."""
+
+
+class DamagedDump(SourceError):
+    """A dump of a known form is broken where a reader cannot go on."""
+
+
+class ChangedDump(DamagedDump):
+    """A dump is another one than the one whose keys were read."""
+
+
+class SchemaError(AuditorError):
+    """A CustomResourceDefinition that no server could serve."""
+
+
+class NotStructural(SchemaError):
+    """A schema breaks the rules of structural schemas where serving needs them; `where` is the path in the schema."""
+
+
+class RuleError(AuditorError):
+    """A validation rule cannot be prepared."""
+
+
+class RuleSyntax(RuleError):
+    """A rule does not compile; `found` is the compiler's text."""
+
+
+class SelectorError(AuditorError):
+    """A field or label selector that the server would refuse; `found` is the server's text."""
+
+
+class PlanError(AuditorError):
+    """What was asked for cannot be done as asked: options, folders, kinds."""
+
+
+class EngineError(AuditorError):
+    """The processes that share the work failed."""
+
+
+class WorkerLost(EngineError):
+    """A worker process ended without finishing its shard, twice."""
+
+
+class Refused(AuditorError):
+    """The operating system refused a file or folder that is needed."""
+
+
+def refusal(error: BaseException) -> Refused | None:
+    """Return the message for an error of the operating system, or None if it is another error."""
+    if isinstance(error, MemoryError):
+        return Refused("", os.strerror(errno.ENOMEM), advice=_MORE_MEMORY)
+    if not isinstance(error, OSError) or error.errno not in _REFUSALS:
+        return None
+    where = "" if error.filename is None else os.fsdecode(error.filename)
+    advice = "free disk space, or write elsewhere (--report, $TMPDIR)" if error.errno in _NO_ROOM else ""
+    if error.errno == errno.ENOMEM:
+        advice = _MORE_MEMORY
+    return Refused(where, os.strerror(error.errno), advice=advice)

@@ -1,0 +1,10 @@
+"""Our version, and the release of Kubernetes whose behaviour is reproduced."""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["KUBERNETES_RELEASE", "VERSION"]
+
+VERSION: Final = "0.1.0"
+KUBERNETES_RELEASE: Final = "v1.37.2"

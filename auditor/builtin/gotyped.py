@@ -1,0 +1,418 @@
+"""Whether a JSON text decodes into a Go type of the scheme, and Go's words where it does not.
+
+A wrong type is remembered and decoding goes on: the first one is the answer. A type with a decoder of its own (times,
+quantities) fails at once and outranks it. Of equal keys each value is decoded, unknown keys are passed over.
+
+Source: sigs.k8s.io/json decode.go; apimachinery pkg/apis/meta/v1/{time,micro_time}.go, pkg/api/resource/quantity.go,
+pkg/util/intstr/intstr.go; apiextensions-apiserver pkg/apis/apiextensions/v1/marshal.go.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.builtin.scheme import types
+from auditor.golang import jsontext
+from auditor.golang.times import GoTimeError, parse_rfc3339
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["GoDecodeError", "base64_error", "check_typed", "metadata_of", "type_meta"]
+
+_INTEGER: Final = re.compile(r"-?[0-9]+\Z")
+_LONE: Final = re.compile("[\ud800-\udfff]")
+_MICRO: Final = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{6})?")
+_MICRO_LAYOUT: Final = "2006-01-02T15:04:05.000000Z07:00"
+_LAYOUT: Final = "2006-01-02T15:04:05Z07:00"
+_ALPHABET: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+
+
+class GoDecodeError(ValueError):
+    """A text that does not decode; the message is Go's."""
+
+
+class _Members(list[tuple[str, Any]]):
+    """The members of a JSON object, equal keys and all."""
+
+
+def _members(pairs: list[tuple[str, Any]]) -> _Members:
+    return _Members((_whole(key), _whole(value) if type(value) is str else value) for key, value in pairs)
+
+
+def _whole(text: str) -> str:
+    """Return a text with U+FFFD for lone surrogates."""
+    return text if text.isascii() else _LONE.sub("\ufffd", text)
+
+
+class _Number(str):
+    """A JSON number as it is spelled."""
+
+    __slots__ = ()
+
+
+def _parse(data: bytes) -> Any:
+    """Return a JSON text with every member and the spelling of every number.
+
+    Raises:
+        GoDecodeError: It is no JSON.
+    """
+    try:
+        jsontext.decode_exactly(data)
+    except jsontext.GoJsonError as error:
+        if "into Go value of type float64" not in str(error):  # a number out of range is no error of syntax
+            raise GoDecodeError(str(error)) from None
+    try:
+        return json.loads(
+            jsontext.as_text(data),
+            object_pairs_hook=_members,
+            parse_float=_Number,
+            parse_int=_Number,
+        )
+    except RecursionError:
+        return _spelled(jsontext.decode_exactly(data))
+
+
+def _spelled(value: Any) -> Any:
+    """Return a value of our own decoder as that of this one, for texts too deep for it; equal keys are one."""
+    if type(value) is dict:
+        return _Members(value.items())
+    if type(value) is int or type(value) is float:
+        return _Number(repr(value))
+    return value
+
+
+def _word(value: Any) -> str:
+    value = _spelled(value)
+    if isinstance(value, _Number):
+        return "number"
+    if isinstance(value, str):
+        return "string"
+    if isinstance(value, _Members):
+        return "object"
+    return "array" if type(value) is list else "bool"
+
+
+class _Decoding:
+    """One decoding: the first wrong type, and where it is."""
+
+    __slots__ = ("field", "saved", "struct")
+
+    def __init__(self, struct: str = "", field: tuple[str, ...] = ()) -> None:
+        self.struct = struct
+        self.field = field
+        self.saved: str | None = None
+
+    def wrong(self, word: str, name: str) -> str:
+        """Return Go's text for a value of the wrong type at this place."""
+        if self.struct or self.field:
+            field = ".".join((self.struct, *self.field))
+            return f"json: cannot unmarshal {word} into Go struct field {field} of type {name}"
+        return f"json: cannot unmarshal {word} into Go value of type {name}"
+
+    def save(self, word: str, name: str) -> None:
+        if self.saved is None:
+            self.saved = self.wrong(word, name)
+
+    def check(self, value: Any, number: int) -> None:
+        """Decode a value into a type.
+
+        Raises:
+            GoDecodeError: A decoder of a type's own fails.
+        """
+        value = _spelled(value)
+        if value is None:
+            return
+        shape, name, *more = types()[number]
+        if shape == "struct":
+            if isinstance(value, _Members):
+                self.members(value, name, more[0])
+            else:
+                self.save(_word(value), name)
+        elif shape == "list":
+            if type(value) is list:
+                for item in value:
+                    self.check(item, more[0])
+            else:
+                self.save(_word(value), name)
+        elif shape == "map":
+            if isinstance(value, _Members):
+                for _, item in value:
+                    self.check(item, more[0])
+            else:
+                self.save(_word(value), name)
+        elif shape == "custom":
+            _CUSTOM[name](self, value, name)
+        elif shape == "string":
+            if not isinstance(value, str) or isinstance(value, _Number):
+                self.save(_word(value), name)
+        elif shape == "bool":
+            if type(value) is not bool:
+                self.save(_word(value), name)
+        elif shape == "bytes":
+            self.bytes(value, name)
+        elif shape != "any":
+            self.number(value, shape, name, more[0])
+
+    def members(self, value: _Members, name: str, fields: list[Any]) -> None:
+        """Decode the members of an object into the fields of a struct."""
+        struct, field = self.struct, self.field
+        known = {
+            path.rpartition(".")[2]: (path, number) for path, number in zip(fields[::2], fields[1::2], strict=True)
+        }
+        own = name.rpartition(".")[2]
+        for key, item in value:
+            found = known.get(key)
+            if found is not None:
+                self.struct, self.field = own, (*field, found[0])
+                self.check(item, found[1])
+        self.struct, self.field = struct, field
+
+    def number(self, value: Any, shape: str, name: str, bits: int) -> None:
+        """Decode a number."""
+        if not isinstance(value, _Number):
+            self.save(_word(value), name)
+            return
+        if shape == "float":
+            if abs(float(value)) == float("inf"):
+                self.save(f"number {value}", name)
+            return
+        low, high = (-(1 << (bits - 1)), 1 << (bits - 1)) if shape == "int" else (0, 1 << bits)
+        if not _INTEGER.match(value) or len(value) > 25 or not low <= int(value) < high:
+            self.save(f"number {value}", name)
+
+    def bytes(self, value: Any, name: str) -> None:
+        """Decode base64, or a list of numbers."""
+        if type(value) is list:
+            for item in value:
+                if item is not None:
+                    self.number(item, "uint", "uint8", 8)
+        elif type(value) is not str:
+            self.save(_word(value), name)
+        else:
+            wrong = base64_error(value.encode("utf-8", "surrogatepass").decode("latin-1"))
+            if wrong and self.saved is None:
+                self.saved = wrong
+
+    def apart(self, value: Any, number: int) -> None:
+        """Decode as a decoder of a type's own does: an error ends everything."""
+        inner = _Decoding(self.struct, self.field)
+        inner.check(value, number)
+        if inner.saved is not None:
+            raise GoDecodeError(inner.saved)
+
+
+def base64_error(text: str) -> str | None:
+    """Return what Go says of a text that is no base64, or None if it is.
+
+    Args:
+        text: One character a byte (Latin-1).
+    """
+    group = 0
+    at, count = 0, len(text)
+    while at < count:
+        letter = text[at]
+        at += 1
+        if letter in _ALPHABET:
+            group = (group + 1) % 4
+        elif letter in "\r\n":
+            continue
+        elif letter == "=":
+            return _padding_error(text, at - 1, group)
+        else:
+            return f"illegal base64 data at input byte {at - 1}"
+    return f"illegal base64 data at input byte {count - group}" if group else None
+
+
+def _padding_error(text: str, at: int, group: int) -> str | None:
+    if group < 2:
+        return f"illegal base64 data at input byte {at}"
+    rest = at + 1
+    while rest < len(text) and text[rest] in "\r\n":
+        rest += 1
+    if group == 2:
+        if rest == len(text):
+            return f"illegal base64 data at input byte {len(text)}"
+        if text[rest] != "=":
+            return f"illegal base64 data at input byte {rest}"
+        rest += 1
+    while rest < len(text) and text[rest] in "\r\n":
+        rest += 1
+    return None if rest == len(text) else f"illegal base64 data at input byte {rest}"
+
+
+# -- types with a decoder of their own ---------------------------------------------------------------------------------
+
+
+def _text_of(decoding: _Decoding, value: Any) -> str:
+    if not isinstance(value, str) or isinstance(value, _Number):
+        raise GoDecodeError(decoding.wrong(_word(value), "string"))
+    return value
+
+
+def _time(decoding: _Decoding, value: Any, _name: str) -> None:
+    try:
+        parse_rfc3339(_text_of(decoding, value))
+    except GoTimeError as error:
+        raise GoDecodeError(str(error)) from None
+
+
+def _micro_time(decoding: _Decoding, value: Any, _name: str) -> None:
+    text = _text_of(decoding, value)
+    found = _MICRO.match(text)
+    shown = json.dumps(text, ensure_ascii=False)
+    if found is not None:
+        fraction, rest = found[2], text[found.end() :]
+        plain = found[1] + (rest if fraction else "Z")
+    else:
+        fraction, rest, plain = "", "", text
+    wrong = json.dumps(rest, ensure_ascii=False)
+    no_fraction = f'parsing time {shown} as "{_MICRO_LAYOUT}": cannot parse {wrong} as ".000000"'
+    try:
+        parse_rfc3339(plain)
+    except GoTimeError as error:
+        said = str(error).replace(f'"{_LAYOUT}"', f'"{_MICRO_LAYOUT}"')
+        if found is not None and not fraction and said.endswith("day out of range"):  # which is looked at last
+            said = no_fraction
+        raise GoDecodeError(said.replace(json.dumps(plain, ensure_ascii=False), shown, 1)) from None
+    if found is not None and not fraction:
+        raise GoDecodeError(no_fraction)
+    if fraction and rest[:1] not in ("Z", "+", "-"):
+        raise GoDecodeError(f'parsing time {shown} as "{_MICRO_LAYOUT}": cannot parse {wrong} as "Z07:00"')
+
+
+def _quantity(_decoding: _Decoding, value: Any, _name: str) -> None:
+    text = value if isinstance(value, str) else "{}"
+    if isinstance(value, str) and not isinstance(value, _Number):
+        text = text.strip()
+    from auditor.cel.library.quantity import QuantityError, parse_quantity  # noqa: PLC0415 - loads all of CEL
+
+    try:
+        parse_quantity(text)
+    except QuantityError as error:
+        raise GoDecodeError(str(error)) from None
+
+
+def _int_or_string(decoding: _Decoding, value: Any, _name: str) -> None:
+    if isinstance(value, str) and not isinstance(value, _Number):
+        return
+    inner = _Decoding(decoding.struct, decoding.field)
+    inner.number(value, "int", "int32", 32)
+    if inner.saved is not None:
+        raise GoDecodeError(inner.saved)
+
+
+def _anything(_decoding: _Decoding, _value: Any, _name: str) -> None:
+    """Take what there is."""
+
+
+def _schema_or_bool(decoding: _Decoding, value: Any, name: str) -> None:
+    if isinstance(value, _Members):
+        _schema(decoding, value, name)
+    elif type(value) is not bool:
+        raise GoDecodeError("boolean or JSON schema expected")
+
+
+def _schema_or_list(decoding: _Decoding, value: Any, name: str) -> None:
+    for one in value if type(value) is list else [value]:
+        if isinstance(one, _Members):
+            _schema(decoding, one, name)
+        elif type(value) is list and one is not None:
+            raise GoDecodeError(decoding.wrong(_word(one), name.partition(".")[0] + ".JSONSchemaProps"))
+
+
+def _schema_or_texts(decoding: _Decoding, value: Any, name: str) -> None:
+    if isinstance(value, _Members):
+        _schema(decoding, value, name)
+    elif type(value) is list:
+        for one in value:
+            if one is not None and (not isinstance(one, str) or isinstance(one, _Number)):
+                raise GoDecodeError(decoding.wrong(_word(one), "string"))
+
+
+def _schema(decoding: _Decoding, value: Any, name: str) -> None:
+    wanted = name.partition(".")[0] + ".JSONSchemaProps"
+    number = next(at for at, one in enumerate(types()) if one[0] == "struct" and one[1] == wanted)
+    decoding.apart(value, number)
+
+
+_CUSTOM: Final[dict[str, Callable[[_Decoding, Any, str], None]]] = {
+    "v1.Time": _time,
+    "v1.MicroTime": _micro_time,
+    "resource.Quantity": _quantity,
+    "intstr.IntOrString": _int_or_string,
+    "runtime.RawExtension": _anything,
+    "v1.FieldsV1": _anything,
+    "apiextensions.JSON": _anything,
+    **{f"{version}.JSON": _anything for version in ("v1", "v1beta1")},
+    **{f"{version}.JSONSchemaPropsOrBool": _schema_or_bool for version in ("v1", "v1beta1")},
+    **{f"{version}.JSONSchemaPropsOrArray": _schema_or_list for version in ("v1", "v1beta1")},
+    **{f"{version}.JSONSchemaPropsOrStringArray": _schema_or_texts for version in ("v1", "v1beta1")},
+}
+
+
+# -- whole objects -----------------------------------------------------------------------------------------------------
+
+
+def type_meta(data: bytes) -> tuple[str, str, Any]:
+    """Return apiVersion and kind of a JSON text, and the text parsed.
+
+    Raises:
+        GoDecodeError: It has none.
+    """
+    try:
+        parsed = _parse(data)
+    except GoDecodeError as error:
+        raise GoDecodeError(f"couldn't get version/kind; json parse error: {error}") from None
+    found = {"apiversion": "", "kind": ""}
+    saved = ""
+    if parsed is not None and not isinstance(parsed, _Members):
+        of = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+        saved = f"json: cannot unmarshal {_word(parsed)} into Go value of type {of}"
+        parsed = _Members()
+    for key, value in parsed or ():
+        name = key.lower()  # this one reader does not mind the case
+        if name not in found or value is None:
+            continue
+        if isinstance(value, str) and not isinstance(value, _Number):
+            found[name] = value
+        elif not saved:
+            field = "apiVersion" if name == "apiversion" else "kind"
+            saved = f"json: cannot unmarshal {_word(value)} into Go struct field .{field} of type string"
+    if saved:
+        raise GoDecodeError(f"couldn't get version/kind; json parse error: {saved}")
+    return found["apiversion"], found["kind"], parsed
+
+
+def check_typed(parsed: Any, number: int) -> None:
+    """Decode what `type_meta` parsed into a type.
+
+    Raises:
+        GoDecodeError: It does not decode.
+    """
+    decoding = _Decoding()
+    decoding.check(parsed, number)
+    if decoding.saved is not None:
+        raise GoDecodeError(decoding.saved)
+
+
+def metadata_of(parsed: Any, *, is_internal: bool) -> dict[str, Any]:
+    """Return the members of the metadata of what `type_meta` parsed, the annotations as a dict.
+
+    Args:
+        parsed: The object.
+        is_internal: Whether it is of the internal form, whose metadata are members of the object itself.
+    """
+    holders = [parsed]
+    if not is_internal:
+        holders = [value for key, value in parsed or () if key == "metadata"]
+    found: dict[str, Any] = {}
+    for holder in holders:
+        for key, value in holder if isinstance(holder, _Members) else ():
+            if key == "annotations" and isinstance(value, _Members):
+                found.setdefault(key, {}).update(value)
+            elif value is not None:
+                found[key] = value
+    return found

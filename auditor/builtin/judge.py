@@ -1,0 +1,144 @@
+"""What an audit says of a stored value of a built-in kind: that it decodes, or why lists of its kind fail.
+
+A value that decodes is not validated any further. One that decodes and has no name, or no namespace where its kind
+wants one, stops the watch cache of its kind: the server keeps no cache of Events only.
+
+Source: apiserver pkg/registry/generic/registry/store.go (NamespaceKeyFunc), pkg/storage/cacher; what a server of
+Kubernetes 1.37.2 answered.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from auditor.builtin.protobuf import MAGIC
+from auditor.builtin.quick import Prover
+from auditor.builtin.quick_json import JsonProver
+from auditor.builtin.scheme import kind_of_resource, target_of
+from auditor.builtin.stored import UndecodableError, read_stored
+from auditor.sources.registry_key import is_namespaced
+
+if TYPE_CHECKING:
+    from auditor.builtin.scheme import Target
+
+__all__ = ["NOT_DECODED", "Judged", "is_proven", "judge_at", "judge_exported", "judge_stored", "target_at"]
+
+NOT_DECODED = "not decoded"
+"""The reason of a value that was to be skipped."""
+_NODE_PORTS: Final = ("ranges", "servicenodeports")
+"""The one range that every server reads; addresses of services are objects since 1.33."""
+_NO_START: Final = " (no node port can be allocated, and a server that starts ends after a minute)"
+_UNLISTED = frozenset({"ranges", "masterleases", "peerserverleases"})
+
+
+class Judged(NamedTuple):
+    """What is said of a value.
+
+    Attributes:
+        status: builtin, unreadable or orphaned.
+        reason: Why it is not what it should be.
+        impacts: What it does to a server.
+        version: The version of its stored apiVersion.
+    """
+
+    status: str
+    reason: str | None = None
+    impacts: tuple[str, ...] = ()
+    version: str | None = None
+
+    @property
+    def impact(self) -> str | None:
+        """The worst of its impacts; None: not known."""
+        return self.impacts[0] if self.impacts else None if self.status == "unreadable" else "none"
+
+
+@functools.cache
+def _prover() -> Prover:
+    return Prover()
+
+
+@functools.cache
+def _json_prover() -> JsonProver:
+    return JsonProver()
+
+
+def is_proven(target: Target, data: bytes) -> bool:
+    """Whether the short way proves that a value decodes; False says nothing."""
+    return _proven(target, data) is not None
+
+
+def _proven(target: Target, data: bytes) -> tuple[str, bool, bool] | None:
+    if data.startswith(MAGIC):
+        return _prover().prove(target, data)
+    return _json_prover().prove(target, data) if data[:1] == b"{" else None
+
+
+def target_at(group: str | None, plural: str | None) -> Target | None:
+    """Return the form of the kind that has its keys under a plural, or None if this release has none."""
+    return None if plural is None else kind_of_resource(group, plural)
+
+
+def judge_stored(target: Target, plural: str | None, data: bytes, *, namespaced: bool) -> Judged:
+    """Judge the value of a key.
+
+    Args:
+        target: The form of the kind whose key it is.
+        plural: In the key.
+        data: The value, decrypted.
+        namespaced: Whether objects of the kind have a namespace.
+    """
+    version: str | None
+    proven = _proven(target, data)
+    if proven is not None:
+        version, has_namespace, has_name = proven
+    else:
+        try:
+            stored = read_stored(target, data)
+        except UndecodableError as error:
+            impacts = () if plural in _UNLISTED else ("breaks-list",)
+            return Judged("unreadable", str(error), impacts, error.version)
+        version, has_namespace, has_name = stored.version, bool(stored.namespace), bool(stored.name)
+    if (has_name and (has_namespace or not namespaced)) or plural in _UNLISTED or target.kind == "Event":
+        return Judged("builtin", None, (), version)
+    missing = "Name" if has_namespace or not namespaced else "Namespace"
+    return Judged("builtin", f"couldn't compute key: {missing} parameter required.", ("breaks-list",), version)
+
+
+def judge_at(group: str | None, plural: str | None, data: bytes, name: str | None = None) -> Judged:
+    """Judge the value of a key of a built-in kind.
+
+    Args:
+        group: The group of the kind.
+        plural: In the key.
+        data: The value, decrypted.
+        name: In the key.
+    """
+    target = target_at(group, plural)
+    if target is None or plural is None:
+        return Judged("orphaned", f"no server of this release keeps objects at {plural}")
+    judged = judge_stored(target, plural, data, namespaced=bool(is_namespaced(plural)))
+    if judged.status == "unreadable" and (plural, name) == _NODE_PORTS:
+        return judged._replace(reason=f"{judged.reason}{_NO_START}", impacts=("crashes-server",))
+    return judged
+
+
+def judge_exported(group: str, kind: str, data: bytes) -> Judged:
+    """Judge an exported object of a built-in group: as a server would that finds it in its storage.
+
+    Args:
+        group: In its apiVersion.
+        kind: As it says.
+        data: Its JSON.
+    """
+    target = target_of(group, kind)
+    if target is None:
+        label = f"{kind}.{group}" if group else kind
+        return Judged("orphaned", f"no server of this release stores {label}")
+    proven = _proven(target, data)
+    if proven is not None:
+        return Judged("builtin", None, (), proven[0])
+    try:
+        return Judged("builtin", None, (), read_stored(target, data).version)
+    except UndecodableError as error:
+        return Judged("unreadable", str(error), ("breaks-list",), error.version)

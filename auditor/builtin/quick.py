@@ -1,0 +1,292 @@
+"""The short way of stored protobuf: values that are proven to decode, without making an object of them.
+
+The bytes are walked by tables made of the messages: which tags a message has, and whether a text, a number or another
+message is behind each. What is as a server writes it and nothing else is proven; all the rest (unknown fields, odd wire
+types, quantities of an odd spelling, metadata in another order) is left to the exact reader (`auditor.builtin.stored`).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from auditor.builtin.protobuf import MAGIC, WireError, decode_unknown, fields_of_message, message_of_kind
+
+if TYPE_CHECKING:
+    from auditor.builtin.scheme import Target
+
+__all__ = ["Prover"]
+
+_SKIP, _NUMBER, _QUANTITY = 1, 2, 3
+_PLAIN: Final = re.compile(rb"[+-]?[0-9]{1,12}(?:\.[0-9]{1,6})?(?:n|u|m|k|[MGTPE]|[KMGTPE]i)?\Z")
+"""Quantities that need no second look."""
+_MOST_SEEN: Final = 100_000
+_MARK: Final = b"deprecated.d"
+"""Begins the annotations that are read as numbers."""
+_GENERATION: Final = b"deprecated.daemonset.template.generation"
+_NUMBERED: Final = re.compile(
+    re.escape(b"\x0a" + bytes([len(_GENERATION)]) + _GENERATION) + rb"\x12[\x01-\x12][0-9]{1,18}"
+)
+"""The one annotation of them that every DaemonSet and its revisions have, as a server writes it."""
+
+_Table = tuple[list[Any], dict[int, Any], set[bytes]]
+"""What is behind a tag of one byte, and of two (the second shifted by eight); pieces of the message already proven."""
+_PIECE: Final = 1024
+"""Longer pieces are not remembered: they are seldom the same."""
+_MOST_BYTES: Final = 16 << 20
+
+
+class _Head(NamedTuple):
+    """The meaning of the beginning of an envelope."""
+
+    version: str
+    table: _Table
+
+
+class Prover:
+    """Proves values of the kinds of one release; keeps its tables.
+
+    Attributes:
+        seen: Quantities that were found good.
+    """
+
+    def __init__(self) -> None:
+        self._tables: dict[str, _Table] = {}
+        self._heads: dict[tuple[bytes, str, str], _Head | None] = {}
+        self.seen: set[bytes] = set()
+        self._remembered = 0
+        self._entries: list[_Table] = list(_FORMS.values())
+
+    def prove(self, target: Target, data: bytes) -> tuple[str, bool, bool] | None:
+        """Return the stored version of a value that decodes, whether it has a namespace and a name; None if not proven.
+
+        Args:
+            target: The form of the kind whose key it has.
+            data: The value, which begins with the four bytes of protobuf.
+        """
+        try:
+            at = data[5] + 6
+            start = data[:at], target.group, target.kind
+            head = self._heads.get(start)
+            if head is None and start not in self._heads:
+                head = self._open(target, data[:at])
+            if head is None or data[at] != 0x12 or data[-4:] != b'\x1a\0"\0':
+                return None
+            stop = len(data) - 4
+            size, at = _size(data, at + 1)
+            if at + size != stop or data[at] != 0x0A:
+                return None
+            size, at = _size(data, at + 1)
+            end = at + size
+            if end > stop or data[at] != 0x0A:
+                return None
+            size, at = _size(data, at + 1)
+            has_name, at = size > 0, at + size
+            if data[at] != 0x12:
+                return None
+            size, at = _size(data, at + 1)
+            at += size
+            if data[at] != 0x1A:
+                return None
+            size, at = _size(data, at + 1)
+            has_namespace, at = size > 0, at + size
+            if not self._walk(data, at, end, self._rest_of_metadata()) or not self._walk(data, end, stop, head.table):
+                return None
+            if target.group == "apps" and _MARK in data and not _are_numbers(data, at, end):
+                return None
+        except IndexError:
+            return None
+        return head.version, has_namespace, has_name
+
+    def _open(self, target: Target, start: bytes) -> _Head | None:
+        """Return the meaning of the beginning of an envelope, worked out once."""
+        head = None
+        try:
+            api_version, kind, _ = decode_unknown(start)
+            label = f"{api_version}/{kind}" if "/" in api_version else f"/{api_version}/{kind}"
+            name = message_of_kind(label)
+            if label in target.versions and name is not None and start[4:5] == b"\x0a" and start.startswith(MAGIC):
+                one, two, _ = self._table(name)
+                one = one.copy()
+                one[0x0A] = None  # the metadata come once, and first
+                head = _Head(api_version.rpartition("/")[2], (one, two, set()))
+        except WireError:
+            head = None
+        if len(self._heads) < _MOST_SEEN:
+            self._heads[start, target.group, target.kind] = head
+        return head
+
+    def _rest_of_metadata(self) -> _Table:
+        found = self._tables.get("")
+        if found is None:
+            one, two, _ = self._table("meta/v1.ObjectMeta")
+            one = one.copy()
+            one[0x0A] = one[0x1A] = None  # name and namespace are in front of it
+            found = self._tables[""] = (one, two, set())
+        return found
+
+    def _table(self, name: str) -> _Table:
+        """Return the table of a message; it is filled after it is there, as messages may hold themselves."""
+        found = self._tables.get(name)
+        if found is None:
+            found = self._tables[name] = ([None] * 256, {}, set())
+            for number, kind in fields_of_message(name):
+                wire, behind = self._behind(kind)
+                tag = number << 3 | wire
+                if tag < 128:
+                    found[0][tag] = behind
+                else:
+                    found[1][(tag & 0x7F | 0x80) | tag >> 7 << 8] = behind
+        return found
+
+    def _behind(self, kind: str) -> tuple[int, Any]:
+        """Return the wire type of a field and what to do with it."""
+        if kind.startswith("[]"):
+            return self._behind(kind[2:])
+        if kind.startswith("{}"):
+            entry: _Table = ([None] * 256, {}, set())
+            self._entries.append(entry)
+            entry[0][0x0A] = _SKIP
+            wire, behind = self._behind(kind[2:])
+            if wire == 2:
+                entry[0][0x12] = behind
+            return 2, entry
+        if kind in ("i", "l", "b"):
+            return 0, _NUMBER
+        if kind in ("s", "y"):
+            return 2, _SKIP
+        if kind.endswith("!"):
+            self._entries.append(_small("\x0a"))
+            return 2, self._entries[-1]
+        if kind in _FORMS:
+            return 2, _FORMS[kind]
+        return 2, self._table(kind)
+
+    def _walk(self, data: bytes, at: int, stop: int, table: _Table) -> bool:
+        """Whether the bytes up to a place are fields of a message, each as it should be."""
+        one, two, _ = table
+        while at < stop:
+            tag = data[at]
+            if tag < 128:
+                behind = one[tag]
+                at += 1
+            else:
+                behind = two.get(tag | data[at + 1] << 8)
+                at += 2
+            if behind is _SKIP:
+                size = data[at]
+                if size < 128:
+                    at += size + 1
+                else:
+                    more = data[at + 1]
+                    if more < 128:
+                        at += (size & 127) + (more << 7) + 2
+                    else:
+                        size, at = _size(data, at)
+                        at += size
+            elif behind is _NUMBER:
+                last = at + 9
+                while data[at] > 127:
+                    at += 1
+                    if at > last:
+                        return False
+                at += 1
+            elif behind is None:
+                return False
+            else:
+                size = data[at]
+                if size < 128:
+                    at += 1
+                else:
+                    size, at = _size(data, at)
+                end = at + size
+                if end > stop:
+                    return False
+                if behind is _QUANTITY:
+                    text = data[at:end]
+                    if text not in self.seen:
+                        if not _PLAIN.match(text):
+                            return False
+                        if len(self.seen) < _MOST_SEEN:
+                            self.seen.add(text)
+                elif size > _PIECE:
+                    if not self._walk(data, at, end, behind):
+                        return False
+                elif size:
+                    piece = data[at:end]
+                    if piece not in behind[2]:
+                        if not self._walk(data, at, end, behind):
+                            return False
+                        self._remember(piece, behind[2])
+                at = end
+        return at == stop
+
+    def _remember(self, piece: bytes, pieces: set[bytes]) -> None:
+        """Keep a piece of a message that is proven: labels, owners, containers are the same in many objects."""
+        self._remembered += len(piece) + 100
+        if self._remembered > _MOST_BYTES:
+            self._remembered = 0
+            for _, _, known in (*self._tables.values(), *self._entries):
+                known.clear()
+        pieces.add(piece)
+
+
+def _are_numbers(data: bytes, at: int, end: int) -> bool:
+    """Whether the annotations that are read as numbers are plain ones.
+
+    Args:
+        data: A value whose metadata `Prover` has walked: every field is a known one, lengths are in bounds, and an
+            annotation has nothing but keys and values.
+        at: Where the metadata go on behind the namespace.
+        end: Where they end.
+    """
+    while at < end:
+        tag = data[at]
+        at += 1 if tag < 128 else 2
+        if tag & 7 == 0:
+            while data[at] > 127:
+                at += 1
+            at += 1
+            continue
+        size, at = _size(data, at)
+        if tag == 0x62:
+            entry = data[at : at + size]
+            if _MARK in entry and not _NUMBERED.fullmatch(entry):
+                return False
+        at += size
+    return True
+
+
+def _size(data: bytes, at: int) -> tuple[int, int]:
+    """Return a length of at most five bytes, and where it ends."""
+    size = data[at]
+    if size < 128:
+        return size, at + 1
+    size &= 127
+    for shift in (7, 14, 21, 28):
+        at += 1
+        byte = data[at]
+        size |= (byte & 127) << shift
+        if byte < 128:
+            return size, at + 1
+    raise IndexError
+
+
+def _small(skipped: str = "", numbers: str = "", quantities: str = "") -> _Table:
+    one: list[Any] = [None] * 256
+    for tags, behind in ((skipped, _SKIP), (numbers, _NUMBER), (quantities, _QUANTITY)):
+        for tag in tags:
+            one[ord(tag)] = behind
+    return one, {}, set()
+
+
+_FORMS: Final[dict[str, _Table]] = {
+    "T": _small(numbers="\x08\x10"),
+    "U": _small(numbers="\x08\x10"),
+    "Q": _small(quantities="\x0a"),
+    "IS": _small("\x1a", "\x08\x10"),
+    "F": _small("\x0a"),
+    "R": _small("\x0a"),
+    "D": _small(numbers="\x08"),
+}
+"""The messages with a form of their own in JSON."""

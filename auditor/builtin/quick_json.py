@@ -1,0 +1,132 @@
+"""The short way of stored JSON: values that are proven to decode, by msgspec types made of the scheme's Go types.
+
+orjson proves the text, msgspec every value of a known field, those of equal keys too. What a Go type's own decoder
+reads (times, quantities, base64) is proven where it has its usual spelling; all the rest is left to the exact reader.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import msgspec
+import orjson
+
+from auditor.builtin.quick_definition import proven_definition
+from auditor.builtin.scheme import type_named, types
+
+if TYPE_CHECKING:
+    from auditor.builtin.scheme import Target
+
+__all__ = ["JsonProver"]
+
+_TIME: Final = (
+    r"\d{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
+    r"T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d"
+)
+_BASE64: Final = r"\A(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?\Z"
+_CUSTOM: Final[dict[str, Any]] = {
+    "v1.Time": Annotated[str, msgspec.Meta(pattern=rf"\A{_TIME}Z\Z")],
+    "v1.MicroTime": Annotated[str, msgspec.Meta(pattern=rf"\A{_TIME}\.\d{{6}}Z\Z")],
+    "resource.Quantity": Annotated[str, msgspec.Meta(pattern=r"\A\d{1,12}(?:n|u|m|k|[MGTPE]|[KMGTPE]i)?\Z")],
+    "intstr.IntOrString": Annotated[int, msgspec.Meta(ge=-(1 << 31), le=(1 << 31) - 1)] | str,
+    "runtime.RawExtension": msgspec.Raw,
+    "v1.FieldsV1": msgspec.Raw,
+}
+_OTHER_CASE: Final = re.compile(rb"\\u(?:00[4-7]|212|017)|\xe2\x84\xaa|\xc5\xbf")
+"""What may spell `kind` in a way that only a reader that does not mind the case takes for it."""
+
+
+class _Head(msgspec.Struct):
+    apiVersion: str = ""  # noqa: N815 - names of JSON
+    kind: str = ""
+
+
+def _definition(label: str, data: bytes) -> tuple[str, bool, bool] | None:
+    found = proven_definition(label, data)
+    if found is None:
+        return None
+    metadata = found.get("metadata") or {}
+    return label.split("/")[1], bool(metadata.get("namespace")), bool(metadata.get("name"))
+
+
+class JsonProver:
+    """Proves values of the kinds of one release; keeps its decoders."""
+
+    def __init__(self) -> None:
+        self._types: dict[int, Any] = {}
+        self._decoders: dict[str, msgspec.json.Decoder[Any] | None] = {}
+        self._head = msgspec.json.Decoder(_Head)
+
+    def prove(self, target: Target, data: bytes) -> tuple[str, bool, bool] | None:
+        """Return the stored version of a value that decodes, whether it has a namespace and a name; None if not proven.
+
+        Args:
+            target: The form of the kind whose key it has.
+            data: The value.
+        """
+        try:
+            head = self._head.decode(data)
+            label = f"{head.apiVersion}/{head.kind}" if "/" in head.apiVersion else f"/{head.apiVersion}/{head.kind}"
+            if label not in target.versions:
+                return None
+            if target.group == "apps" and b"deprecated.d" in data:  # annotations that are read as numbers
+                return None
+            lower = data.lower()
+            if (
+                lower.count(b'"kind"') != data.count(b'"kind"')
+                or lower.count(b'"apiversion"') != data.count(b'"apiVersion"')
+                or _OTHER_CASE.search(data)
+            ):
+                return None
+            if target.group == "apiextensions.k8s.io":
+                return _definition(label, data)
+            decoder = self._decoder(label)
+            if decoder is None:
+                return None
+            orjson.loads(data)
+            metadata = decoder.decode(data).metadata
+        except (msgspec.MsgspecError, orjson.JSONDecodeError, UnicodeDecodeError, RecursionError):
+            return None
+        version = head.apiVersion.rpartition("/")[2]
+        if metadata is None:
+            return version, False, False
+        return version, bool(metadata.namespace), bool(metadata.name)
+
+    def _decoder(self, label: str) -> msgspec.json.Decoder[Any] | None:
+        if label not in self._decoders:
+            number = type_named(label)
+            self._decoders[label] = msgspec.json.Decoder(self._type(number)) if isinstance(number, int) else None
+        return self._decoders[label]
+
+    def _type(self, number: int) -> Any:
+        """Return the type that proves a Go type."""
+        found = self._types.get(number)
+        if found is None:
+            found = self._types[number] = self._made(number, *types()[number])
+        return found
+
+    def _or_null(self, number: int) -> Any:
+        found = self._type(number)
+        return found if found is msgspec.Raw else found | None
+
+    def _made(self, number: int, shape: str, name: str, *more: Any) -> Any:
+        if shape == "struct":
+            fields, names = [], {}
+            for at, (path, kind) in enumerate(zip(more[0][::2], more[0][1::2], strict=True)):
+                key = path.rpartition(".")[2]
+                own = key if key in ("metadata", "name", "namespace") else f"f{at}"
+                names[own] = key
+                fields.append((own, self._or_null(kind), None))
+            return msgspec.defstruct(f"T{number}", fields, rename=names, gc=False)
+        if shape == "list":
+            return list[self._or_null(more[0])]  # type: ignore[misc]
+        if shape == "map":
+            return dict[str, self._or_null(more[0])]  # type: ignore[misc]
+        if shape == "int":
+            return Annotated[int, msgspec.Meta(ge=-(1 << (more[0] - 1)), le=(1 << (more[0] - 1)) - 1)]
+        if shape == "bytes":
+            return Annotated[str, msgspec.Meta(pattern=_BASE64)]
+        if shape == "custom":
+            return _CUSTOM[name]
+        return {"string": str, "bool": bool, "any": msgspec.Raw}[shape]

@@ -1,0 +1,117 @@
+"""What the release's schemes know: the built-in kinds that it stores, which versions decode to them, their Go types.
+
+scheme.json is generated out of the API server's own schemes (tests/reference/builtins): `into` has the internal form of
+each stored kind with the versions that convert to it, `kinds` the type of every registered kind and version, `types`
+the Go types as encoding/json sees them, by number.
+"""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+__all__ = [
+    "Target",
+    "kind_of_resource",
+    "scheme_name",
+    "scheme_owner",
+    "target_of",
+    "type_named",
+    "types",
+    "versions_of",
+]
+
+_OTHER_RESOURCES: Final = {
+    (None, "ranges"): "/RangeAllocation",
+    (None, "masterleases"): "/Endpoints",
+    (None, "peerserverleases"): "/Endpoints",
+}
+"""Where a server stores objects that no request lists."""
+
+
+_SHARED: Final = {"events.k8s.io/Event": "/Event"}
+"""Kinds that are stored as those of another group."""
+
+
+class Target(NamedTuple):
+    """The form that a server reads the values of one resource into.
+
+    Attributes:
+        group: Its group.
+        kind: Its kind.
+        type: Number of its Go type.
+        versions: ``group/version/Kind`` of all that converts to it.
+    """
+
+    group: str
+    kind: str
+    type: int
+    versions: frozenset[str]
+
+
+@functools.cache
+def _content() -> dict[str, Any]:
+    content: dict[str, Any] = orjson.loads((Path(__file__).parent / "scheme.json").read_bytes())
+    return content
+
+
+@functools.cache
+def types() -> list[list[Any]]:
+    """Return the Go types: [shape, name, what more there is]."""
+    found: list[list[Any]] = _content()["types"]
+    return found
+
+
+@functools.cache
+def _targets() -> dict[str, Target]:
+    targets = {}
+    for label, one in _content()["into"].items():
+        group, _, kind = label.rpartition("/")
+        targets[label] = Target(group, kind, one["type"], frozenset(one["versions"]))
+    return targets
+
+
+@functools.cache
+def _resources() -> dict[tuple[str | None, str], str]:
+    found: dict[tuple[str | None, str], str] = {
+        (label.rpartition("/")[0], one["plural"]): label for label, one in _content()["into"].items()
+    }
+    return found | _OTHER_RESOURCES
+
+
+def target_of(group: str, kind: str) -> Target | None:
+    """Return the form of a stored kind, or None if this release stores no such kind."""
+    label = f"{group}/{kind}"
+    return _targets().get(_SHARED.get(label, label))
+
+
+def kind_of_resource(group: str | None, plural: str) -> Target | None:
+    """Return the form that values of a resource are read into, or None if this release has none."""
+    label = _resources().get((group, plural))
+    return None if label is None else _targets()[label]
+
+
+def type_named(label: str) -> int | str | None:
+    """Return the type of a registered kind by ``group/version/Kind``; its name where nothing stored comes of it."""
+    found: int | str | None = _content()["kinds"].get(label)
+    return found
+
+
+def versions_of(target: Target) -> list[str]:
+    """Return the apiVersions that a stored kind decodes from."""
+    return sorted(label.rpartition("/")[0].removeprefix("/") for label in target.versions)
+
+
+def scheme_name(group: str) -> str:
+    """Return what the scheme of a group calls itself in errors."""
+    schemes = _content()["schemes"]
+    name: str = schemes.get(group, schemes[""])
+    return name
+
+
+def scheme_owner(group: str) -> str:
+    """Return the group whose scheme registers the kinds of a group; empty: the one of nearly all."""
+    return group if group in _content()["schemes"] else ""

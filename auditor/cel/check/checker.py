@@ -1,0 +1,431 @@
+"""The type checker: gives every node its type, every name its meaning and every call its overloads.
+
+Works on the tree without changing it; what it finds stands in tables by node number. Source: cel-go checker/checker.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from auditor.cel.check.type_relations import Bindings, is_dyn, is_dyn_or_error, most_general, unwrap_optional
+from auditor.cel.errors import Issue
+from auditor.cel.messages import MESSAGE_OF, SCALARS
+from auditor.cel.operations.equality import type_of
+from auditor.cel.syntax.ast import (
+    Call,
+    Comprehension,
+    Expr,
+    Ident,
+    ListLiteral,
+    Literal,
+    MapLiteral,
+    ParsedExpression,
+    Select,
+    StructLiteral,
+)
+from auditor.cel.types import BOOL, DYN, ERROR, INT, Kind, Type, list_of, map_of, object_type, optional_of, type_param
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from auditor.cel.environment import Environment
+    from auditor.cel.operations.dispatch import Declaration
+
+__all__ = ["CheckedExpression", "Reference", "check"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What a name or call means.
+
+    Attributes:
+        name: The variable, constant or type; of a call the function's full name.
+        overloads: Ids of the overloads that fit; empty for names.
+        is_type: Whether the name is that of a type.
+        is_global: Whether a call that is written on a receiver calls a function with a dotted name.
+        value: The constant that the name stands for, if it does.
+    """
+
+    name: str
+    overloads: tuple[str, ...] = ()
+    is_type: bool = False
+    is_global: bool = False
+    value: int | None = None
+
+
+@dataclass(slots=True)
+class CheckedExpression:
+    """A tree with types.
+
+    Attributes:
+        parsed: The tree.
+        types: Node number to type; no type parameters are left in it.
+        references: Node number to meaning.
+    """
+
+    parsed: ParsedExpression
+    types: dict[int, Type] = field(default_factory=dict)
+    references: dict[int, Reference] = field(default_factory=dict)
+
+    @property
+    def type(self) -> Type:
+        """The type of the whole expression."""
+        return self.types[self.parsed.root.id]
+
+    def uses(self, variable: str) -> bool:
+        """Return whether a variable of the environment is read anywhere."""
+        return any(not each.overloads and each.name == variable for each in self.references.values())
+
+
+def check(environment: Environment, parsed: ParsedExpression) -> tuple[CheckedExpression, list[Issue]]:
+    """Return the checked expression and what is wrong with it; with issues the types are of no use."""
+    checker = _Checker(environment, parsed)
+    checker.check(parsed.root)
+    types = {number: checker.bindings.substitute(kind, free_to_dyn=True) for number, kind in checker.types.items()}
+    return CheckedExpression(parsed, types, checker.references), checker.issues
+
+
+class _Checker:
+    def __init__(self, environment: Environment, parsed: ParsedExpression) -> None:
+        self.environment = environment
+        self.parsed = parsed
+        self.types: dict[int, Type] = {}
+        self.references: dict[int, Reference] = {}
+        self.issues: list[Issue] = []
+        self.bindings = Bindings()
+        self.scopes: list[dict[str, Type]] = []
+        self.free = 0
+
+    # Helpers
+
+    def report(self, node_id: int, text: str) -> None:
+        self.issues.append(Issue(*self.parsed.location(node_id), text))
+
+    def undeclared(self, node_id: int, name: str) -> None:
+        self.report(node_id, f"undeclared reference to '{name}' (in container '')")
+
+    def mismatch(self, node_id: int, expected: Type, found: Type) -> None:
+        self.report(node_id, f"expected type '{expected}' but found '{found}'")
+
+    def fresh(self) -> Type:
+        self.free += 1
+        return type_param(f"_var{self.free - 1}")
+
+    def type(self, expr: Expr) -> Type:
+        return self.types.get(expr.id, ERROR)
+
+    def local(self, name: str) -> Type | None:
+        for scope in reversed(self.scopes):
+            if name in scope:
+                return scope[name]
+        return None
+
+    def set_type(self, expr: Expr, kind: Type) -> None:
+        self.types[expr.id] = kind
+
+    # Nodes
+
+    def check(self, expr: Expr) -> None:
+        match expr:
+            case Literal():
+                self.set_type(expr, type_of(expr.value))
+            case Ident():
+                self.check_ident(expr)
+            case Select():
+                self.check_select(expr)
+            case Call():
+                self.check_call(expr)
+            case ListLiteral():
+                self.check_list(expr)
+            case MapLiteral():
+                self.check_map(expr)
+            case StructLiteral():
+                self.check_struct(expr)
+            case Comprehension():
+                self.check_comprehension(expr)
+
+    def check_ident(self, expr: Ident) -> None:
+        kind = None if expr.name.startswith(".") else self.local(expr.name)
+        if kind is not None:
+            self.set_type(expr, kind)
+            self.references[expr.id] = Reference(expr.name)
+        elif not self.resolve_global(expr, expr.name):
+            self.set_type(expr, ERROR)
+            self.undeclared(expr.id, expr.name)
+
+    def resolve_global(self, expr: Expr, name: str) -> bool:
+        """Give a node the meaning of a name of the environment, if there is one."""
+        plain = name.removeprefix(".")
+        found = self.environment.find_name(plain)
+        if found is None:
+            return False
+        self.set_type(expr, found.type)
+        # A leading dot keeps the name apart from a variable of a comprehension.
+        written = f".{plain}" if self.local(plain.partition(".")[0]) is not None else plain
+        self.references[expr.id] = Reference(written, is_type=found.is_type, value=found.value)
+        return True
+
+    def check_select(self, expr: Select) -> None:
+        name = _qualified(expr)
+        if name is not None:
+            root = name.partition(".")[0] if not name.startswith(".") else ""
+            if (not root or self.local(root) is None) and self.resolve_global(expr, name):
+                return
+        kind = self.check_field(expr, expr.operand, expr.field, optional=False)
+        self.set_type(expr, BOOL if expr.test_only else self.bindings.substitute(kind))
+
+    def check_field(self, expr: Expr, operand: Expr, name: str, *, optional: bool) -> Type:
+        self.check(operand)
+        target, is_optional = unwrap_optional(self.bindings.substitute(self.type(operand)))
+        result = ERROR
+        if target.kind is Kind.MAP:
+            result = target.parameters[1]
+        elif target.kind is Kind.OBJECT:
+            result = self.field_type(expr.id, target, name)
+        elif target.kind is Kind.PARAM:
+            self.bindings.assignable(DYN, target)
+            result = DYN
+        else:
+            if not is_dyn_or_error(target):
+                self.report(expr.id, f"type '{target}' does not support field selection")
+            result = DYN
+        return optional_of(result) if is_optional or optional else result
+
+    def field_type(self, node_id: int, target: Type, name: str) -> Type:
+        declared = self.environment.object_type(target.name)
+        if declared is None:
+            self.report(node_id, f"unexpected failed resolution of '{target.name}'")
+            return ERROR
+        found = declared.fields.get(name)
+        if found is None:
+            self.report(node_id, f"undefined field '{name}'")
+            return ERROR
+        return found
+
+    # Calls
+
+    def check_call(self, expr: Call) -> None:
+        if expr.function == "_?._":
+            operand, name = expr.args
+            assert isinstance(name, Literal), "the parser makes it one"
+            kind = self.check_field(expr, operand, name.value, optional=True)
+            self.set_type(expr, self.bindings.substitute(kind))
+            self.references[expr.id] = Reference("_?._", ("select_optional_field",))
+            self.set_type(name, type_of(name.value))
+            return
+        for arg in expr.args:
+            self.check(arg)
+        if expr.target is None:
+            name_of_function = expr.function.removeprefix(".")
+            function = self.environment.function(name_of_function)
+            if function is None:
+                self.set_type(expr, ERROR)
+                self.undeclared(expr.id, expr.function)
+            else:
+                self.resolve(expr, function, None)
+            return
+        prefix = _qualified(expr.target)
+        if prefix is not None:
+            function = self.environment.function(f"{prefix}.{expr.function}".removeprefix("."))
+            if function is not None:
+                self.resolve(expr, function, None)
+                return
+        self.check(expr.target)
+        function = self.environment.function(expr.function)
+        if function is None:
+            self.set_type(expr, ERROR)
+            self.undeclared(expr.id, expr.function)
+        else:
+            self.resolve(expr, function, expr.target)
+
+    def resolve(self, expr: Call, function: Declaration, target: Expr | None) -> None:
+        if function.name in ("_&&_", "_||_"):
+            self.check_logic(expr, function.name)
+            return
+        args = [self.type(each) for each in (expr.args if target is None else (target, *expr.args))]
+        fitting: list[str] = []
+        result: Type | None = None
+        for overload, is_member in function.overloads:
+            if is_member is (target is None) or overload.id in self.environment.disabled_overloads:
+                continue
+            if overload.is_generic:
+                rename = self.renaming((*overload.args, overload.result))
+                if not self.bindings.assignable_all(args, [rename(each) for each in overload.args]):
+                    continue
+                mine = self.bindings.substitute(rename(overload.result))
+            elif self.bindings.assignable_all(args, overload.args):
+                mine = overload.result
+            else:
+                continue
+            fitting.append(overload.id)
+            if result is None:
+                result = mine
+            elif not is_dyn(result) and mine != result:
+                result = DYN
+        if result is None:
+            shown = [str(self.bindings.substitute(each, free_to_dyn=True)) for each in args]
+            receiver = f"{shown.pop(0)}." if target is not None else ""
+            signature = f"{receiver}({', '.join(shown)})"
+            self.report(expr.id, f"found no matching overload for '{function.name}' applied to '{signature}'")
+            self.set_type(expr, ERROR)
+            return
+        self.set_type(expr, result)
+        is_global = target is None and expr.target is not None
+        self.references[expr.id] = Reference(function.name, tuple(fitting), is_global=is_global)
+
+    def renaming(self, types: Iterable[Type]) -> Callable[[Type], Type]:
+        """Return a function that gives the parameters of an overload names of their own."""
+        names: dict[str, Type] = {}
+        for name in _parameters(types):
+            if name not in names:
+                names[name] = self.fresh()
+
+        def rename(kind: Type) -> Type:
+            if kind.kind is Kind.PARAM:
+                return names[kind.name]
+            if not kind.parameters:
+                return kind
+            return Type(kind.kind, kind.name, tuple(map(rename, kind.parameters)))
+
+        return rename if names else lambda kind: kind
+
+    def check_logic(self, expr: Call, name: str) -> None:
+        sound = True
+        for arg in expr.args:
+            kind = self.type(arg)
+            if not self.bindings.assignable(kind, BOOL):
+                self.mismatch(arg.id, BOOL, kind)
+                sound = False
+        self.set_type(expr, BOOL if sound else ERROR)
+        self.references[expr.id] = Reference(name, ("logical_and" if name == "_&&_" else "logical_or",))
+
+    # Literals
+
+    def join(self, previous: Type | None, current: Type) -> Type:
+        if previous is None:
+            return current
+        if self.bindings.assignable(previous, current):
+            return most_general(previous, current)
+        return DYN
+
+    def optional_item(self, expr: Expr, kind: Type) -> Type:
+        inner, is_optional = unwrap_optional(kind)
+        if not is_optional and not is_dyn(inner):
+            self.mismatch(expr.id, optional_of(inner), inner)
+        return inner
+
+    def check_list(self, expr: ListLiteral) -> None:
+        joined: Type | None = None
+        for index, element in enumerate(expr.elements):
+            self.check(element)
+            kind = self.type(element)
+            if index in expr.optional:
+                kind = self.optional_item(element, kind)
+            joined = self.join(joined, kind)
+        self.set_type(expr, list_of(self.fresh() if joined is None else joined))
+
+    def check_map(self, expr: MapLiteral) -> None:
+        keys: Type | None = None
+        values: Type | None = None
+        for entry in expr.entries:
+            self.check(entry.key)
+            keys = self.join(keys, self.type(entry.key))
+            self.check(entry.value)
+            kind = self.type(entry.value)
+            if entry.optional:
+                kind = self.optional_item(entry.value, kind)
+            values = self.join(values, kind)
+        if keys is None or values is None:
+            keys, values = self.fresh(), self.fresh()
+        self.set_type(expr, map_of(keys, values))
+
+    def check_struct(self, expr: StructLiteral) -> None:
+        name = expr.type_name.removeprefix(".")
+        found = self.environment.find_type(name)
+        if found is None or not found.is_type:
+            self.undeclared(expr.id, expr.type_name)
+            self.set_type(expr, ERROR)
+            return
+        self.references[expr.id] = Reference(name)
+        result = found.type.parameters[0]
+        message = MESSAGE_OF.get(name, name)
+        fields = self.environment.message(message)
+        if message == name and fields is None and result.kind is not Kind.OBJECT:
+            self.report(expr.id, f"'{result.name}' is not a message type")
+            result = ERROR
+            fields = {} if name in SCALARS else None
+        self.set_type(expr, result)
+        for part in expr.fields:
+            self.check(part.value)
+            expected = ERROR
+            if fields is not None:
+                expected = fields.get(part.name, ERROR)
+                if part.name not in fields:
+                    self.report(part.id, f"undefined field '{part.name}'")
+            elif message != "map":
+                expected = self.field_type(part.id, object_type(message), part.name)
+            kind = self.type(part.value)
+            if part.optional:
+                kind = self.optional_item(part.value, kind)
+            if not self.bindings.assignable(expected, kind):
+                text = f"expected type of field '{part.name}' is '{expected}' but provided type is '{kind}'"
+                self.report(part.id, text)
+
+    # Comprehensions
+
+    def check_comprehension(self, expr: Comprehension) -> None:
+        self.check(expr.range)
+        self.check(expr.init)
+        range_type = self.bindings.substitute(self.type(expr.range))
+        accumulated = self.type(expr.init)
+        first, second = self.variables(expr, range_type)
+        self.scopes.append({expr.accumulator: accumulated})
+        inner = {expr.variable: first}
+        if expr.variable2 is not None:
+            inner[expr.variable2] = second
+        self.scopes.append(inner)
+        self.check(expr.condition)
+        self.demand(expr.condition, BOOL)
+        self.check(expr.step)
+        self.demand(expr.step, accumulated)
+        self.scopes.pop()
+        self.check(expr.result)
+        self.scopes.pop()
+        self.set_type(expr, self.bindings.substitute(self.type(expr.result)))
+
+    def variables(self, expr: Comprehension, range_type: Type) -> tuple[Type, Type]:
+        two = expr.variable2 is not None
+        if range_type.kind is Kind.LIST:
+            item = range_type.parameters[0]
+            return (INT, item) if two else (item, item)
+        if range_type.kind is Kind.MAP:
+            return range_type.parameters[0], range_type.parameters[1]
+        if range_type.kind in (Kind.DYN, Kind.ERROR, Kind.PARAM):
+            self.bindings.assignable(DYN, range_type)
+            return DYN, DYN
+        text = f"expression of type '{range_type}' cannot be range of a comprehension (must be list, map, or dynamic)"
+        self.report(expr.range.id, text)
+        return ERROR, ERROR
+
+    def demand(self, expr: Expr, expected: Type) -> None:
+        if not self.bindings.assignable(expected, self.type(expr)):
+            self.mismatch(expr.id, expected, self.type(expr))
+
+
+def _qualified(expr: Expr) -> str | None:
+    """Return a chain of selections from a name as a dotted name."""
+    if isinstance(expr, Ident):
+        return expr.name
+    if isinstance(expr, Select) and not expr.test_only:
+        prefix = _qualified(expr.operand)
+        return None if prefix is None else f"{prefix}.{expr.field}"
+    return None
+
+
+def _parameters(types: Iterable[Type]) -> Iterable[str]:
+    for kind in types:
+        if kind.kind is Kind.PARAM:
+            yield kind.name
+        else:
+            yield from _parameters(kind.parameters)

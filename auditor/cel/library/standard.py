@@ -1,0 +1,411 @@
+"""The functions and operators that are CEL's own: the standard library, optional values, and what macros call.
+
+Operators that need their operands unevaluated (logic, conditions, ``or`` of optionals) and those that read from values
+(index, selection) are declared here for the checker; the interpreter knows how they run.
+Source: cel-go common/stdlib/standard.go, cel/library.go, ext/comprehensions.go.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from auditor.cel.errors import CelError
+from auditor.cel.function import Function, Overload
+from auditor.cel.operations.arithmetic import (
+    ADDERS,
+    DIVIDERS,
+    MODDERS,
+    NEGATERS,
+    SUBTRACTERS,
+    add,
+    divide,
+    modulo,
+    multiply,
+    negate,
+    subtract,
+)
+from auditor.cel.operations.clock import DURATION_GETTERS, TIMESTAMP_GETTERS, duration_getter, timestamp_getter
+from auditor.cel.operations.conversions import (
+    to_bool,
+    to_bytes,
+    to_double,
+    to_duration,
+    to_int,
+    to_string,
+    to_timestamp,
+    to_type,
+    to_uint,
+)
+from auditor.cel.operations.describe import show
+from auditor.cel.operations.equality import NO_SUCH_OVERLOAD, SIZED, compare, contains, find, size_of
+from auditor.cel.types import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DURATION,
+    DYN,
+    INT,
+    STRING,
+    TIMESTAMP,
+    UINT,
+    Kind,
+    Type,
+    list_of,
+    map_of,
+    optional_of,
+    type_of,
+    type_param,
+)
+from auditor.cel.values import MISSING, NONE, CelList, MapValue, Optional_, is_list, is_map
+from auditor.golang.regex.compiled import GoRegexError, compile_pattern
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["CROSS_TYPE_COMPARISONS", "OPTIONALS", "STANDARD", "TWO_VARIABLE_COMPREHENSIONS"]
+
+_A, _B = type_param("A"), type_param("B")
+_LIST, _MAP = list_of(_A), map_of(_A, _B)
+_ORDERED = (
+    (BOOL, "bool"), (INT, "int64"), (UINT, "uint64"), (DOUBLE, "double"), (STRING, "string"), (BYTES, "bytes"),
+    (TIMESTAMP, "timestamp"), (DURATION, "duration"),
+)  # fmt: skip
+_NUMBERS = ((INT, "int64"), (UINT, "uint64"), (DOUBLE, "double"))
+_COMPARABLE = frozenset(kind.kind for kind, _ in _ORDERED)
+
+
+def _unreachable(*_: Any) -> Any:
+    raise CelError(NO_SUCH_OVERLOAD)
+
+
+def _plain(name: str, *overloads: tuple[str, tuple[Type, ...], Type]) -> Function:
+    """Return an operator that the interpreter runs itself."""
+    return Function(name, member=False, overloads=tuple(Overload(*each, _unreachable) for each in overloads))
+
+
+def _single(
+    name: str,
+    call: Callable[..., Any],
+    operands: frozenset[Kind] | None,
+    *overloads: tuple[str, tuple[Type, ...], Type],
+    member: bool = False,
+) -> Function:
+    made = tuple(Overload(*each, call) for each in overloads)
+    return Function(name, member, made, singleton=True, operands=operands)
+
+
+def _logical_not(value: Any) -> bool:
+    if type(value) is not bool:
+        raise CelError(NO_SUCH_OVERLOAD)
+    return not value
+
+
+def _size(value: Any) -> int:
+    size = size_of(value)
+    assert size is not None, "asked of sized kinds only"
+    return size
+
+
+def _in(value: Any, container: Any) -> Any:
+    if not (is_list(container) or is_map(container)):
+        raise CelError(NO_SUCH_OVERLOAD)
+    return contains(container, value)
+
+
+def _matches(text: str, pattern: Any) -> bool:
+    if type(pattern) is not str:
+        raise CelError(NO_SUCH_OVERLOAD)
+    try:
+        return compile_pattern(pattern).search(text)
+    except GoRegexError as error:
+        raise CelError(str(error)) from None
+
+
+def _text_test(test: Callable[[str, str], bool]) -> Callable[[Any, Any], bool]:
+    def call(text: Any, part: Any) -> bool:
+        if type(text) is not str or type(part) is not str:
+            raise CelError(NO_SUCH_OVERLOAD)
+        return test(text, part)
+
+    return call
+
+
+def _text_function(name: str, overload: str, test: Callable[[str, str], bool]) -> Function:
+    made = Overload(overload, (STRING, STRING), BOOL, _text_test(test))
+    return Function(name, member=True, overloads=(made,), guarded=False)
+
+
+def _operators() -> tuple[Function, ...]:
+    arithmetic = (
+        _single(
+            "_+_", add, ADDERS,
+            ("add_bytes", (BYTES, BYTES), BYTES), ("add_double", (DOUBLE, DOUBLE), DOUBLE),
+            ("add_duration_duration", (DURATION, DURATION), DURATION),
+            ("add_duration_timestamp", (DURATION, TIMESTAMP), TIMESTAMP),
+            ("add_timestamp_duration", (TIMESTAMP, DURATION), TIMESTAMP), ("add_int64", (INT, INT), INT),
+            ("add_list", (_LIST, _LIST), _LIST), ("add_string", (STRING, STRING), STRING),
+            ("add_uint64", (UINT, UINT), UINT),
+        ),
+        _single("_/_", divide, DIVIDERS, *_on_numbers("divide", DOUBLE, INT, UINT)),
+        _single("_%_", modulo, MODDERS, *_on_numbers("modulo", INT, UINT)),
+        _single("_*_", multiply, DIVIDERS, *_on_numbers("multiply", DOUBLE, INT, UINT)),
+        _single("-_", negate, NEGATERS, ("negate_double", (DOUBLE,), DOUBLE), ("negate_int64", (INT,), INT)),
+        _single(
+            "_-_", subtract, SUBTRACTERS,
+            ("subtract_double", (DOUBLE, DOUBLE), DOUBLE),
+            ("subtract_duration_duration", (DURATION, DURATION), DURATION), ("subtract_int64", (INT, INT), INT),
+            ("subtract_timestamp_duration", (TIMESTAMP, DURATION), TIMESTAMP),
+            ("subtract_timestamp_timestamp", (TIMESTAMP, TIMESTAMP), DURATION), ("subtract_uint64", (UINT, UINT), UINT),
+        ),
+    )  # fmt: skip
+    return (
+        _plain("_?_:_", ("conditional", (BOOL, _A, _A), _A)),
+        _plain("_&&_", ("logical_and", (BOOL, BOOL), BOOL)),
+        _plain("_||_", ("logical_or", (BOOL, BOOL), BOOL)),
+        _single("!_", _logical_not, None, ("logical_not", (BOOL,), BOOL)),
+        _plain("@not_strictly_false", ("not_strictly_false", (BOOL,), BOOL)),
+        _plain("_==_", ("equals", (_A, _A), BOOL)),
+        _plain("_!=_", ("not_equals", (_A, _A), BOOL)),
+        *arithmetic,
+        *(_comparison(*each) for each in _COMPARISONS),
+        _plain("_[_]", ("index_list", (_LIST, INT), _A), ("index_map", (_MAP, _A), _B)),
+        _single("@in", _in, None, ("in_list", (_A, _LIST), BOOL), ("in_map", (_A, _MAP), BOOL)),
+    )
+
+
+def _on_numbers(prefix: str, *types: Type) -> tuple[tuple[str, tuple[Type, ...], Type], ...]:
+    names = dict(_NUMBERS)
+    return tuple((f"{prefix}_{names[kind]}", (kind, kind), kind) for kind in types)
+
+
+_COMPARISONS: tuple[tuple[str, str, Callable[[int], bool]], ...] = (
+    ("_<_", "less", lambda order: order < 0),
+    ("_<=_", "less_equals", lambda order: order <= 0),
+    ("_>_", "greater", lambda order: order > 0),
+    ("_>=_", "greater_equals", lambda order: order >= 0),
+)
+
+
+def _comparison(name: str, prefix: str, holds: Callable[[int], bool]) -> Function:
+    overloads: list[tuple[str, tuple[Type, ...], Type]] = []
+    for kind, text in _ORDERED:
+        overloads.append((f"{prefix}_{text}", (kind, kind), BOOL))
+        if (kind, text) in _NUMBERS:
+            overloads += [
+                (f"{prefix}_{text}_{other}", (kind, number), BOOL) for number, other in _NUMBERS if other != text
+            ]
+    return _single(name, lambda left, right: holds(compare(left, right)), _COMPARABLE, *overloads)
+
+
+CROSS_TYPE_COMPARISONS = frozenset(
+    f"{prefix}_{text}_{other}"
+    for _, prefix, _ in _COMPARISONS
+    for _, text in _NUMBERS
+    for _, other in _NUMBERS
+    if text != other
+)
+"""Overloads that compare numbers of different types, which an environment may leave out."""
+
+
+def _conversion(name: str, call: Callable[..., Any], result: Type, *sources: tuple[str, Type]) -> Function:
+    return Function(
+        name, member=False, overloads=tuple(Overload(each, (source,), result, call) for each, source in sources)
+    )
+
+
+def _conversions() -> tuple[Function, ...]:
+    return (
+        _single("type", to_type, None, ("type", (_A,), type_of(_A))),
+        _conversion("bool", to_bool, BOOL, ("bool_to_bool", BOOL), ("string_to_bool", STRING)),
+        _conversion("bytes", to_bytes, BYTES, ("bytes_to_bytes", BYTES), ("string_to_bytes", STRING)),
+        _conversion(
+            "double", to_double, DOUBLE, ("double_to_double", DOUBLE), ("int64_to_double", INT),
+            ("string_to_double", STRING), ("uint64_to_double", UINT),
+        ),
+        _conversion(
+            "duration", to_duration, DURATION, ("duration_to_duration", DURATION), ("string_to_duration", STRING)
+        ),
+        _single("dyn", lambda value: value, None, ("to_dyn", (_A,), DYN)),
+        _conversion(
+            "int", to_int, INT, ("int64_to_int64", INT), ("double_to_int64", DOUBLE), ("duration_to_int64", DURATION),
+            ("string_to_int64", STRING), ("timestamp_to_int64", TIMESTAMP), ("uint64_to_int64", UINT),
+        ),
+        _conversion(
+            "string", to_string, STRING, ("string_to_string", STRING), ("bool_to_string", BOOL),
+            ("bytes_to_string", BYTES), ("double_to_string", DOUBLE), ("duration_to_string", DURATION),
+            ("int64_to_string", INT), ("timestamp_to_string", TIMESTAMP), ("uint64_to_string", UINT),
+        ),
+        _conversion(
+            "timestamp", to_timestamp, TIMESTAMP, ("timestamp_to_timestamp", TIMESTAMP),
+            ("int64_to_timestamp", INT), ("string_to_timestamp", STRING),
+        ),
+        _conversion(
+            "uint", to_uint, UINT, ("uint64_to_uint64", UINT), ("double_to_uint64", DOUBLE),
+            ("int64_to_uint64", INT), ("string_to_uint64", STRING),
+        ),
+    )  # fmt: skip
+
+
+def _texts() -> tuple[Function, ...]:
+    sizes = ((BYTES, "bytes"), (_LIST, "list"), (_MAP, "map"), (STRING, "string"))
+    return (
+        _single("size", _size, SIZED, *((f"size_{name}", (kind,), INT) for kind, name in sizes)),
+        _single("size", _size, SIZED, *((f"{name}_size", (kind,), INT) for kind, name in sizes), member=True),
+        _text_function("contains", "contains_string", lambda text, part: part in text),
+        _text_function("endsWith", "ends_with_string", str.endswith),
+        _text_function("startsWith", "starts_with_string", str.startswith),
+        *(
+            Function(
+                "matches",
+                member,
+                (Overload(overload, (STRING, STRING), BOOL, _matches),),
+                singleton=True,
+                operands=frozenset({Kind.STRING}),
+                regex_argument=1,
+            )
+            for overload, member in (("matches", False), ("matches_string", True))
+        ),
+    )
+
+
+_TIME_PARTS = {
+    "getFullYear": "year", "getMonth": "month", "getDayOfYear": "day_of_year", "getDayOfMonth": "day_of_month",
+    "getDate": "day_of_month_1_based", "getDayOfWeek": "day_of_week", "getHours": "hours", "getMinutes": "minutes",
+    "getSeconds": "seconds", "getMilliseconds": "milliseconds",
+}  # fmt: skip
+
+
+def _times() -> tuple[Function, ...]:
+    functions = []
+    for name in TIMESTAMP_GETTERS:
+        part, getter = _TIME_PARTS[name], timestamp_getter(name)
+        with_zone = "timestamp_to_seconds_tz" if part == "seconds" else f"timestamp_to_{part}_with_tz"
+        overloads = [
+            Overload(f"timestamp_to_{part}", (TIMESTAMP,), INT, getter),
+            Overload(with_zone, (TIMESTAMP, STRING), INT, getter),
+        ]
+        if name in DURATION_GETTERS:
+            overloads.append(Overload(f"duration_to_{part}", (DURATION,), INT, duration_getter(name)))
+        functions.append(Function(name, member=True, overloads=tuple(overloads)))
+    return tuple(functions)
+
+
+STANDARD: tuple[Function, ...] = (*_operators(), *_texts(), *_conversions(), *_times())
+"""CEL's standard library."""
+
+_K, _V = type_param("K"), type_param("V")
+_OPTIONAL, _VALUES, _ENTRIES = optional_of(_V), list_of(_V), map_of(_K, _V)
+_ZERO: tuple[Any, ...] = (False, 0, 0.0, "", b"")
+
+
+def _of_non_zero(value: Any) -> Optional_:
+    size = size_of(value) if is_list(value) or is_map(value) else None
+    # What a schema made has no notion of being zero in the server: such lists and maps always count.
+    if isinstance(value, CelList) or (is_map(value) and not isinstance(value, dict | MapValue)):
+        return Optional_.of(value)
+    is_zero = value is None or size == 0 or (type(value).__hash__ is not None and _is_zero(value))
+    return NONE if is_zero else Optional_.of(value)
+
+
+def _is_zero(value: Any) -> bool:
+    if isinstance(value, bool | int | float | str | bytes):
+        return value in _ZERO
+    if value.cel_type == DURATION:
+        return bool(value.nanos == 0)
+    return bool(value.cel_type == TIMESTAMP and value.nanos == -62_135_596_800 * 10**9)
+
+
+def _value(optional: Optional_) -> Any:
+    if not optional.has:
+        raise CelError("optional.none() dereference")
+    return optional.value
+
+
+def _edge(index: int) -> Callable[[Any], Optional_]:
+    def call(values: Any) -> Optional_:
+        size = size_of(values) or 0
+        if not size:
+            return NONE
+        item = values[index] if type(values) is list else values.cel_get(size - 1 if index else 0)
+        return Optional_.of(item)
+
+    return call
+
+
+def _unwrap(values: Any) -> list[Any]:
+    found = []
+    for item in values if type(values) is list else values.cel_iter():
+        if type(item) is not Optional_:
+            raise CelError(f"value {show(item)} is not optional")
+        if item.has:
+            found.append(item.value)
+    return found
+
+
+def _one(name: str, overload: str, args: tuple[Type, ...], result: Type, call: Callable[..., Any]) -> Function:
+    return Function(name, member=False, overloads=(Overload(overload, args, result, call),))
+
+
+def _member(name: str, overload: str, args: tuple[Type, ...], result: Type, call: Callable[..., Any]) -> Function:
+    return Function(name, member=True, overloads=(Overload(overload, args, result, call),))
+
+
+OPTIONALS: tuple[Function, ...] = (
+    _one("optional.of", "optional_of", (_V,), _OPTIONAL, Optional_.of),
+    _one("optional.ofNonZeroValue", "optional_ofNonZeroValue", (_V,), _OPTIONAL, _of_non_zero),
+    _one("optional.none", "optional_none", (), _OPTIONAL, Optional_.none),
+    _member("value", "optional_value", (_OPTIONAL,), _V, _value),
+    _member("hasValue", "optional_hasValue", (_OPTIONAL,), BOOL, lambda optional: optional.has),
+    _member("or", "optional_or_optional", (_OPTIONAL, _OPTIONAL), _OPTIONAL, _unreachable),
+    _member("orValue", "optional_orValue_value", (_OPTIONAL, _V), _V, _unreachable),
+    _plain("_?._", ("select_optional_field", (DYN, STRING), _OPTIONAL)),
+    _plain(
+        "_[?_]",
+        ("list_optindex_optional_int", (_VALUES, INT), _OPTIONAL),
+        ("optional_list_optindex_optional_int", (optional_of(_VALUES), INT), _OPTIONAL),
+        ("map_optindex_optional_value", (_ENTRIES, _K), _OPTIONAL),
+        ("optional_map_optindex_optional_value", (optional_of(_ENTRIES), _K), _OPTIONAL),
+    ),
+    _plain(
+        "_[_]",
+        ("optional_list_index_int", (optional_of(_VALUES), INT), _OPTIONAL),
+        ("optional_map_index_value", (optional_of(_ENTRIES), _K), _OPTIONAL),
+    ),
+    _member("last", "list_last", (_VALUES,), _OPTIONAL, _edge(-1)),
+    _member("first", "list_first", (_VALUES,), _OPTIONAL, _edge(0)),
+    _one("optional.unwrap", "optional_unwrap", (list_of(_OPTIONAL),), _VALUES, _unwrap),
+    _member("unwrapOpt", "optional_unwrapOpt", (list_of(_OPTIONAL),), _VALUES, _unwrap),
+)
+"""Optional values; with them come the signs ``.?``, ``[?]`` and ``?`` before items."""
+
+
+def _insert(into: Any, *new: Any) -> Any:
+    """Insert a key and value, or all of a map, in place where the map is an accumulator of a comprehension."""
+    target = into
+    if type(target) is not MapValue:
+        target = MapValue()
+        for key in into if type(into) is dict else into.cel_iter():
+            target.put(key, find(into, key))
+    if len(new) == 2:
+        items = [new]
+    else:
+        source = new[0]
+        items = [(key, find(source, key)) for key in (source if type(source) is dict else source.cel_iter())]
+    for key, value in items:
+        if target.cel_find(key) is not MISSING:
+            raise CelError(f"insert failed: key {show(key)} already exists")
+        target.put(key, value)
+    return target
+
+
+TWO_VARIABLE_COMPREHENSIONS: tuple[Function, ...] = (
+    Function(
+        "cel.@mapInsert",
+        member=False,
+        overloads=(
+            Overload("@mapInsert_map_key_value", (_ENTRIES, _K, _V), _ENTRIES, _insert),
+            Overload("@mapInsert_map_map", (_ENTRIES, _ENTRIES), _ENTRIES, _insert),
+        ),
+    ),
+)
+"""What the macros with two variables call."""

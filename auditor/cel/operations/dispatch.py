@@ -1,0 +1,170 @@
+"""Which code runs for a call: the overload that the checker settled on, or the first whose types fit the values.
+
+Source: cel-go common/decls/decls.go (Bindings, guards), interpreter/planner.go (planCall).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from auditor.cel.errors import CelError
+from auditor.cel.operations.equality import NO_SUCH_OVERLOAD, find, size_of, type_of
+from auditor.cel.types import Kind, Type
+from auditor.cel.values import Duration, Timestamp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from auditor.cel.function import Function, Overload
+
+__all__ = ["Declaration", "Implementation", "choose", "declare", "matches"]
+
+_RECEIVERS = (str, Duration, Timestamp)
+"""Values that answer calls themselves, in cel-go: only to say that they know no such function."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """All that is known of one function name: its `Function` of either sort, and those of several libraries, merged.
+
+    Attributes:
+        name: The name.
+        overloads: Each with whether it is called on a receiver.
+        singleton: See `Function`; and so on.
+    """
+
+    name: str
+    overloads: tuple[tuple[Overload, bool], ...]
+    singleton: bool = False
+    operands: frozenset[Kind] | None = None
+    guarded: bool = True
+    regex_argument: int | None = None
+
+
+def declare(functions: Sequence[Function]) -> dict[str, Declaration]:
+    """Return declarations by name; functions that come later add their overloads behind those of earlier ones."""
+    found: dict[str, Declaration] = {}
+    for function in functions:
+        mine = tuple((overload, function.member) for overload in function.overloads)
+        before = found.get(function.name)
+        if before is None:
+            found[function.name] = Declaration(
+                function.name, mine, function.singleton, function.operands, function.guarded, function.regex_argument
+            )
+        else:
+            found[function.name] = Declaration(
+                before.name,
+                before.overloads + mine,
+                before.singleton,
+                before.operands,
+                before.guarded,
+                before.regex_argument if function.regex_argument is None else function.regex_argument,
+            )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Implementation:
+    """How a call runs.
+
+    Attributes:
+        call: Takes the values, returns the result or raises `CelError`.
+        unguarded: The same without a look at the types of the values.
+        in_order: See `Overload`.
+        cost: The rule of the overload, see `Overload`.
+        is_priced_first: See `Overload`.
+    """
+
+    call: Callable[..., Any]
+    unguarded: Callable[..., Any]
+    in_order: bool
+    cost: Callable[[Sequence[Any], Any], int] | None = None
+    is_priced_first: bool = False
+
+
+def choose(declaration: Declaration, overload_id: str, count: int) -> Implementation:
+    """Return how a call runs.
+
+    Args:
+        declaration: The function.
+        overload_id: The overload that the checker settled on; empty where it left several open.
+        count: Number of arguments, the receiver among them.
+    """
+    settled = next((each for each, _ in declaration.overloads if each.id == overload_id), None)
+    cost = None if settled is None else settled.cost
+    first = settled is not None and settled.is_priced_first
+    if declaration.singleton:
+        call = declaration.overloads[0][0].call
+        return Implementation(_for_operands(declaration, call), call, count > 2, cost, first)
+    if settled is None and len(declaration.overloads) == 1:
+        settled = declaration.overloads[0][0]
+    if settled is None:
+        by_values = _by_values(declaration)
+        return Implementation(by_values, by_values, in_order=True)
+    in_order = count > 2 or settled.in_order
+    guarded = _guarded(declaration.name, settled) if declaration.guarded else settled.call
+    return Implementation(guarded, settled.call, in_order, cost, first)
+
+
+def _no_overload(name: str, values: Sequence[Any]) -> CelError:
+    return CelError(f"{NO_SUCH_OVERLOAD}: {name}({', '.join(type_of(value).name for value in values)})")
+
+
+def _for_operands(declaration: Declaration, call: Callable[..., Any]) -> Callable[..., Any]:
+    operands, name = declaration.operands, declaration.name
+    if operands is None:
+        return call
+
+    def run(*values: Any) -> Any:
+        first = values[0]
+        if type_of(first).kind not in operands:
+            raise CelError(NO_SUCH_OVERLOAD if isinstance(first, _RECEIVERS) else f"{NO_SUCH_OVERLOAD}: {name}")
+        return call(*values)
+
+    return run
+
+
+def _guarded(name: str, overload: Overload) -> Callable[..., Any]:
+    call, expected = overload.call, overload.args
+
+    def run(*values: Any) -> Any:
+        if not all(map(matches, expected, values)):
+            raise _no_overload(name, values)
+        return call(*values)
+
+    return run
+
+
+def _by_values(declaration: Declaration) -> Callable[..., Any]:
+    overloads = [overload for overload, _ in declaration.overloads]
+    name, guarded = declaration.name, declaration.guarded
+
+    def run(*values: Any) -> Any:
+        for overload in overloads:
+            if len(overload.args) == len(values) and (not guarded or all(map(matches, overload.args, values))):
+                return overload.call(*values)
+        raise _no_overload(name, values)
+
+    return run
+
+
+def matches(expected: Type, value: Any) -> bool:
+    """Return whether a value may be handed to a parameter of a type; of lists and maps the first item is looked at."""
+    kind = expected.kind
+    if kind in (Kind.DYN, Kind.ANY, Kind.PARAM):
+        return True
+    if kind is Kind.WRAPPER:
+        return value is None or matches(expected.parameters[0], value)
+    if expected.name != type_of(value).name:
+        return False
+    if kind is Kind.LIST:
+        if not size_of(value):
+            return True
+        return matches(expected.parameters[0], value[0] if type(value) is list else next(iter(value.cel_iter())))
+    if kind is Kind.MAP:
+        if not size_of(value):
+            return True
+        key = next(iter(value if type(value) is dict else value.cel_iter()))
+        return matches(expected.parameters[0], key) and matches(expected.parameters[1], find(value, key))
+    return True

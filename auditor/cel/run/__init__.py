@@ -1,0 +1,1 @@
+"""The interpreter: runs a checked expression as the server does, and counts its cost."""

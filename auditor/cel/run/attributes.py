@@ -1,0 +1,215 @@
+"""Reading from values: a variable (or any value) and a chain of fields, keys and indices behind it.
+
+The chain is one step for the interpreter, as it is in cel-go: with an optional in it, absence anywhere makes the whole
+of it empty, and every link that is read costs 1. Errors are raised inside of a chain and become values at its end.
+Source: cel-go interpreter/attributes.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from auditor.cel.errors import CelError
+from auditor.cel.operations.describe import go_type, show
+from auditor.cel.operations.equality import NO_SUCH_OVERLOAD, find, type_of
+from auditor.cel.values import MISSING, NONE, CelList, CelMap, Optional_, UInt
+
+if TYPE_CHECKING:
+    from auditor.cel.run.interpreter import Node
+    from auditor.cel.run.scope import Scope
+
+__all__ = ["Attribute", "ConditionalAttribute", "Link", "RelativeAttribute", "VariableAttribute"]
+
+_KEYS = frozenset({str, int, UInt, bool, float})
+
+
+class Attribute(Protocol):
+    """Something with a value to which links are added while a program is prepared."""
+
+    def add(self, link: Link) -> None:
+        """Append a link."""
+
+    def resolve(self, scope: Scope) -> Any:
+        """Return the value.
+
+        Raises:
+            CelError: It cannot be had.
+        """
+
+
+@dataclass(slots=True, eq=False)
+class Link:
+    """One field, key or index of a chain.
+
+    Attributes:
+        key: The constant key, if `attribute` is None.
+        attribute: Where the key comes from.
+        is_optional: ``.?`` or ``[?]``.
+        test_only: The value counts by being there: ``has(a.b)``.
+    """
+
+    key: Any
+    attribute: Attribute | None = None
+    is_optional: bool = False
+    test_only: bool = False
+
+    def _key(self, scope: Scope) -> Any:
+        if self.attribute is None:
+            return self.key
+        key = self.attribute.resolve(scope)
+        if type(key) not in _KEYS:
+            # An item of a list that cannot be had is a value to the server, and as such no key.
+            kind = "*types.Err" if isinstance(key, CelError) else go_type(key)
+            raise CelError(f"invalid qualifier type: {kind}")
+        return key
+
+    def read(self, scope: Scope, value: Any) -> Any:
+        """Return the part of a value; paid for even if it fails."""
+        failure: CelError | None = None
+        result: Any = None
+        try:
+            result, present = _read(value, self._key(scope), only_if_present=self.test_only)
+            if self.test_only:
+                result = present
+        except CelError as error:
+            failure = error
+        scope.tracker.charge(1)
+        if failure is not None:
+            raise failure
+        return result
+
+    def read_if_present(self, scope: Scope, value: Any) -> tuple[Any, bool]:
+        """Return the part of a value and True, or None and False; paid for if it is there or only looked for."""
+        result, present = _read(value, self._key(scope), only_if_present=True)
+        if self.test_only:
+            scope.tracker.charge(1)
+            return None, present
+        if present:
+            scope.tracker.charge(1)
+        return result, present
+
+
+def _read(value: Any, key: Any, *, only_if_present: bool) -> tuple[Any, bool]:
+    kind = type(value)
+    if kind is dict or isinstance(value, CelMap):
+        found = find(value, key)
+        if isinstance(found, CelError) and kind is not dict:
+            raise found
+        if found is not MISSING:
+            return found, True
+    elif kind is list or isinstance(value, CelList):
+        index = _index(key)
+        if 0 <= index < (len(value) if kind is list else value.cel_size()):
+            return (value[index] if kind is list else value.cel_get(key)), True
+        if not only_if_present:
+            raise CelError(f"index out of bounds: {show(key)}")
+    elif isinstance(value, CelError):
+        raise value
+    if only_if_present:
+        return None, False
+    raise CelError(f"no such key: {show(key)}")
+
+
+def _index(key: Any) -> int:
+    kind = type(key)
+    if kind is int:
+        return int(key)
+    if kind is float and key.is_integer() and -(2.0**63) < key < 2.0**63:
+        return int(key)
+    if kind is UInt and key < 2**63:
+        return int(key)
+    if kind in (float, UInt):
+        raise CelError(f"unsupported index value {show(key)} in list")
+    raise CelError(f"unsupported index type '{type_of(key).name}' in list")
+
+
+def _follow(scope: Scope, value: Any, links: list[Link]) -> Any:
+    is_optional = False
+    if type(value) is Optional_:
+        if not value.has:
+            return value
+        value = value.value
+        is_optional = True
+    for link in links:
+        is_optional = is_optional or link.is_optional
+        if is_optional:
+            value, present = link.read_if_present(scope, value)
+            if not present:
+                return NONE
+        else:
+            value = link.read(scope, value)
+    return Optional_.of(value) if is_optional else value
+
+
+class VariableAttribute:
+    """A chain from a variable."""
+
+    __slots__ = ("links", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.links: list[Link] = []
+
+    def add(self, link: Link) -> None:
+        """Append a link."""
+        self.links.append(link)
+
+    def resolve(self, scope: Scope) -> Any:
+        """Return the value at the end of the chain."""
+        value = scope.lookup(self.name)
+        if isinstance(value, CelError):
+            raise value
+        if value is MISSING:
+            raise CelError(f"no such attribute(s): {self.name.removeprefix('.')}")
+        if not self.links and type(value) is not Optional_:
+            return value
+        return _follow(scope, value, self.links)
+
+
+class RelativeAttribute:
+    """A chain from the value of an expression."""
+
+    __slots__ = ("links", "operand")
+
+    def __init__(self, operand: Node) -> None:
+        self.operand = operand
+        self.links: list[Link] = []
+
+    def add(self, link: Link) -> None:
+        """Append a link."""
+        self.links.append(link)
+
+    def resolve(self, scope: Scope) -> Any:
+        """Return the value at the end of the chain."""
+        value = self.operand.run(scope)
+        if isinstance(value, CelError):
+            raise value
+        return _follow(scope, value, self.links)
+
+
+class ConditionalAttribute:
+    """One of two chains, as a condition decides; links are added to both."""
+
+    __slots__ = ("condition", "no", "yes")
+
+    def __init__(self, condition: Node, yes: Attribute, no: Attribute) -> None:
+        self.condition = condition
+        self.yes = yes
+        self.no = no
+
+    def add(self, link: Link) -> None:
+        """Append a link to both branches."""
+        self.yes.add(link)
+        self.no.add(link)
+
+    def resolve(self, scope: Scope) -> Any:
+        """Return the value of the branch that the condition picks."""
+        value = self.condition.run(scope)
+        if value is True:
+            return self.yes.resolve(scope)
+        if value is False:
+            return self.no.resolve(scope)
+        if isinstance(value, CelError):
+            raise value
+        raise CelError(NO_SUCH_OVERLOAD)

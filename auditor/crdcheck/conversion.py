@@ -1,0 +1,173 @@
+"""How a definition wants its objects converted: strategy, webhook, review versions.
+
+Source: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go; apiserver
+pkg/util/webhook/validation.go.
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from auditor.crdcheck.cabundle import bundle_error
+from auditor.golang.jsontext import encode
+from auditor.golang.text import quote
+from auditor.golang.url import Url, UrlError, parse_request_uri
+from auditor.validation.findings import (
+    NOT_SUPPORTED,
+    finding,
+    forbidden,
+    invalid,
+    not_supported_detail,
+    required,
+)
+from auditor.validation.names import dns_1035_label, dns_subdomain
+
+if TYPE_CHECKING:
+    from auditor.base.records import Finding, JsonObject
+    from auditor.crdcheck.internal import Internal
+
+__all__ = ["ACCEPTED_REVIEWS", "check_conversion", "enumerated"]
+
+_CHECK: Final = "conversion"
+ACCEPTED_REVIEWS: Final = ("v1", "v1beta1")
+_FORM: Final = "; desired format: https://host[/path]"
+_MAX_PORT: Final = 65535
+
+
+def enumerated(check: str, path: str, value: str, accepted: tuple[str, ...]) -> list[Finding]:
+    """Check that a text is one of a few."""
+    if not value:
+        return [required(check, path)]
+    if value in accepted:
+        return []
+    return [finding(check, path, NOT_SUPPORTED, value, not_supported_detail(accepted))]
+
+
+def check_conversion(form: Internal, path: str, *, needs_known_review: bool, needs_bundle: bool) -> list[Finding]:
+    """Check ``spec.conversion``.
+
+    Args:
+        form: The definition.
+        path: The path of the conversion.
+        needs_known_review: Whether one of the review versions must be one that the server speaks.
+        needs_bundle: Whether a CA bundle, where there is one, must hold a certificate.
+    """
+    found: list[Finding] = []
+    if form.strategy != "None" and form.preserve:
+        detail = "must be None if spec.preserveUnknownFields is true"
+        shown = encode(form.strategy)
+        found.append(invalid(_CHECK, f"{path}.strategy", form.strategy, detail, shown))
+    found += enumerated(_CHECK, f"{path}.strategy", form.strategy, ("None", "Webhook"))
+    config, reviews = f"{path}.webhookClientConfig", f"{path}.conversionReviewVersions"
+    if form.strategy == "Webhook":
+        if form.client is None:
+            found.append(required(_CHECK, config, "required when strategy is set to Webhook"))
+        else:
+            found += _client(form.client, config)
+            found += _bundle(form.client.get("caBundle", b""), f"{config}.caBundle") if needs_bundle else []
+        return found + _reviews(form.review_versions or [], reviews, needs_known=needs_known_review)
+    detail = "should not be set when strategy is not set to Webhook"
+    if form.client is not None:
+        found.append(forbidden(_CHECK, config, detail))
+    if form.review_versions:
+        found.append(forbidden(_CHECK, reviews, detail))
+    return found
+
+
+def _reviews(versions: list[str], path: str, *, needs_known: bool) -> list[Finding]:
+    if not versions:
+        return [required(_CHECK, path)]
+    found: list[Finding] = []
+    for index, version in enumerate(versions):
+        where = f"{path}[{index}]"
+        if version in versions[:index]:
+            found.append(invalid(_CHECK, where, version, "duplicate version"))
+        else:
+            found.extend(invalid(_CHECK, where, version, text) for text in dns_1035_label(version))
+    if needs_known and not set(versions) & set(ACCEPTED_REVIEWS):
+        detail = f"must include at least one of {', '.join(ACCEPTED_REVIEWS)}"
+        found.append(invalid(_CHECK, path, list(versions), detail))
+    return found
+
+
+def _client(client: JsonObject, path: str) -> list[Finding]:
+    url, service = client.get("url"), client.get("service")
+    if (url is None) == (service is None):
+        return [required(_CHECK, path, "exactly one of url or service is required")]
+    return _url(url, f"{path}.url") if url is not None else _service(service or {}, f"{path}.service")
+
+
+def _bundle(bundle: bytes, path: str) -> list[Finding]:
+    error = bundle_error(bundle)
+    return [invalid(_CHECK, path, base64.b64encode(bundle).decode(), error)] if error else []
+
+
+def _parse_url(text: str) -> tuple[Url, str]:
+    """Return a URL and its fragment; unlike the URL of a request it may be relative.
+
+    Source: net/url Parse.
+    """
+    body, _, fragment = text.partition("#")
+    if not body:
+        return Url(), fragment
+    if body.startswith("//") and not body.startswith("///"):
+        return replace(parse_request_uri(f"https:{body}"), scheme=""), fragment
+    try:
+        return parse_request_uri(body), fragment
+    except UrlError as error:
+        if not str(error).endswith("invalid URI for request"):
+            raise
+    if ":" in body.partition("/")[0]:
+        raise UrlError(f"parse {quote(body)}: first path segment in URL cannot contain colon")
+    return replace(parse_request_uri(f"/{body}"), path=body), fragment
+
+
+def _url(text: str, path: str) -> list[Finding]:
+    try:
+        url, fragment = _parse_url(text)
+    except UrlError as error:
+        return [required(_CHECK, path, f"url must be a valid URL: {error}{_FORM}")]
+    found: list[Finding] = []
+    if url.scheme != "https":
+        found.append(invalid(_CHECK, path, url.scheme, f"'https' is the only allowed URL scheme{_FORM}"))
+    if not url.host:
+        found.append(invalid(_CHECK, path, url.host, f"host must be specified{_FORM}"))
+    if url.user is not None:
+        found.append(invalid(_CHECK, path, url.user, "user information is not permitted in the URL"))
+    if fragment:
+        found.append(invalid(_CHECK, path, fragment, "fragments are not permitted in the URL"))
+    if url.raw_query:
+        found.append(invalid(_CHECK, path, url.raw_query, "query parameters are not permitted in the URL"))
+    return found
+
+
+def _service(service: JsonObject, path: str) -> list[Finding]:
+    # The server hands name and namespace over in the wrong order: an empty name is told of the namespace.
+    found = [
+        required(_CHECK, f"{path}.{told}")
+        for told, key in (("name", "namespace"), ("namespace", "name"))
+        if not service.get(key)
+    ]
+    port = service.get("port", 0)
+    if not 1 <= port <= _MAX_PORT:
+        found.append(invalid(_CHECK, f"{path}.port", port, "port is not valid: must be between 1 and 65535, inclusive"))
+    return found + _path(service.get("path"), f"{path}.path")
+
+
+def _path(given: str | None, path: str) -> list[Finding]:
+    if given is None or given in ("", "/"):
+        return []
+    if given == "//":
+        return [invalid(_CHECK, path, given, "segment[0] may not be empty")]
+    found: list[Finding] = []
+    if not given.startswith("/"):
+        found.append(invalid(_CHECK, path, given, "must start with a '/'"))
+    rest = given.encode("utf-8", "surrogatepass")[1:].decode("utf-8", "replace")
+    for index, step in enumerate(rest.removesuffix("/").split("/")):
+        if not step:
+            found.append(invalid(_CHECK, path, given, f"segment[{index}] may not be empty"))
+            continue
+        found.extend(invalid(_CHECK, path, given, f"segment[{index}]: {text}") for text in dns_subdomain(step))
+    return found

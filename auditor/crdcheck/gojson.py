@@ -1,0 +1,259 @@
+"""Definitions as the server prints and compares them: Go structs of the internal form, field by field.
+
+Some errors show a whole list of versions or a whole schema, with the names of Go fields in the order of the struct.
+The same view tells whether two schemas are the same to the server: an empty list or map equals none at all, a pointer
+to nothing does not equal no pointer, 1 and 1.0 differ.
+
+Source: apiextensions-apiserver pkg/apis/apiextensions/{types,types_jsonschema}.go; apimachinery pkg/api/equality.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.golang.jsontext import encode
+
+if TYPE_CHECKING:
+    from auditor.base.records import JsonObject
+
+__all__ = ["SCHEMA_FIELDS", "GoStruct", "Raw", "canonical", "column", "plain", "render", "rule", "schema", "version"]
+
+
+class GoStruct:
+    """A Go struct: names and values of its fields, in order; values are structs, lists, dicts, `Raw` or scalars."""
+
+    __slots__ = ("fields",)
+
+    def __init__(self, *fields: tuple[str, Any]) -> None:
+        self.fields = fields
+
+
+class Raw:
+    """JSON data that Go holds as it came (a default, an example, a value of an enum)."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def render(value: Any) -> str:
+    """Return Go's JSON of a value."""
+    if isinstance(value, GoStruct):
+        return "{" + ",".join(f"{encode(name)}:{render(item)}" for name, item in value.fields) + "}"
+    if isinstance(value, Raw):
+        return encode(value.value)
+    if isinstance(value, list):
+        return "[" + ",".join(map(render, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{encode(key)}:{render(value[key])}" for key in sorted(value)) + "}"
+    return encode(value)
+
+
+def plain(value: Any) -> Any:
+    """Return the same as JSON data."""
+    if isinstance(value, GoStruct):
+        return {name: plain(item) for name, item in value.fields}
+    if isinstance(value, Raw):
+        return value.value
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    return value
+
+
+def canonical(value: Any) -> Any:
+    """Return something that equals that of another value where the server takes the two for the same."""
+    if value is None:
+        return None
+    if isinstance(value, GoStruct):
+        return ("struct", tuple(canonical(item) for _, item in value.fields))
+    if isinstance(value, Raw):
+        return ("raw", _typed(value.value))
+    if isinstance(value, list):
+        return ("list", tuple(map(canonical, value))) if value else None
+    if isinstance(value, dict):
+        return ("map", tuple((key, canonical(value[key])) for key in sorted(value))) if value else None
+    return (type(value).__name__, value)
+
+
+def _typed(value: Any) -> Any:
+    if type(value) is dict:
+        return ("map", tuple((key, _typed(value[key])) for key in sorted(value)))
+    if type(value) is list:
+        return ("list", tuple(map(_typed, value)))
+    return (type(value).__name__, value)
+
+
+# -- schemas -----------------------------------------------------------------------------------------------------------
+
+SCHEMA_FIELDS: Final[tuple[tuple[str, str, str], ...]] = (
+    ("ID", "id", "text"),
+    ("Schema", "$schema", "text"),
+    ("Ref", "$ref", "pointer"),
+    ("Description", "description", "text"),
+    ("Type", "type", "text"),
+    ("Nullable", "nullable", "flag"),
+    ("Format", "format", "text"),
+    ("Title", "title", "text"),
+    ("Default", "default", "raw"),
+    ("Maximum", "maximum", "pointer"),
+    ("ExclusiveMaximum", "exclusiveMaximum", "flag"),
+    ("Minimum", "minimum", "pointer"),
+    ("ExclusiveMinimum", "exclusiveMinimum", "flag"),
+    ("MaxLength", "maxLength", "pointer"),
+    ("MinLength", "minLength", "pointer"),
+    ("Pattern", "pattern", "text"),
+    ("MaxItems", "maxItems", "pointer"),
+    ("MinItems", "minItems", "pointer"),
+    ("UniqueItems", "uniqueItems", "flag"),
+    ("MultipleOf", "multipleOf", "pointer"),
+    ("Enum", "enum", "raws"),
+    ("MaxProperties", "maxProperties", "pointer"),
+    ("MinProperties", "minProperties", "pointer"),
+    ("Required", "required", "pointer"),
+    ("Items", "items", "items"),
+    ("AllOf", "allOf", "schemas"),
+    ("OneOf", "oneOf", "schemas"),
+    ("AnyOf", "anyOf", "schemas"),
+    ("Not", "not", "schema"),
+    ("Properties", "properties", "schema map"),
+    ("AdditionalProperties", "additionalProperties", "or bool"),
+    ("PatternProperties", "patternProperties", "schema map"),
+    ("Dependencies", "dependencies", "dependencies"),
+    ("AdditionalItems", "additionalItems", "or bool"),
+    ("Definitions", "definitions", "schema map"),
+    ("ExternalDocs", "externalDocs", "docs"),
+    ("Example", "example", "raw"),
+    ("XPreserveUnknownFields", "x-kubernetes-preserve-unknown-fields", "pointer"),
+    ("XEmbeddedResource", "x-kubernetes-embedded-resource", "flag"),
+    ("XIntOrString", "x-kubernetes-int-or-string", "flag"),
+    ("XListMapKeys", "x-kubernetes-list-map-keys", "pointer"),
+    ("XListType", "x-kubernetes-list-type", "pointer"),
+    ("XMapType", "x-kubernetes-map-type", "pointer"),
+    ("XValidations", "x-kubernetes-validations", "rules"),
+)
+"""Name in Go, key in JSON, what it is; in the order of the struct."""
+
+
+def schema(props: JsonObject | None) -> GoStruct | None:
+    """Return a decoded schema as its struct, None as no pointer."""
+    if props is None:
+        return None
+    return GoStruct(*((name, _field(props, key, kind)) for name, key, kind in SCHEMA_FIELDS))
+
+
+def _field(props: JsonObject, key: str, kind: str) -> Any:
+    if kind == "text":
+        return props.get(key, "")
+    if kind == "flag":
+        return props.get(key, False)
+    value = props.get(key)
+    if value is None or kind == "pointer":
+        return value
+    return _BUILD[kind](value)
+
+
+def _or_bool(given: Any) -> GoStruct:
+    return GoStruct(("Allows", given.allows), ("Schema", schema(given.props)))
+
+
+def _items(given: Any) -> GoStruct:
+    many = [schema(item) for item in given.many] or None
+    return GoStruct(("Schema", schema(given.props)), ("JSONSchemas", many))
+
+
+def _dependency(given: Any) -> GoStruct:
+    return GoStruct(("Schema", schema(given.props)), ("Property", list(given.many) or None))
+
+
+def rule(given: JsonObject) -> GoStruct:
+    """Return a rule as its struct."""
+    return GoStruct(
+        ("Rule", given.get("rule", "")),
+        ("Message", given.get("message", "")),
+        ("MessageExpression", given.get("messageExpression", "")),
+        ("Reason", given.get("reason")),
+        ("FieldPath", given.get("fieldPath", "")),
+        ("OptionalOldSelf", given.get("optionalOldSelf")),
+    )
+
+
+_BUILD: Final[dict[str, Any]] = {
+    "raw": Raw,
+    "raws": lambda values: [Raw(value) for value in values],
+    "schema": schema,
+    "schemas": lambda many: [schema(one) for one in many],
+    "schema map": lambda named: {name: schema(one) for name, one in named.items()},
+    "items": _items,
+    "or bool": _or_bool,
+    "dependencies": lambda named: {name: _dependency(one) for name, one in named.items()},
+    "docs": lambda docs: GoStruct(("Description", docs.get("description", "")), ("URL", docs.get("url", ""))),
+    "rules": lambda many: [rule(one) for one in many],
+}
+
+
+# -- versions ----------------------------------------------------------------------------------------------------------
+
+
+def validation(given: JsonObject | None) -> GoStruct | None:
+    """Return the holder of a schema as its struct."""
+    return None if given is None else GoStruct(("OpenAPIV3Schema", schema(given.get("openAPIV3Schema"))))
+
+
+def subresources(given: JsonObject | None) -> GoStruct | None:
+    """Return the subresources of a version as their struct."""
+    if given is None:
+        return None
+    scale = given.get("scale")
+    return GoStruct(
+        ("Status", None if given.get("status") is None else GoStruct()),
+        (
+            "Scale",
+            None
+            if scale is None
+            else GoStruct(
+                ("SpecReplicasPath", scale.get("specReplicasPath", "")),
+                ("StatusReplicasPath", scale.get("statusReplicasPath", "")),
+                ("LabelSelectorPath", scale.get("labelSelectorPath")),
+            ),
+        ),
+    )
+
+
+def column(given: JsonObject) -> GoStruct:
+    """Return a printer column as its struct."""
+    return GoStruct(
+        ("Name", given.get("name", "")),
+        ("Type", given.get("type", "")),
+        ("Format", given.get("format", "")),
+        ("Description", given.get("description", "")),
+        ("Priority", given.get("priority", 0)),
+        ("JSONPath", given.get("jsonPath", given.get("JSONPath", ""))),
+    )
+
+
+def columns(given: list[JsonObject] | None) -> list[GoStruct] | None:
+    """Return printer columns as structs."""
+    return None if given is None else [column(one) for one in given]
+
+
+def selectable(given: list[JsonObject] | None) -> list[GoStruct] | None:
+    """Return selectable fields as structs."""
+    return None if given is None else [GoStruct(("JSONPath", one.get("jsonPath", ""))) for one in given]
+
+
+def version(given: JsonObject) -> GoStruct:
+    """Return a version (its decoded form, without what is hoisted) as its struct."""
+    return GoStruct(
+        ("Name", given.get("name", "")),
+        ("Served", given.get("served", False)),
+        ("Storage", given.get("storage", False)),
+        ("Deprecated", given.get("deprecated", False)),
+        ("DeprecationWarning", given.get("deprecationWarning")),
+        ("Schema", validation(given.get("schema"))),
+        ("Subresources", subresources(given.get("subresources"))),
+        ("AdditionalPrinterColumns", columns(given.get("additionalPrinterColumns"))),
+        ("SelectableFields", selectable(given.get("selectableFields"))),
+    )

@@ -1,0 +1,136 @@
+"""What is demanded of a definition: of a new one everything, of a changed one only what the old one satisfied.
+
+Source: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go
+(ValidateCustomResourceDefinitionUpdate).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from auditor.base.errors import NotStructural
+from auditor.crdcheck import gojson
+from auditor.crdcheck.cabundle import bundle_error
+from auditor.crdcheck.conversion import ACCEPTED_REVIEWS
+from auditor.crdcheck.gojson import canonical
+from auditor.crdcheck.openapi import WalkOptions, has_loose_keys, has_loose_sets
+from auditor.crdcheck.parts import MAX_SELECTABLE
+from auditor.crdcheck.structural import is_structural
+from auditor.crdcheck.walk import everywhere, has_defaults, has_invalid_types
+from auditor.schema.defaulting.reference import prune_defaults
+from auditor.schema.parse import build_schema
+
+if TYPE_CHECKING:
+    from auditor.base.records import JsonObject
+    from auditor.crdcheck.internal import Internal
+
+__all__ = ["Demands", "demands_of_update"]
+
+
+@dataclass(frozen=True, slots=True)
+class Demands:
+    """What is demanded.
+
+    Attributes:
+        schemas: That all versions have a schema.
+        structural: That schemas are structural.
+        pruned_defaults: That defaults have no unknown fields.
+        known_review: That one of the conversion review versions is known.
+        bundle: That the CA bundle of a webhook can be used; not before the definition is established.
+        walk: What the walk over schemas demands.
+        old_rules, old_messages: Expressions of the old definition.
+        unchanged: Versions whose schema is the old one; their rules may cost what they cost.
+        many_selectable: Versions (empty: the top) that may have too many selectable fields.
+    """
+
+    schemas: bool = True
+    structural: bool = True
+    pruned_defaults: bool = True
+    known_review: bool = True
+    bundle: bool = False
+    walk: WalkOptions = field(default_factory=WalkOptions)
+    old_rules: frozenset[str] = frozenset()
+    old_messages: frozenset[str] = frozenset()
+    unchanged: frozenset[str] = frozenset()
+    many_selectable: frozenset[str] = frozenset()
+
+
+def demands_of_update(form: Internal, old: Internal) -> Demands:
+    """Return what is demanded of a changed definition."""
+    schemas = old.schemas()
+    nodes = [one for schema in schemas for one in everywhere(schema)]
+    rules = [rule for one in nodes for rule in one.get("x-kubernetes-validations", ())]
+    reviews = old.review_versions or ()
+    return Demands(
+        schemas=_all_have_schemas(old),
+        structural=all(map(is_structural, schemas)),
+        pruned_defaults=not any(map(_has_unpruned_defaults, schemas)),
+        known_review=not reviews or any(name in ACCEPTED_REVIEWS for name in reviews),
+        bundle=old.has_condition("Established") and not bundle_error((old.client or {}).get("caBundle", b"")),
+        walk=WalkOptions(
+            valid_types=not any(map(has_invalid_types, schemas)),
+            atomic_sets=not any(map(has_loose_sets, nodes)),
+            map_keys=not any(map(has_loose_keys, nodes)),
+        ),
+        old_rules=frozenset(rule.get("rule", "") for rule in rules),
+        old_messages=frozenset(rule["messageExpression"] for rule in rules if rule.get("messageExpression")),
+        unchanged=_unchanged(form, old),
+        many_selectable=_many_selectable(form, old),
+    )
+
+
+def _all_have_schemas(form: Internal) -> bool:
+    if form.validation is not None and "openAPIV3Schema" in form.validation:
+        return True
+    return all("openAPIV3Schema" in version.get("schema", {}) for version in form.versions)
+
+
+def _schema_of(form: Internal, name: str) -> tuple[bool, JsonObject | None]:
+    """Return whether there is a version of that name, and the holder of its schema."""
+    for version in form.versions:
+        if version.get("name", "") == name:
+            own: JsonObject | None = version.get("schema")
+            if any("schema" in one for one in form.versions):
+                return True, own
+            return True, form.validation
+    return False, None
+
+
+def _unchanged(form: Internal, old: Internal) -> frozenset[str]:
+    same = set()
+    for version in form.versions:
+        name = version.get("name", "")
+        was_there, before = _schema_of(old, name)
+        if was_there:
+            after = _schema_of(form, name)[1]
+            if canonical(gojson.validation(after)) == canonical(gojson.validation(before)):
+                same.add(name)
+    return frozenset(same)
+
+
+def _many_selectable(form: Internal, old: Internal) -> frozenset[str]:
+    allowed = set()
+    if _too_many_kept(form.selectable, old.selectable):
+        allowed.add("")
+    before = {version.get("name", ""): version for version in old.versions}
+    for version in form.versions:
+        name = version.get("name", "")
+        if name in before and _too_many_kept(version.get("selectableFields"), before[name].get("selectableFields")):
+            allowed.add(name)
+    return frozenset(allowed)
+
+
+def _too_many_kept(new: list[JsonObject] | None, old: list[JsonObject] | None) -> bool:
+    kept = canonical(gojson.selectable(new)) == canonical(gojson.selectable(old))
+    return kept and len(old or ()) > MAX_SELECTABLE
+
+
+def _has_unpruned_defaults(schema: JsonObject) -> bool:
+    if not has_defaults(schema) or not is_structural(schema):
+        return False
+    tree = build_schema(schema, as_sent=True)
+    try:
+        return prune_defaults(tree) is not tree
+    except NotStructural:
+        return False

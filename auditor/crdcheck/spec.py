@@ -1,0 +1,269 @@
+"""``spec`` of a definition: group, scope, versions with their schemas, names, conversion.
+
+Source: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go (validateCustomResourceDefinitionSpec).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.crdcheck import gojson
+from auditor.crdcheck.conversion import check_conversion, enumerated
+from auditor.crdcheck.defaults import check_defaults
+from auditor.crdcheck.gojson import canonical
+from auditor.crdcheck.openapi import Place, check_openapi
+from auditor.crdcheck.parts import (
+    check_columns,
+    check_deprecation,
+    check_names,
+    check_selectable,
+    check_subresources,
+    joined,
+)
+from auditor.crdcheck.rules import Budget, RuleScope
+from auditor.crdcheck.structural import check_structural_schema, unconvertible
+from auditor.crdcheck.walk import has_defaults, has_extensions
+from auditor.schema.parse import build_schema
+from auditor.validation.findings import forbidden, invalid, required
+from auditor.validation.names import dns_1035_label, dns_subdomain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from auditor.base.records import Finding, JsonObject
+    from auditor.crdcheck.internal import Internal
+    from auditor.crdcheck.relaxed import Demands
+
+__all__ = ["check_spec"]
+
+_CHECK: Final = "schema"
+
+
+def check_spec(form: Internal, demands: Demands) -> tuple[list[Finding], list[tuple[str, int]]]:
+    """Check the spec of a definition.
+
+    Args:
+        form: The definition.
+        demands: What is demanded of it.
+    Returns:
+        The findings; path and estimated cost of every expression of its rules that was compiled.
+    """
+    found = _group(form.group) + enumerated(_CHECK, "spec.scope", form.scope, ("Cluster", "Namespaced"))
+    found += _missing_schemas(form, demands)
+    defaults = any(map(has_defaults, form.schemas()))
+    if defaults and form.preserve:
+        detail = "must be false in order to use defaults in the schema"
+        found.append(invalid(_CHECK, "spec.preserveUnknownFields", value=True, detail=detail))
+    structural = demands.structural or not form.preserve or defaults or any(map(has_extensions, form.schemas()))
+    checker = _SchemaChecker(demands, structural=structural)
+    found += _versions(form, checker)
+    found += _exclusive(form)
+    found += _names(form)
+    status = _has_status(form.subresources) or any(
+        _has_status(version.get("subresources")) for version in form.versions
+    )
+    found += checker.check(form.validation, "spec.validation", form.version, status=status)
+    found += check_subresources(form.subresources, "spec.subresources")
+    found += check_columns(form.columns, "spec.additionalPrinterColumns")
+    if form.selectable:
+        if form.validation is None:
+            detail = "may only be set when validations.schema is included"
+            found.append(invalid(_CHECK, "spec.selectableFields", "", detail))
+        else:
+            found += checker.selectable(form.selectable, form.validation, "spec", "")
+    found += check_conversion(
+        form, "spec.conversion", needs_known_review=demands.known_review, needs_bundle=demands.bundle
+    )
+    return found, checker.costs
+
+
+def _group(group: str) -> list[Finding]:
+    if not group:
+        return [required(_CHECK, "spec.group")]
+    if texts := dns_subdomain(group):
+        return [invalid(_CHECK, "spec.group", group, joined(texts))]
+    if "." not in group:
+        return [invalid(_CHECK, "spec.group", group, "should be a domain with at least one dot")]
+    return []
+
+
+def _has_schema(holder: JsonObject | None) -> bool:
+    return holder is not None and "openAPIV3Schema" in holder
+
+
+def _missing_schemas(form: Internal, demands: Demands) -> list[Finding]:
+    if _has_schema(form.validation) or (not demands.schemas and form.preserve):
+        return []
+    detail = "" if demands.schemas else "because otherwise all fields are pruned"
+    return [
+        required(_CHECK, f"spec.versions[{index}].schema.openAPIV3Schema", detail)
+        for index, version in enumerate(form.versions)
+        if not _has_schema(version.get("schema")) and (demands.schemas or version.get("served"))
+    ]
+
+
+def _has_status(subresources: JsonObject | None) -> bool:
+    return subresources is not None and "status" in subresources
+
+
+def _versions(form: Internal, checker: _SchemaChecker) -> list[Finding]:
+    found: list[Finding] = []
+    own = any("subresources" in version for version in form.versions)
+    for index, version in enumerate(form.versions):
+        path, name = f"spec.versions[{index}]", version.get("name", "")
+        if texts := dns_1035_label(name):
+            found.append(invalid(_CHECK, f"{path}.name", name, joined(texts)))
+        # Of two versions of one name the first says which subresources there are.
+        first = next(one for one in form.versions if one.get("name", "") == name)
+        subresources = first.get("subresources") if own else form.subresources
+        found += check_deprecation(version, path)
+        found += checker.check(version.get("schema"), f"{path}.schema", name, status=_has_status(subresources))
+        found += check_subresources(version.get("subresources"), f"{path}.subresources")
+        found += check_columns(version.get("additionalPrinterColumns"), f"{path}.additionalPrinterColumns")
+        fields = version.get("selectableFields")
+        if fields:
+            if not _has_schema(version.get("schema")):
+                detail = "may only be set when `version.schema.openAPIV3Schema` is not included"
+                found.append(invalid(_CHECK, f"{path}.selectableFields", "", detail))
+            else:
+                found += checker.selectable(fields, version["schema"], path, name)
+    return found
+
+
+_SHARED: Final[tuple[tuple[str, str, str, Callable[[Any], Any]], ...]] = (
+    ("validation", "schema", "schemas", gojson.validation),
+    ("subresources", "subresources", "subresources", gojson.subresources),
+    ("additionalPrinterColumns", "additionalPrinterColumns", "additionalPrinterColumns", gojson.columns),
+)
+
+
+def _exclusive(form: Internal) -> list[Finding]:
+    """Check what only a document that is not in v1 can get wrong, and that versions differ and one is stored."""
+    found: list[Finding] = []
+    tops = {"validation": form.validation, "subresources": form.subresources, "additionalPrinterColumns": form.columns}
+    details: list[str] = []
+    for top, key, what, struct in _SHARED:
+        given = [version.get(key) for version in form.versions]
+        is_list = key == "additionalPrinterColumns"
+        if (tops[top] or (tops[top] is not None and not is_list)) and any(
+            one is not None and (one or not is_list) for one in given
+        ):
+            detail = f"top-level and per-version {what} are mutually exclusive"
+            found.append(forbidden(_CHECK, f"spec.{top}", detail))
+        if given and all(one is not None and (one or not is_list) for one in given):
+            first = canonical(struct(given[0]))
+            if all(canonical(struct(one)) == first for one in given):
+                details.append(
+                    f"per-version {what} may not all be set to identical values (top-level {top} should be used "
+                    "instead)"
+                )
+    names = [version.get("name", "") for version in form.versions]
+    if len(set(names)) < len(names):
+        details.append("must contain unique version names")
+    if sum(1 for version in form.versions if version.get("storage")) != 1:
+        details.append("must have exactly one version marked as storage version")
+    if details:
+        structs = [gojson.version(version) for version in form.versions] if form.has_list else None
+        shown, value = gojson.render(structs), gojson.plain(structs)
+        found.extend(invalid(_CHECK, "spec.versions", value, detail, shown) for detail in details)
+    return found
+
+
+def _names(form: Internal) -> list[Finding]:
+    found: list[Finding] = []
+    if form.version:
+        if texts := dns_1035_label(form.version):
+            found.append(invalid(_CHECK, "spec.version", form.version, joined(texts)))
+        if form.versions and form.versions[0].get("name", "") != form.version:
+            detail = "must match the first version in spec.versions"
+            found.append(invalid(_CHECK, "spec.version", form.version, detail))
+    found.extend(
+        required(_CHECK, f"spec.names.{key}")
+        for key in ("plural", "singular", "kind", "listKind")
+        if not form.names.get(key)
+    )
+    return found + check_names(form.names, "spec.names")
+
+
+# -- schemas -----------------------------------------------------------------------------------------------------------
+
+_AT_ROOT: Final = (
+    *("Description", "Type", "Format", "Title", "Maximum", "ExclusiveMaximum", "Minimum", "ExclusiveMinimum"),
+    *("MaxLength", "MinLength", "Pattern", "MaxItems", "MinItems", "UniqueItems", "MultipleOf", "Required", "Items"),
+    *("Properties", "ExternalDocs", "Example", "XPreserveUnknownFields", "XValidations"),
+)
+"""Names in Go of what may stand at the root of a schema whose objects have a status of their own."""
+
+
+class _SchemaChecker:
+    """Checks the schemas of a definition."""
+
+    def __init__(self, demands: Demands, *, structural: bool) -> None:
+        self.demands = demands
+        self.structural = structural
+        self.costs: list[tuple[str, int]] = []
+
+    def check(self, holder: JsonObject | None, path: str, version: str, *, status: bool) -> list[Finding]:
+        """Check one schema.
+
+        Args:
+            holder: What holds the schema.
+            path: The path of the holder.
+            version: Name of the version whose schema it is.
+            status: Whether objects have the status subresource.
+        """
+        if holder is None or not _has_schema(holder):
+            return []
+        props: JsonObject = holder["openAPIV3Schema"]
+        path = f"{path}.openAPIV3Schema"
+        found = _root_with_status(props, path) if status else []
+        if props.get("nullable"):
+            found.append(forbidden(_CHECK, f"{path}.nullable", "nullable cannot be true at the root"))
+        demands = self.demands
+        reason, scope = "", None
+        budget = Budget(demands.old_rules, demands.old_messages, version in demands.unchanged)
+        if self.structural:
+            reason = unconvertible(props)
+            if not reason:
+                wrong = check_structural_schema(props, path)
+                if not wrong:
+                    tree = build_schema(props, as_sent=True)
+                    wrong = check_defaults(tree, path, need_pruned=demands.pruned_defaults)
+                    scope = None if wrong else RuleScope(tree, budget)
+                found += wrong
+        walked = check_openapi(props, path, Place(is_root=True), demands.walk, scope)
+        found += walked.schema + walked.rules
+        self.costs += budget.costs
+        if reason and not found:
+            found.append(invalid(_CHECK, path, "", reason))
+        return found + budget.check(path)
+
+    def selectable(self, fields: list[JsonObject], holder: JsonObject, path: str, version: str) -> list[Finding]:
+        """Check the selectable fields of one schema."""
+        props = holder.get("openAPIV3Schema")
+        reason = "" if props is None else unconvertible(props)
+        found = [invalid(_CHECK, f"{path}.schema.openAPIV3Schema", "", reason)] if reason else []
+        allowed = version in self.demands.many_selectable
+        where = f"{path}.selectableFields"
+        return found + check_selectable(fields, None if reason else props, where, may_be_many=allowed)
+
+
+def _root_with_status(props: JsonObject, path: str) -> list[Finding]:
+    for name, key, kind in gojson.SCHEMA_FIELDS:
+        if key not in props or (kind in ("text", "flag") and not props[key]):
+            continue
+        if name == "Type":
+            if props["type"] != "object":
+                detail = (
+                    'only "object" is allowed as the type at the root of the schema if the status subresource is '
+                    "enabled"
+                )
+                return [invalid(_CHECK, f"{path}.type", props["type"], detail)]
+        elif name not in _AT_ROOT:
+            struct = gojson.schema(props)
+            detail = (
+                f"only [{' '.join(_AT_ROOT)}] fields are allowed at the root of the schema if the status subresource "
+                "is enabled"
+            )
+            return [invalid(_CHECK, path, gojson.plain(struct), detail, gojson.render(struct))]
+    return []

@@ -1,0 +1,250 @@
+"""What the server answers to creating or updating a definition: the strategy's preparation and all its checks.
+
+Source: apiextensions-apiserver pkg/registry/customresourcedefinition/strategy.go;
+pkg/apis/apiextensions/validation/validation.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.base.errors import SchemaError
+from auditor.base.records import Unreadable
+from auditor.crdcheck.fieldpath import ServerPanic
+from auditor.crdcheck.internal import Internal, internal_form
+from auditor.crdcheck.parts import check_names
+from auditor.crdcheck.relaxed import Demands, demands_of_update
+from auditor.crdcheck.spec import check_spec
+from auditor.crdcheck.warnings import create_warnings, update_warnings
+from auditor.golang.jsontext import encode
+from auditor.golang.text import quote
+from auditor.golang.url import UrlError, parse_request_uri
+from auditor.validation.findings import invalid, required, unique
+from auditor.validation.names import subdomain_name
+from auditor.validation.objectmeta import check_metadata, check_metadata_update
+
+if TYPE_CHECKING:
+    from auditor.base.records import Finding
+
+__all__ = ["CheckedDefinition", "check_crd", "check_crd_update"]
+
+_APPROVAL: Final = "api-approved.kubernetes.io"
+_TOO_DEEP: Final = "the schema is nested too deeply"
+_IMMUTABLE: Final = "field is immutable"
+_PROTECTED: Final = ("k8s.io", "kubernetes.io")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedDefinition:
+    """What the server says.
+
+    Attributes:
+        findings: Sorted by field, type, message.
+        warnings: Those of the API server's strategy.
+        unreadable: Why it could not decode the document, or on what it fails; then there is nothing else.
+        unknown_fields: Paths that it would drop, and warn of where a client asks for it.
+        stored_versions: ``status.storedVersions`` afterwards.
+        api_version: In which the document is written: v1, or v1beta1, which no server serves any more.
+        create: For an update: what it says to the new definition as a create.
+        costs: Path and estimated cost of every expression of validation rules that was compiled; one that costs more
+            than 10,000,000 is refused, and so is a schema whose expressions cost more than 100,000,000.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    warnings: tuple[str, ...] = ()
+    unreadable: Unreadable | None = None
+    unknown_fields: tuple[str, ...] = ()
+    stored_versions: tuple[str, ...] = ()
+    api_version: str = "v1"
+    create: tuple[Finding, ...] = ()
+    costs: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def is_served(self) -> bool:
+        """Whether a server takes a document of this version of the API at all."""
+        return self.api_version == "v1"
+
+
+def check_crd(document: Any) -> CheckedDefinition:
+    """Tell what the server answers to creating a definition.
+
+    A document in v1beta1, which is served no more, is judged all the same.
+
+    Args:
+        document: Decoded JSON or YAML.
+    """
+    try:
+        form = internal_form(document)
+        found, costs = _create(form)
+        return CheckedDefinition(
+            findings=_sorted(found),
+            warnings=create_warnings(form),
+            unknown_fields=form.unknown,
+            stored_versions=tuple(form.stored_versions),
+            api_version=form.api_version,
+            costs=tuple(costs),
+        )
+    except SchemaError as error:
+        return CheckedDefinition(unreadable=Unreadable(error.found))
+    except ServerPanic as panic:
+        return CheckedDefinition(unreadable=Unreadable(str(panic)))
+    except RecursionError:
+        return CheckedDefinition(unreadable=Unreadable(_TOO_DEEP))
+
+
+def check_crd_update(old: Any, new: Any) -> CheckedDefinition:
+    """Tell what the server answers to updating a definition.
+
+    Args:
+        old: As it is stored, with its status; v1 or v1beta1.
+        new: As it is sent; its status plays no part.
+    """
+    forms: list[Internal] = []
+    for name, document in (("old", old), ("new", new)):
+        try:
+            forms.append(internal_form(document))
+        except SchemaError as error:
+            return CheckedDefinition(unreadable=Unreadable(f"{name}: {error.found}"))
+        except RecursionError:
+            return CheckedDefinition(unreadable=Unreadable(f"{name}: {_TOO_DEEP}"))
+    before, after = forms
+    try:
+        create, _ = _create(internal_form(new))
+        found, costs = _update(after, before)
+    except ServerPanic as panic:
+        return CheckedDefinition(unreadable=Unreadable(str(panic)))
+    except RecursionError:
+        return CheckedDefinition(unreadable=Unreadable(f"new: {_TOO_DEEP}"))
+    return CheckedDefinition(
+        findings=_sorted(found),
+        warnings=update_warnings(after, before),
+        unknown_fields=after.unknown,
+        stored_versions=tuple(after.stored_versions),
+        api_version=after.api_version,
+        create=_sorted(create),
+        costs=tuple(costs),
+    )
+
+
+def _sorted(found: list[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(found, key=lambda one: one.sort_key()))
+
+
+def _create(form: Internal) -> tuple[list[Finding], list[tuple[str, int]]]:
+    form.status = {}
+    form.stored_versions = []
+    form.metadata["generation"] = 1
+    _store(form)
+
+    def named(name: str, prefix: bool) -> tuple[str, ...]:
+        texts = subdomain_name(name, prefix)
+        wanted = f"{form.names.get('plural', '')}.{form.group}"
+        return texts if name == wanted else (*texts, 'must be spec.names.plural+"."+spec.group')
+
+    found = unique(check_metadata(form.metadata, namespaced=False, name_rule=named))
+    rest, costs = _rest(form, None, Demands())
+    return found + rest, costs
+
+
+def _update(form: Internal, old: Internal) -> tuple[list[Finding], list[tuple[str, int]]]:
+    form.status = old.status
+    form.stored_versions = list(old.stored_versions) or _storage_of(old)
+    old.stored_versions = list(form.stored_versions)
+    if form.differs(old):
+        form.metadata["generation"] = old.metadata.get("generation", 0) + 1
+    _store(form)
+    found = unique(check_metadata_update(form.metadata, old.metadata))
+    found += _immutable(form, old)
+    rest, costs = _rest(form, old, demands_of_update(form, old))
+    return found + rest, costs
+
+
+def _storage_of(form: Internal) -> list[str]:
+    """Return what the server takes for the stored versions of a definition that names none."""
+    return [version.get("name", "") for version in form.versions if version.get("storage")][:1]
+
+
+def _store(form: Internal) -> None:
+    """Note the storage version among those that objects may be stored in."""
+    form.stored_versions += [name for name in _storage_of(form) if name not in form.stored_versions]
+
+
+def _immutable(form: Internal, old: Internal) -> list[Finding]:
+    pairs = [("spec.group", form.group, old.group)]
+    pairs.append(("spec.names.plural", form.names.get("plural", ""), old.names.get("plural", "")))
+    if old.has_condition("Established"):
+        pairs.append(("spec.scope", form.scope, old.scope))
+        pairs.append(("spec.names.kind", form.names.get("kind", ""), old.names.get("kind", "")))
+    return [
+        invalid("schema", where, new, _IMMUTABLE, encode(new) if where == "spec.scope" else None)
+        for where, new, was in pairs
+        if new != was
+    ]
+
+
+def _rest(form: Internal, old: Internal | None, demands: Demands) -> tuple[list[Finding], list[tuple[str, int]]]:
+    found, costs = check_spec(form, demands)
+    found += check_names(form.status.get("acceptedNames", {}), "status.acceptedNames")
+    found += _stored_versions(form)
+    found += _approval(form, old)
+    if form.preserve and not (old is not None and old.preserve):
+        detail = (
+            "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
+        )
+        found.append(invalid("schema", "spec.preserveUnknownFields", value=True, detail=detail))
+    return found, costs
+
+
+def _stored_versions(form: Internal) -> list[Finding]:
+    stored, path = form.stored_versions, "status.storedVersions"
+    if not stored:
+        given: list[str] | None = [] if "storedVersions" in form.status else None
+        return [invalid("schema", path, given, "must have at least one stored version")]
+    names = [version.get("name", "") for version in form.versions]
+    left = {name: index for index, name in enumerate(stored)}
+    found: list[Finding] = []
+    for name, version in zip(names, form.versions, strict=True):
+        # A name that comes twice is looked for only once.
+        if name not in left and version.get("storage"):
+            found.append(invalid("schema", path, list(stored), f"must have the storage version {name}"))
+        left.pop(name, None)
+    for name, index in left.items():
+        detail = (
+            f"missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions "
+            f"until a storage migration ensures no data remains persisted in {name} and removes {name} from "
+            "status.storedVersions"
+        )
+        found.append(invalid("schema", f"{path}[{index}]", name, detail))
+    return found
+
+
+def _approval(form: Internal, old: Internal | None) -> list[Finding]:
+    """Check that a group of the Kubernetes community has an approval, unless nothing changed in that."""
+    if not any(form.group == group or form.group.endswith(f".{group}") for group in _PROTECTED):
+        return []
+    annotation: str = (form.metadata.get("annotations") or {}).get(_APPROVAL, "")
+    state = _approval_state(annotation)
+    if old is not None and _approval_state((old.metadata.get("annotations") or {}).get(_APPROVAL, "")) == state:
+        return []
+    where = f"metadata.annotations[{_APPROVAL}]"
+    text = f"protected groups must have approval annotation {quote(_APPROVAL)}"
+    see = ", see https://github.com/kubernetes/enhancements/pull/1111"
+    if state == "missing":
+        return [required("object-meta", where, text + see)]
+    if state == "invalid":
+        detail = f'{text} with either a URL or a reason starting with "unapproved"{see}'
+        return [invalid("object-meta", where, annotation, detail)]
+    return []
+
+
+def _approval_state(annotation: str) -> str:
+    if not annotation:
+        return "missing"
+    if annotation.startswith("unapproved"):
+        return "bypassed"
+    try:
+        url = parse_request_uri(annotation)
+    except UrlError:
+        return "invalid"
+    return "approved" if url.host and url.scheme else "invalid"

@@ -1,0 +1,218 @@
+"""Building: a version of a definition in, its generated program and the provers of its validator out.
+
+The program of a version reads and proves an object in one pass. Where an object is stored at one version and judged at
+another, two programs run one after the other: that of the stored version, then that of the other without its defaults,
+as the storage codec does. For a schema that contradicts itself nothing is generated.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.codegen import Module
+from auditor.fastpath.dicts.consistent import contradiction
+from auditor.fastpath.dicts.emit import Emitter
+from auditor.fastpath.dicts.metadata import KNOWN_FIELDS, NotNormal, prove_embedded, prove_metadata
+from auditor.fastpath.dicts.root import fused, selector
+from auditor.golang.text import display
+from auditor.schema.objectmeta.reference import CoerceError, decode_metadata
+from auditor.schema.objectmeta.types import to_json
+from auditor.storage_read.metadata_effect import rewritten_metadata
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from auditor.base.records import JsonObject
+    from auditor.crds.definition import CrdVersion, CustomResourceDefinition
+    from auditor.fastpath.dicts.support import Log
+    from auditor.schema.structural import StructuralSchema
+    from auditor.validation.create import CreateValidator
+    from auditor.validation.node import Node
+
+__all__ = ["VersionProgram", "attach_provers", "build_version"]
+
+
+class VersionProgram:
+    """The generated functions of one version.
+
+    Attributes:
+        module: All its functions.
+        run: Takes the decoded object, a `Log` and the size of its text; see `root.fused`. None: there is no program.
+        select: Takes the read object and returns what field selectors see; None: only the reference knows.
+    """
+
+    __slots__ = ("module", "run", "select")
+
+    def __init__(
+        self,
+        module: Module,
+        run: Callable[[JsonObject, Log, int], bool] | None,
+        select: Callable[[JsonObject], dict[str, str]] | None,
+    ) -> None:
+        self.module = module
+        self.run = run
+        self.select = select
+
+
+def build_version(
+    definition: CustomResourceDefinition, version: CrdVersion, *, defaults: bool = True
+) -> VersionProgram:
+    """Build the program of a version.
+
+    Args:
+        definition: The definition.
+        version: Its version.
+        defaults: The program fills in defaults; without them it is the read that follows a conversion.
+    """
+    title = f"{definition.kind}.{version.name}.{definition.group}{'' if defaults else ' converted'}"
+    module = Module(title, {"_display": display})
+    emitter = Emitter(module, prunes=not definition.preserve_unknown_fields, defaults=defaults, embedded=prove_embedded)
+    run = select = None
+    if contradiction(version.schema):
+        return VersionProgram(module, None, None)
+    try:
+        name = fused(emitter, definition, version, _repairer(namespaced=definition.namespaced, drop=defaults))
+        run = module.compile(name)
+        chosen = selector(emitter, definition, version)
+        select = None if chosen is None else module.compile(chosen)
+    except Exception as error:
+        if isinstance(error, OSError):
+            raise
+        run = select = None
+    return VersionProgram(module, run, select)
+
+
+def _repairer(*, namespaced: bool, drop: bool) -> Callable[[JsonObject, int, Log, Exception], bool]:
+    """Return what makes metadata fit as the reference does, and then proves it.
+
+    Where things are dropped each key is decoded apart from the others, so only those are decoded anew of which it is
+    known that they change.
+    """
+
+    def repair(obj: JsonObject, size: int, log: Log, why: Exception) -> bool:
+        unknown: list[str] = []
+        metadata = obj["metadata"]
+        stored: JsonObject = {}  # what the keys held that were mended
+        mended: set[str] = set()
+        field = why.field if isinstance(why, NotNormal) else ""
+        while drop and field and len(unknown) < _FEW:
+            if field in metadata:
+                stored.setdefault(field, metadata[field])
+            mended.add(field)
+            _mend(metadata, field, unknown)
+            try:
+                ok = prove_metadata(metadata, size, namespaced, log.metadata)
+            except Exception as again:  # the rest is for the decoder, or one more key
+                if getattr(again, "field", None) == field:
+                    raise  # decoded again it would change once more (a year 10000): the reference knows what that means
+                # Only its field is kept: an exception that this frame holds is a cycle, and with it the whole object.
+                field = again.field if isinstance(again, NotNormal) else ""
+                continue
+            log.pruned.extend((None, f"metadata.{path}") for path in unknown)
+            read = {key: metadata[key] for key in mended if key in metadata}
+            log.effect = max(log.effect, rewritten_metadata(stored, read))
+            return ok
+        whole = metadata
+        if mended:
+            whole = {**{key: value for key, value in metadata.items() if key not in mended}, **stored}
+        fit = decode_metadata(metadata, drop=drop, unknown=unknown)
+        if drop:
+            fit["generation"] = fit.get("generation", 0) or 1
+        obj["metadata"] = to_json(fit)
+        log.pruned.extend((None, f"metadata.{path}") for path in unknown)
+        log.effect = max(log.effect, rewritten_metadata(whole, obj["metadata"]))
+        return prove_metadata(obj["metadata"], size, namespaced, log.metadata)
+
+    return repair
+
+
+_FEW: Final = 50
+"""Unknown fields, far below the number from which on the decoder stops listing them."""
+
+
+_TEXTS: Final = frozenset(("name", "generateName", "namespace", "selfLink", "resourceVersion", "uid"))
+_TIMES: Final = frozenset(("creationTimestamp", "deletionTimestamp"))
+_MAPS: Final = frozenset(("labels", "annotations"))
+
+
+def _mend(metadata: JsonObject, key: str, unknown: list[str]) -> None:
+    """Decode one key of metadata as if it stood alone: at once where it vanishes, as it mostly does."""
+    value = metadata.get(key)
+    if key not in KNOWN_FIELDS:
+        unknown.append(key)
+    elif value is None or _never_fits(key, value):
+        pass
+    elif key in _MAPS:
+        kinds = set(map(type, value.values()))
+        if value and kinds <= {str, type(None)}:
+            metadata[key] = {name: text or "" for name, text in value.items()}
+            return
+    else:
+        made = _decoded(key, value, unknown)
+        if key in made:
+            value = made[key]
+            if key != "generation" or value:
+                metadata[key] = value
+                return
+    if key == "generation":
+        metadata[key] = 1
+    else:
+        del metadata[key]
+
+
+def _never_fits(key: str, value: Any) -> bool:
+    """Say whether it is plain that the type of a field takes nothing like a value."""
+    kind = type(value)
+    if key in _TEXTS:
+        return kind is not str
+    if key in _TIMES:
+        return kind is not str or not value[:4].isdigit()
+    if key in _MAPS:
+        return kind is not dict
+    return key == "generation" and kind in (str, bool, list, dict)
+
+
+def _decoded(key: str, value: Any, unknown: list[str]) -> JsonObject:
+    try:
+        return to_json(decode_metadata({key: value}, drop=True, unknown=unknown))
+    except CoerceError:
+        return {}
+
+
+class _Prover:
+    """Stands at a node until it is first asked, then puts the compiled prover in its own place."""
+
+    __slots__ = ("_module", "_name", "_node")
+
+    def __init__(self, node: Node, module: Module, name: str) -> None:
+        self._node = node
+        self._module = module
+        self._name = name
+
+    def __call__(self, value: Any) -> bool:
+        prove = self._module.compile(self._name)
+        self._node.prove = prove
+        return bool(prove(value))
+
+
+def attach_provers(validator: CreateValidator) -> Module:
+    """Give the nodes of a validator that hold others a generated prover, so that it walks only what may be wrong.
+
+    Not the root: the validator runs where something is wrong, or was not provable.
+
+    Returns:
+        The provers, of which each is compiled when first asked.
+    """
+    definition, version = validator.definition, validator.version
+    module = Module(f"{definition.kind}.{version.name}.{definition.group} provers")
+    if contradiction(version.schema):
+        return module
+    emitter = Emitter(module)
+    for schema, node in validator.nodes.items():
+        if node is not validator.root and _holds_others(schema):
+            node.prove = _Prover(node, module, emitter.prover(schema))
+    return module
+
+
+def _holds_others(schema: StructuralSchema) -> bool:
+    return bool(schema.properties or schema.items is not None or schema.additional_properties is not None)

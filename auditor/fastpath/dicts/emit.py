@@ -1,0 +1,454 @@
+"""The emitter: one structural schema to Python source, for the three programs of `scope.Mode`.
+
+The fused pass does at each node what the storage read does in four walks: prune, drop nulls, default from the top
+down, and then checks what came out. Nested objects are written in place (`objects`, `lists`); a large node, or one deep
+inside others, becomes a function of its own, compiled when an object first needs it (`codegen.Module`).
+
+Source: apiextensions-apiserver pkg/apiserver/schema/{pruning,defaulting,listtype}/algorithm.go; kube-openapi
+pkg/validation/validate/schema.go.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.codegen import Module, Writer
+from auditor.fastpath.dicts import support
+from auditor.fastpath.dicts.branches import DECORATION, logical_conditions, says_nothing
+from auditor.fastpath.dicts.checks import Checks
+from auditor.fastpath.dicts.lists import list_sizes, write_list
+from auditor.fastpath.dicts.objects import object_sizes, write_object
+from auditor.fastpath.dicts.scalars import (
+    bool_conditions,
+    enum_conditions,
+    float_conditions,
+    int_conditions,
+    str_conditions,
+)
+from auditor.fastpath.dicts.scope import (
+    Condition,
+    Lines,
+    Mode,
+    NotEmittable,
+    Scope,
+    chain,
+    given,
+    indented,
+    schema_types,
+)
+from auditor.schema.structural import ABSENT, ListType, StructuralSchema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["LOCALS", "Emitter"]
+
+LOCALS: Final = "type=type, str=str, dict=dict, list=list, int=int"
+"""Parameters that nobody passes: a local name is faster than a builtin one."""
+
+INLINE_FUSED: Final = 60
+"""Nodes that are written in place at most, when reading; more become a function."""
+
+INLINE_PROVE: Final = 12
+"""The same when proving: functions are shared by the provers of all nodes above."""
+
+MAX_LOOPS: Final = 12
+"""Loops inside each other in one function; CPython 3.11 allows 20 blocks."""
+
+MAX_DEPTH: Final = 60
+"""Indentation in one function; CPython allows 100."""
+
+_KINDS: Final = {
+    ("string",): ("str",),
+    ("integer",): ("int",),
+    ("boolean",): ("bool",),
+    ("number",): ("float", "int"),
+    ("integer", "string"): ("int", "str"),
+}
+
+
+class Emitter:
+    """Writes the functions of one module.
+
+    Args:
+        module: Takes the functions.
+        prunes: Unknown fields and nulls are dropped (the definition has no preserveUnknownFields).
+        defaults: Defaults are filled in; a read after a conversion leaves them out.
+        embedded: Is called with every embedded resource by the fused pass and says whether it is valid.
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        *,
+        prunes: bool = True,
+        defaults: bool = True,
+        embedded: Callable[[Any], bool] | None = None,
+    ) -> None:
+        self.module = module
+        self.prunes = prunes
+        self.defaults = defaults
+        self.checks = Checks(module)
+        self._functions: dict[tuple[int, Mode, bool, bool], str] = {}
+        self._schemas: list[StructuralSchema] = []
+        self._sizes: dict[int, int] = {}
+        self._interned: dict[Any, Any] = {}
+        module.namespace.update(
+            Refused=support.Refused,
+            _scalar=support.scalar,
+            _pruned=support.pruned_whole,
+            _no_list=support.no_list,
+            _in_range=support.in_range,
+            _unless=support.unless,
+            _exact=support.exact_json,
+            _exact_rest=support.exact_rest,
+            _bare=support.bare,
+            _prune=support.prune_unknown,
+            _drop_nulls=support.drop_nulls,
+            _drop_these_nulls=support.drop_these_nulls,
+            _distinct=support.distinct,
+            _distinct_by=support.distinct_by,
+            _still_distinct=support.still_distinct,
+            _copy=support.copy_json,
+            _embedded=embedded,
+        )
+
+    # -- functions --------------------------------------------------------------------------------------------------
+
+    def prover(self, schema: StructuralSchema) -> str:
+        """Return the name of a function: whether a value (null too) is proven valid."""
+        return self._function(schema, Scope(Mode.PROVE))
+
+    def reader(self, schema: StructuralSchema) -> str:
+        """Return the name of a function that reads a value (not null) in place: whether it is proven valid.
+
+        It takes the value, a `Log` and the site of the value (`site`).
+        """
+        return self._function(schema, Scope(Mode.FUSED))
+
+    def branch(self, schema: StructuralSchema, mode: Mode) -> str:
+        """Return the name of the function of a branch, for values that are not null."""
+        return self._function(schema, Scope(mode))
+
+    def _function(self, schema: StructuralSchema, scope: Scope) -> str:
+        key = (id(schema), scope.mode, scope.keep, scope.frozen)
+        name = self._functions.get(key)
+        if name is None:
+            self._schemas.append(schema)  # keeps the id taken
+            inside = scope.inside()
+            name = self._functions[key] = self.module.function(lambda name: self._write(name, schema, inside))
+        return name
+
+    def _write(self, name: str, schema: StructuralSchema, scope: Scope) -> str:
+        w = Writer()
+        if scope.fused:
+            with w.block(f"def {name}(o, log, above, {LOCALS}):"):
+                w.line("ok = True")
+                try:
+                    self.value(w, schema, "o", scope, in_place=True)
+                except NotEmittable:
+                    return f"def {name}(o, log, above):\n raise Refused\n"
+                w.line("return ok")
+            return w.source
+        with w.block(f"def {name}(o, {LOCALS}):"):
+            if scope.mode is Mode.EXACT:
+                self._write_proof(w, schema, scope)
+            else:  # it may ask an exact branch, which may not know
+                with w.block("try:"):
+                    self._write_proof(w, schema, scope)
+                w.lines(("except Refused:", " return False"))
+        return w.source
+
+    def _write_proof(self, w: Writer, schema: StructuralSchema, scope: Scope) -> None:
+        """Write the body of a function that changes nothing."""
+        if schema.nullable or not schema_types(schema):
+            w.line("if o is None:")
+            w.line(f" return {not schema.enum}")
+        self.value(w, schema, "o", scope, in_place=True)
+        w.line("return True")
+
+    def _size(self, schema: StructuralSchema) -> int:
+        """Return how many nodes are written where this one is, those in functions of their own not counted."""
+        size = self._sizes.get(id(schema))
+        if size is None:
+            children = [*schema.properties.values(), schema.items, schema.additional_properties]
+            below = (self._size(child) for child in children if isinstance(child, StructuralSchema))
+            size = 1 + sum(one if one <= INLINE_FUSED else 1 for one in below)
+            self._sizes[id(schema)] = size
+            self._schemas.append(schema)
+        return size
+
+    def _is_apart(self, w: Writer, schema: StructuralSchema, scope: Scope) -> bool:
+        if schema.type not in ("object", "array") and not has_structure(schema):
+            return False
+        limit = INLINE_FUSED if scope.fused else INLINE_PROVE
+        return self._size(schema) > limit or scope.loops >= MAX_LOOPS or w.depth > MAX_DEPTH
+
+    # -- values -----------------------------------------------------------------------------------------------------
+
+    def value(
+        self,
+        w: Writer,
+        schema: StructuralSchema,
+        x: str,
+        scope: Scope,
+        *,
+        null: Lines | None = None,
+        in_place: bool = False,
+    ) -> None:
+        """Write the code for a value.
+
+        Args:
+            w: Takes it.
+            schema: The schema of the value.
+            x: The variable that holds it.
+            scope: Where it stands.
+            null: What to do where the value is null, when reading. None: it is not, or null is just of the wrong type.
+            in_place: Do not call a function.
+        """
+        if not scope.fused and says_nothing(schema) and not in_place:
+            return
+        if schema.legacy is not None:
+            if scope.fused:
+                raise NotEmittable("keywords that no structural schema has")
+            w.line(scope.mode.doubt)
+            return
+        if not in_place and self._is_apart(w, schema, scope):
+            self._call(w, schema, x, scope, null)
+            return
+        types = schema_types(schema)
+        if types == ("object",):
+            self._container(w, schema, x, "dict", scope, null)
+        elif types == ("array",):
+            self._container(w, schema, x, "list", scope, null)
+        elif types in _KINDS:
+            self._scalar(w, schema, x, _KINDS[types], scope, null)
+        elif types:
+            w.lines((scope.mode.doubt,) if not scope.fused else self._otherwise(schema, x, scope, null))
+        elif null is None:
+            self._untyped(w, schema, x, scope)
+        else:
+            with w.block(f"if {x} is None:"):
+                w.lines(null)
+            with w.block("else:"):
+                self._untyped(w, schema, x, scope)
+
+    @staticmethod
+    def is_plain_object(schema: StructuralSchema) -> bool:
+        """Say whether a node asks of a value only to be a map."""
+        return schema.type == "object" and given(schema) <= {"type", *DECORATION}
+
+    def element(self, w: Writer, schema: StructuralSchema, y: str, scope: Scope) -> None:
+        """Write the code for a list item, a map value or a property that is there; it may be null.
+
+        When reading, this is for items and map values, which nothing drops.
+        """
+        is_defaulted = self.defaults and scope.fused and not schema.nullable and schema.default is not ABSENT
+        may_be_null = schema.nullable or not schema_types(schema)
+        if not scope.fused and may_be_null:
+            if schema.enum:
+                w.lines((f"if {y} is None:", f" {scope.mode.bad}"))
+            with w.block(f"if {y} is not None:"):
+                self.value(w, schema, y, scope)
+            return
+        null: Lines | None = None
+        if is_defaulted:
+            null = ("raise Refused",)
+        elif may_be_null:
+            null = ("ok = False" if schema.enum else "pass",)
+        self.value(w, schema, y, scope, null=null)
+
+    def _call(self, w: Writer, schema: StructuralSchema, x: str, scope: Scope, null: Lines | None) -> None:
+        name = self._function(schema, scope)
+        arguments = f"{x}, log, {self.site(scope)}" if scope.fused else x
+        failed = (f"not {name}({arguments})", "ok = False" if scope.fused else "return False")
+        w.lines(chain([failed] if null is None else [(f"{x} is None", null), failed]))
+
+    def site(self, scope: Scope) -> str:
+        """Return an expression for the site of the present value (see `support.Log`)."""
+        if not scope.template:
+            return "None" if scope.root else "above"
+        template: Any = (scope.template, scope.kinds) if "i" in scope.kinds else scope.template
+        if scope.root and not scope.holes:
+            return self.shared((None, template))
+        above = "None" if scope.root else "above"
+        shown = self.shared(template) if type(template) is tuple else repr(template)
+        return f"({above}, {shown}{''.join(f', {hole}' for hole in scope.holes)})"
+
+    def shared(self, value: Any) -> str:
+        """Return the slot of a hashable constant; equal ones share it."""
+        return self.module.slot(self._interned.setdefault((type(value), value), value))
+
+    def doubt(self, schema: StructuralSchema, x: str, scope: Scope, *, whole: bool = False) -> str:
+        """Return the statement that notes a value which its schema may refuse, where it is read.
+
+        Args:
+            schema, x, scope: As everywhere.
+            whole: It is a map, and only what is said of it as a whole is in doubt.
+        """
+        return f"log.doubt{'_whole' * whole}({self.shared(schema)}, {self.site(scope)}, {x})"
+
+    def _other(self, schema: StructuralSchema, x: str, scope: Scope) -> str:
+        """Return the statement for a value whose type is not one of the schema's."""
+        if scope.fused:
+            if not scope.frozen and not scope.keep and _is_blind(schema):
+                return f"ok = _pruned({x}, log, {self.site(scope)})"
+            return f"ok = _scalar({x})" if schema.items is None or schema.type == "array" else f"ok = _no_list({x})"
+        if scope.mode is Mode.EXACT:
+            if "integer" in schema_types(schema):  # a float without fraction is an integer to the server
+                return f"return _unless({x}, float)"
+            if schema.format and schema.type == "string":  # a list passes for a string with a format
+                return f"return _unless({x}, list)"
+        return "return False"
+
+    def _otherwise(self, schema: StructuralSchema, x: str, scope: Scope, null: Lines | None) -> Lines:
+        """Return the lines for a value that is null or not of the schema's type."""
+        other = self._noted(self._other(schema, x, scope), schema, x, scope)
+        if null is None:
+            return other
+        return (f"if {x} is None:", *indented(null), "else:", *indented(other))
+
+    def _noted(
+        self, then: str | Lines, schema: StructuralSchema, x: str, scope: Scope, *, whole: bool = False
+    ) -> Lines:
+        """Return a statement with the note of what is in doubt in place of `ok`."""
+        if type(then) is not str:
+            return tuple(then)
+        if not scope.fused or not then.startswith("ok = "):
+            return (then,)
+        call = then.removeprefix("ok = ")
+        note = self.doubt(schema, x, scope, whole=whole)
+        return (note,) if call == "False" else (call, note)
+
+    def noted(
+        self, conditions: list[Condition], schema: StructuralSchema, x: str, scope: Scope, *, whole: bool = False
+    ) -> list[Condition]:
+        """Return conditions whose statements note what is in doubt, where a value is read; arguments as of `doubt`."""
+        return [(test, self._noted(then, schema, x, scope, whole=whole)) for test, then in conditions]
+
+    def conditions(self, schema: StructuralSchema, x: str, kind: str, mode: Mode) -> list[Condition]:
+        """Return everything that may be wrong with a value of a kind, apart from children and sizes."""
+        return self._own_conditions(schema, x, kind, mode) + logical_conditions(self, schema, x, kind, mode)
+
+    def _own_conditions(self, schema: StructuralSchema, x: str, kind: str, mode: Mode) -> list[Condition]:
+        if kind == "str":
+            return str_conditions(schema, x, mode, self.checks)
+        if kind == "int":
+            return int_conditions(schema, x, mode, self.checks)
+        if kind == "float":
+            return float_conditions(schema, x, mode, self.checks)
+        if kind == "bool":
+            return bool_conditions(schema, x, mode, self.checks)
+        return enum_conditions(schema, x, kind, mode, self.checks)
+
+    # -- by type ----------------------------------------------------------------------------------------------------
+
+    def _scalar(
+        self,
+        w: Writer,
+        schema: StructuralSchema,
+        x: str,
+        kinds: tuple[str, ...],
+        scope: Scope,
+        null: Lines | None,
+    ) -> None:
+        """Write the code for scalars of one or two kinds."""
+        otherwise = self._otherwise(schema, x, scope, null)
+        memo = self.remembered_text(schema) if scope.fused and kinds == ("str",) else None
+        if memo is not None:
+            accepted, check = memo
+            test = f"{x} not in {accepted}" + (f" and not {check}({x})" if check else "")
+            failed = self.noted([(test, scope.mode.bad)], schema, x, scope)
+            w.lines(chain([(f"type({x}) is not str", otherwise), *failed]))
+            return
+        by_kind = {kind: self.noted(self.conditions(schema, x, kind, scope.mode), schema, x, scope) for kind in kinds}
+        if len(kinds) == 1:
+            w.lines(chain([(f"type({x}) is not {kinds[0]}", otherwise), *by_kind[kinds[0]]]))
+            return
+        if not any(by_kind.values()):
+            w.lines(chain([(" and ".join(f"type({x}) is not {kind}" for kind in kinds), otherwise)]))
+            return
+        for index, (kind, found) in enumerate(by_kind.items()):
+            with w.block(f"{'elif' if index else 'if'} type({x}) is {kind}:"):
+                w.lines(chain(found))
+        with w.block("else:"):
+            w.lines(otherwise)
+
+    def remembered_text(self, schema: StructuralSchema) -> tuple[str, str] | None:
+        """Return slots of a set of accepted strings, and of what checks others; "" where there are no others."""
+        said = given(schema) - DECORATION - {"type"}
+        if schema.enum and said == {"enum"} and all(type(value) is str for value in schema.enum):
+            return self.shared(frozenset(schema.enum)), ""
+        if said & {"pattern", "format"} and said <= {"enum", "pattern", "format", "min_length", "max_length"}:
+            return self.checks.text(schema)
+        return None
+
+    def _container(
+        self, w: Writer, schema: StructuralSchema, x: str, kind: str, scope: Scope, null: Lines | None
+    ) -> None:
+        write = write_object if kind == "dict" else write_list
+        if scope.fused:
+            with w.block(f"if type({x}) is {kind}:"):
+                write(self, w, schema, x, scope)
+                found = self.conditions(schema, x, kind, scope.mode)
+                w.lines(chain(self.noted(found, schema, x, scope, whole=kind == "dict")))
+            if null is not None:
+                with w.block(f"elif {x} is None:"):
+                    w.lines(null)
+            with w.block("else:"):
+                w.lines(self._otherwise(schema, x, scope, None))
+        else:
+            w.lines(chain([(f"type({x}) is not {kind}", self._other(schema, x, scope))]))
+            write(self, w, schema, x, scope)
+            w.lines(chain(self.conditions(schema, x, kind, scope.mode)))
+
+    def _untyped(self, w: Writer, schema: StructuralSchema, x: str, scope: Scope) -> None:
+        """Write the code for a node without a type: each kind of value meets the keywords that are for it."""
+        containers = scope.fused or has_structure(schema)
+        if scope.fused and not has_structure(schema) and (schema.preserve_unknown_fields or scope.keep or scope.frozen):
+            w.line(f"_exact({x})")
+            containers = False
+        kinds = ("str", "int", "float", "bool", "dict", "list")
+        conditions = {kind: self.conditions(schema, x, kind, scope.mode) for kind in kinds}
+        if schema.format and self.checks.format(schema):
+            for kind in ("int", "float", "bool", "dict"):
+                conditions[kind] = [("True", scope.mode.bad)]
+        sizes = {"dict": object_sizes, "list": list_sizes}
+        word = "if"
+        for kind in kinds:
+            structure = containers and kind in sizes
+            found = conditions[kind]
+            if kind in sizes and not structure:
+                found = [*sizes[kind](schema, x, scope.mode), *found]
+            found = self.noted(found, schema, x, scope, whole=kind == "dict")
+            if not (structure or found):
+                continue
+            with w.block(f"{word} type({x}) is {kind}:"):
+                if structure:
+                    (write_object if kind == "dict" else write_list)(self, w, schema, x, scope)
+                w.lines(chain(found))
+            word = "elif"
+
+
+def has_structure(schema: StructuralSchema) -> bool:
+    """Say whether a node says anything about what is inside of a value."""
+    return bool(
+        schema.properties
+        or schema.items is not None
+        or schema.additional_properties is not None
+        or schema.required
+        or schema.list_type not in (None, ListType.ATOMIC)
+        or schema.embedded_resource
+    )
+
+
+def _is_blind(schema: StructuralSchema) -> bool:
+    """Say whether a schema knows nothing of what is inside of a map or list of which it says that it must not be."""
+    types = schema_types(schema)
+    return (
+        bool(types)
+        and ("object" in types or (not schema.properties and schema.additional_properties is None))
+        and ("array" in types or schema.items is None)
+        and not schema.preserve_unknown_fields
+        and not schema.embedded_resource
+    )

@@ -1,0 +1,288 @@
+"""Code for maps: properties, other keys, sizes.
+
+When an object is read, its known keys are counted: one whose length is their number has no unknown ones. Where many
+properties are declared the keys that are there are walked instead; most of those declared are then absent.
+
+Source: apiextensions-apiserver pkg/apiserver/schema/{pruning,defaulting}/algorithm.go, defaulting/prunenulls.go;
+kube-openapi pkg/validation/validate/object_validator.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from auditor.codegen import Writer
+from auditor.fastpath.dicts.branches import says_nothing
+from auditor.fastpath.dicts.counter import KeyCounter
+from auditor.fastpath.dicts.expand import defaults_below, display, expand, repeats
+from auditor.fastpath.dicts.scope import (
+    META_KEYS,
+    Condition,
+    Lines,
+    Mode,
+    NotEmittable,
+    Scope,
+    chain,
+    has_default,
+    schema_types,
+)
+from auditor.schema.structural import StructuralSchema
+
+if TYPE_CHECKING:
+    from auditor.fastpath.dicts.emit import Emitter
+
+__all__ = ["object_sizes", "read_property", "read_rest", "write_object"]
+
+WIDE: Final = 12
+"""Optional properties from which on a map is walked by the keys it has."""
+
+
+def object_sizes(schema: StructuralSchema, x: str, mode: Mode) -> list[Condition]:
+    """Return conditions on the number of keys."""
+    found: list[Condition] = []
+    if schema.max_properties is not None:
+        found.append((f"len({x}) > {schema.max_properties}", mode.bad))
+    least = schema.min_properties
+    if least is not None and least > 0:
+        found.append((f"not {x}" if least == 1 else f"len({x}) < {least}", mode.bad))
+    return found
+
+
+def write_object(emitter: Emitter, w: Writer, schema: StructuralSchema, x: str, scope: Scope) -> None:
+    """Write the code for the keys of a map, and its size."""
+    if not scope.fused:
+        _prove_object(emitter, w, schema, x, scope)
+    elif _is_wide(emitter, schema):
+        _read_wide(emitter, w, schema, x, scope)
+    else:
+        _read_object(emitter, w, schema, x, scope)
+    w.lines(chain(emitter.noted(object_sizes(schema, x, scope.mode), schema, x, scope, whole=True)))
+
+
+# -- proving ----------------------------------------------------------------------------------------------------------
+
+
+def _prove_object(emitter: Emitter, w: Writer, schema: StructuralSchema, x: str, scope: Scope) -> None:
+    bad = scope.mode.bad
+    for name in dict.fromkeys(schema.required):
+        w.lines((f"if {name!r} not in {x}:", f" {bad}"))
+    for name, child in schema.properties.items():
+        if says_nothing(child):
+            continue
+        below = scope.property(name)
+        y = below.local("v")
+        if name in schema.required:
+            w.line(f"{y} = {x}[{name!r}]")
+            emitter.element(w, child, y, below)
+        else:
+            with w.block(f"if {name!r} in {x}:"):
+                w.line(f"{y} = {x}[{name!r}]")
+                emitter.element(w, child, y, below)
+    rest = schema.additional_properties
+    known = frozenset(schema.properties)
+    if rest is False:
+        w.lines(chain([(f"not {x}.keys() <= {emitter.shared(known)}" if known else x, bad)]))
+    elif isinstance(rest, StructuralSchema) and not says_nothing(rest):
+        _each_other(emitter, w, rest, x, scope, known)
+
+
+def _each_other(
+    emitter: Emitter, w: Writer, rest: StructuralSchema, x: str, scope: Scope, known: frozenset[str]
+) -> None:
+    """Write the loop over keys with the schema of additionalProperties."""
+    below = scope.key()
+    k, y = below.local("k"), below.local("v")
+    with w.block(f"for {k}, {y} in {x}.items():"):
+        if known:
+            w.lines((f"if {k} in {emitter.shared(known)}:", " continue"))
+        emitter.element(w, rest, y, below)
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+
+def _read_object(emitter: Emitter, w: Writer, schema: StructuralSchema, x: str, scope: Scope) -> None:
+    embedded = schema.embedded_resource
+    if embedded:
+        for name in META_KEYS:
+            child = schema.properties.get(name)
+            if child is not None and defaults_below(child):
+                raise NotEmittable("defaults in the metadata of an embedded resource")
+        w.lines((f"if not _embedded({x}):", " ok = False"))
+    known = frozenset((*schema.properties, *META_KEYS)) if embedded else frozenset(schema.properties)
+    counter = KeyCounter(w, scope.local("n") if schema.additional_properties is None else "")
+    counter.start(*(f"({name!r} in {x})" for name in META_KEYS if name in known and name not in schema.properties))
+    missing = emitter.doubt(schema, x, scope, whole=True)
+    for name, child in schema.properties.items():
+        below = scope.property(name, frozen=embedded and name in META_KEYS)
+        needed = missing if name in schema.required else ""
+        read_property(emitter, w, name, child, x, below, counter, missing=needed)
+    read_rest(emitter, w, schema, x, scope, known, counter)
+    for name in dict.fromkeys(schema.required):
+        if name not in schema.properties:
+            w.lines((f"if {name!r} not in {x}:", f" {missing}"))
+
+
+def read_property(
+    emitter: Emitter,
+    w: Writer,
+    name: str,
+    schema: StructuralSchema,
+    x: str,
+    scope: Scope,
+    counter: KeyCounter,
+    *,
+    missing: str,
+) -> None:
+    """Write the code for a property of an object that is being read.
+
+    Args:
+        emitter, w, name, schema, scope: Of the property.
+        x: The variable that holds the object.
+        counter: The counter of its known keys.
+        missing: What to do where the property is required and not there; empty: it is not required.
+    """
+    y = scope.local("v")
+    is_defaulted = emitter.defaults and has_default(schema)
+    always = is_defaulted or bool(missing)
+    counter.expect(always=always)
+    if missing and _is_droppable(emitter, schema):
+        absent = (missing, f"{x}.pop({name!r}, None)", *counter.missed())
+        w.line(f"{y} = {x}.get({name!r})")
+        emitter.value(w, schema, y, scope, null=absent)
+        return
+    with w.block(f"if {name!r} in {x}:"):
+        w.line(f"{y} = {x}[{name!r}]")
+        if not always:
+            w.lines(counter.seen())
+        null = _null(emitter, name, schema, x, scope)
+        emitter.value(w, schema, y, scope, null=null if null is not None else (f"del {x}[{name!r}]", *counter.missed()))
+    if is_defaulted:
+        with w.block("else:"):
+            w.lines(_insertion(emitter, name, schema, x, scope))
+    elif missing:
+        with w.block("else:"):
+            w.line(missing)
+            w.lines(counter.missed())
+
+
+def _is_droppable(emitter: Emitter, schema: StructuralSchema) -> bool:
+    """Say whether the read drops a property that is null."""
+    return emitter.prunes and not schema.nullable and not has_default(schema)
+
+
+def _null(emitter: Emitter, name: str, schema: StructuralSchema, x: str, scope: Scope) -> Lines | None:
+    """Return what to do with a property that is null, or None if it is dropped."""
+    if schema.nullable:
+        return ("ok = False" if schema.enum else "pass",)
+    if emitter.defaults and has_default(schema):
+        return _insertion(emitter, name, schema, x, scope)
+    if _is_droppable(emitter, schema):
+        return None
+    return ("ok = False" if schema_types(schema) or schema.enum else "pass",)
+
+
+def _insertion(emitter: Emitter, name: str, schema: StructuralSchema, x: str, scope: Scope) -> Lines:
+    """Return the lines that put in a default."""
+    expansion = expand(schema)
+    if not expansion.stable:
+        return ("raise Refused",)
+    inside = Writer()
+    inside.line(f"{x}[{name!r}] = {display(emitter.module, expansion.value)}")
+    inside.line(f"log.defaulted.append({emitter.site(scope)})")
+    if not emitter.module.compile(emitter.prover(schema))(expansion.value) or repeats(expansion.value, schema):
+        inside.line("ok = False")
+    return inside.written
+
+
+def read_rest(
+    emitter: Emitter,
+    w: Writer,
+    schema: StructuralSchema,
+    x: str,
+    scope: Scope,
+    known: frozenset[str],
+    counter: KeyCounter,
+) -> None:
+    """Write the code for keys that are no properties, of an object that is being read."""
+    rest = schema.additional_properties
+    names = emitter.shared(known)
+    if isinstance(rest, StructuralSchema):
+        if _is_droppable(emitter, rest):
+            w.lines((f"if None in {x}.values():", f" _drop_nulls({x}, {names})"))
+        _each_other(emitter, w, rest, x, scope, known)
+    elif rest is False:
+        w.lines((f"if not {x}.keys() <= {names}:" if known else f"if {x}:", " raise Refused"))
+    elif rest is True:
+        if scope.frozen:
+            w.line(f"_exact_rest({x}, {names})")
+        else:
+            w.line(f"_bare([{x}[k] for k in {x} if k not in {names}])" if known else f"_bare({x}.values())")
+    else:
+        w.lines((f"if len({x}) != {counter.total()}:", f" {_unknown(emitter, schema, x, scope, names)}"))
+
+
+def _unknown(emitter: Emitter, schema: StructuralSchema, x: str, scope: Scope, names: str) -> str:
+    """Return the statement for an object that has unknown keys."""
+    if schema.preserve_unknown_fields or scope.keep or scope.frozen:
+        return f"_exact_rest({x}, {names})"
+    return f"_prune({x}, {names}, log, {emitter.site(scope)})"
+
+
+# -- many properties --------------------------------------------------------------------------------------------------
+
+
+def _is_wide(emitter: Emitter, schema: StructuralSchema) -> bool:
+    """Say whether to walk the keys there are."""
+    if schema.additional_properties is not None or schema.embedded_resource or not emitter.prunes:
+        return False
+    optional = [
+        name for name, child in schema.properties.items() if name not in schema.required and not has_default(child)
+    ]
+    return len(optional) > WIDE
+
+
+def _read_wide(emitter: Emitter, w: Writer, schema: StructuralSchema, x: str, scope: Scope) -> None:
+    """Write a loop over the keys there are: a key has a number, which leads to its code by halving."""
+    properties = schema.properties
+    known = emitter.shared(frozenset(properties))
+    droppable = frozenset(name for name, child in properties.items() if _is_droppable(emitter, child))
+    w.lines((f"if None in {x}.values():", f" _drop_these_nulls({x}, {emitter.shared(droppable)})"))
+    if emitter.defaults:
+        for name, child in properties.items():
+            if has_default(child):
+                test = f"{name!r} not in {x}" if child.nullable else f"{x}.get({name!r}) is None"
+                with w.block(f"if {test}:"):
+                    w.lines(_insertion(emitter, name, child, x, scope.property(name)))
+    inside = replace(scope, loops=scope.loops + 1)
+    below = inside.property("")
+    unknown, number, k, y = scope.local("u"), scope.local("n"), below.local("k"), below.local("v")
+    codes: dict[Lines, list[str]] = {}
+    for name, child in properties.items():
+        part = Writer()
+        null = None if name in droppable else _null(emitter, name, child, x, inside.property(name))
+        part.depth = w.depth + 1 + len(properties).bit_length()
+        emitter.value(part, child, y, inside.property(name), null=null)
+        codes.setdefault(tuple(line[part.depth :] for line in part.written), []).append(name)
+    ordered = sorted(codes.items(), key=lambda code: -len(code[1]))
+    numbers = {name: index for index, (_, names) in enumerate(ordered) for name in names}
+    w.line(f"{unknown} = False")
+    with w.block(f"for {k}, {y} in {x}.items():"):
+        w.line(f"{number} = {emitter.module.slot(numbers, 'n')}.get({k}, -1)")
+        _halve(w, number, [(-1, (f"{unknown} = True",)), *((index, code) for index, (code, _) in enumerate(ordered))])
+    w.lines((f"if {unknown}:", f" {_unknown(emitter, schema, x, scope, known)}"))
+    for name in dict.fromkeys(schema.required):
+        w.lines((f"if {name!r} not in {x}:", f" {emitter.doubt(schema, x, scope, whole=True)}"))
+
+
+def _halve(w: Writer, number: str, codes: list[tuple[int, Lines]]) -> None:
+    """Write the choice of one code by its number."""
+    if len(codes) == 1:
+        w.lines(codes[0][1] or ("pass",))
+        return
+    middle = len(codes) // 2
+    with w.block(f"if {number} < {codes[middle][0]}:"):
+        _halve(w, number, codes[:middle])
+    with w.block("else:"):
+        _halve(w, number, codes[middle:])

@@ -1,0 +1,197 @@
+"""The root functions of a fused program: the whole object, its selectable fields, its scale.
+
+Source: apiextensions-apiserver pkg/apiserver/customresource_handler.go,
+pkg/registry/customresource/{strategy,validator}.go.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from auditor.codegen import Writer
+from auditor.fastpath.dicts.branches import says_nothing
+from auditor.fastpath.dicts.counter import KeyCounter
+from auditor.fastpath.dicts.emit import LOCALS, Emitter
+from auditor.fastpath.dicts.expand import defaults_below
+from auditor.fastpath.dicts.metadata import prove_metadata
+from auditor.fastpath.dicts.objects import object_sizes, read_property, read_rest
+from auditor.fastpath.dicts.scope import META_KEYS, Mode, NotEmittable, Scope, chain
+from auditor.schema.structural import StructuralSchema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from auditor.crds.definition import CrdVersion, CustomResourceDefinition, Scale
+    from auditor.fastpath.dicts.support import Log
+
+__all__ = ["PLAIN_PATH", "fused", "scale_tests", "selector"]
+
+_NO_SCHEMA = StructuralSchema(type="object")
+PLAIN_PATH = re.compile(r"(?:\.[A-Za-z0-9_-]+)+").fullmatch
+"""Matches a path of plain names, each after a dot."""
+
+
+def fused(
+    emitter: Emitter,
+    definition: CustomResourceDefinition,
+    version: CrdVersion,
+    repair: Callable[[dict[str, Any], int, Log, Exception], bool],
+) -> str:
+    """Announce the function that reads and proves whole objects, and return its name.
+
+    The function takes the decoded object, a `Log` and the size of the JSON text in bytes. It returns whether the
+    object is proven valid; where it returns at all, the object is what the storage read makes of it.
+
+    Args:
+        emitter: Writes it.
+        definition: The definition of the objects.
+        version: At which they are stored and judged.
+        repair: Makes the metadata of an object fit, in place, and says whether it is then valid; called only where
+            `prove_metadata` finds that the read would change it.
+
+    Raises:
+        NotEmittable: Objects of this version are for the reference.
+    """
+    schema = version.structural
+    if (version.schema is None) != (schema is None) or version.unserved_reason:
+        raise NotEmittable("the schema is not structural")
+    schema = schema or _NO_SCHEMA
+    if (
+        schema.type not in ("", "object")
+        or schema.int_or_string
+        or schema.embedded_resource
+        or schema.legacy is not None
+        or isinstance(schema.additional_properties, StructuralSchema)  # it would also apply to apiVersion and kind
+    ):
+        raise NotEmittable("the root is not an object of its own")
+    emitter.module.namespace.update(_metadata=prove_metadata, _repair=repair)
+    function = _Root(emitter, definition, version, schema)
+    return emitter.module.function(function.write)
+
+
+class _Root:
+    def __init__(
+        self,
+        emitter: Emitter,
+        definition: CustomResourceDefinition,
+        version: CrdVersion,
+        schema: StructuralSchema,
+    ) -> None:
+        self.emitter = emitter
+        self.api_version = f"{definition.group}/{version.name}"
+        self.kind = definition.kind
+        self.namespaced = definition.namespaced
+        self.scale = version.scale
+        self.schema = schema
+
+    def write(self, name: str) -> str:
+        """Write the function."""
+        emitter, schema = self.emitter, self.schema
+        scope = Scope(Mode.FUSED, frozen=not emitter.prunes, root=True)
+        w = Writer()
+        with w.block(f"def {name}(o, log, size, {LOCALS}):"):
+            with w.block(f"if o['apiVersion'] != {self.api_version!r} or o['kind'] != {self.kind!r}:"):
+                w.line("raise Refused")
+            with w.block("try:"):
+                w.line(f"ok = _metadata(o['metadata'], size, {self.namespaced}, log.metadata)")
+            with w.block("except Exception as why:"):
+                w.line("ok = _repair(o, size, log, why)")
+            w.lines(_suspect("metadata"))
+            known = frozenset((*schema.properties, *META_KEYS))
+            counter = KeyCounter(w, scope.local("n") if schema.additional_properties is None else "")
+            counter.start(str(len(META_KEYS)))
+            for key, child in schema.properties.items():
+                if key in META_KEYS:
+                    self._meta_property(w, key, child, scope)
+                    w.lines(_suspect(key))
+                else:
+                    below, missing = scope.property(key), "ok = False" if key in schema.required else ""
+                    read_property(emitter, w, key, child, "o", below, counter, missing=missing)
+                    w.lines(_suspect(key))
+            read_rest(emitter, w, schema, "o", scope, known, counter)
+            if schema.additional_properties is not None:
+                w.lines(("if not ok:", " log.suspects.extend(o)"))
+            for key in dict.fromkeys(schema.required):
+                if key not in known:
+                    w.lines((f"if {key!r} not in o:", " ok = False"))
+            w.lines(chain(object_sizes(schema, "o", Mode.FUSED)))
+            w.lines(chain(emitter.conditions(schema, "o", "dict", Mode.FUSED)))
+            if self.scale is not None:
+                _scale(w, self.scale)
+            w.line("return ok and not log.suspects and not log.doubts")
+        return w.source
+
+    def _meta_property(self, w: Writer, key: str, schema: StructuralSchema, scope: Scope) -> None:
+        """Check apiVersion and kind now, as they are the same in all objects; write code for a schema of metadata."""
+        emitter = self.emitter
+        if key != "metadata":
+            value = self.api_version if key == "apiVersion" else self.kind
+            if not emitter.module.compile(emitter.prover(schema))(value):
+                w.line("ok = False")
+            return
+        if defaults_below(schema):
+            raise NotEmittable("defaults in metadata")
+        if says_nothing(schema) or emitter.is_plain_object(schema):
+            return
+        below = scope.property(key, frozen=True)
+        y = below.local("v")
+        w.line(f"{y} = o['metadata']")
+        emitter.value(w, schema, y, below)
+
+
+def _suspect(key: str) -> tuple[str, ...]:
+    """Return lines that note a key below which something may be wrong, and go on as if nothing were."""
+    return ("if not ok:", f" log.suspects.append({key!r})", " ok = True")
+
+
+def scale_tests(scale: Scale) -> list[tuple[str, str]]:
+    """Return each path of a scale, and the expression that is true where the value there, `v`, is none for it."""
+    number, text = "type(v) is not int or not 0 <= v <= 2147483647", "type(v) is not str"
+    paths = (scale.spec_replicas_path, scale.status_replicas_path, scale.label_selector_path)
+    return [(path, test) for path, test in zip(paths, (number, number, text), strict=True) if path]
+
+
+def _scale(w: Writer, scale: Scale) -> None:
+    """Write the checks of the scale subresource: what is absent is fine."""
+    for path, test in scale_tests(scale):
+        if not PLAIN_PATH(path):
+            w.line("ok = False")
+            continue
+        *above, last = path[1:].split(".")
+        depth = w.depth
+        w.line("v = o")
+        for name in above:
+            w.lines(
+                (f"v = v.get({name!r})", "if v is None:", " pass", "elif type(v) is not dict:", " ok = False", "else:")
+            )
+            w.depth += 1
+        with w.block(f"if {last!r} in v:"):
+            w.lines((f"v = v[{last!r}]", f"if {test}:", " ok = False"))
+        w.depth = depth
+
+
+def selector(emitter: Emitter, definition: CustomResourceDefinition, version: CrdVersion) -> str | None:
+    """Announce the function that gives the selectable values of a read object; None: only the reference knows."""
+    paths = version.selectable_fields
+    if not all(map(PLAIN_PATH, paths)):
+        return None
+
+    def write(name: str) -> str:
+        w = Writer()
+        with w.block(f"def {name}(o):"):
+            w.line("m = o['metadata']")
+            if definition.namespaced:
+                w.line("found = {'metadata.name': m.get('name', ''), 'metadata.namespace': m.get('namespace', '')}")
+            else:
+                w.line("found = {'metadata.name': m.get('name', '')}")
+            for path in paths:
+                names = path[1:].split(".")
+                w.line("v = o")
+                for index, step in enumerate(names):
+                    w.line(f"v = v.get({step!r}) if type(v) is dict else None" if index else f"v = v.get({step!r})")
+                w.line(f"found[{path[1:]!r}] = v if type(v) is str else '' if v is None else _display(v)")
+            w.line("return found")
+        return w.source
+
+    return emitter.module.function(write)

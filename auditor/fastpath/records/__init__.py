@@ -1,0 +1,1 @@
+"""Proofs for objects that are decoded to records made of the schema, which msgspec validates while it decodes."""

@@ -1,0 +1,157 @@
+"""Metadata as a record: what `metadata.prove_metadata` proves, on what msgspec has decoded.
+
+The record refuses by itself what the typed round trip would change: unknown fields, nulls, empty values, fields of
+another type. The fields that managers own are not decoded at all, only looked at.
+
+Source: as of `auditor.fastpath.dicts.metadata`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import orjson
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+
+from auditor.fastpath.dicts.metadata import (
+    MAX_ANNOTATIONS,
+    _annotation_keys,
+    _check_annotation_key,
+    _check_finalizer,
+    _check_label_key,
+    _check_namespace,
+    _check_owner,
+    _finalizers,
+    _is_manager,
+    _label,
+    _label_keys,
+    _label_value,
+    _namespaces,
+    _only_maps,
+    _owners,
+    _size_of,
+    is_time,
+)
+from auditor.fastpath.dicts.support import INT64_MAX, MEMO_LIMIT
+from auditor.validation.names import subdomain_name
+
+__all__ = ["Metadata", "prove_record"]
+
+Text = Annotated[str, Meta(min_length=1)]
+Texts = Annotated[dict[str, str], Meta(min_length=1)]
+
+
+class ManagedFields(Struct, rename="camel", forbid_unknown_fields=True, gc=False):
+    """An entry of managedFields."""
+
+    manager: Text
+    operation: Literal["Apply", "Update"]
+    api_version: Text
+    time: str
+    fields_type: Literal["FieldsV1"]
+    fields_v1: Raw
+    subresource: Annotated[str, Meta(min_length=1, max_length=64)] | UnsetType = UNSET
+
+
+class Owner(Struct, rename="camel", forbid_unknown_fields=True, gc=False):
+    """An entry of ownerReferences."""
+
+    api_version: str
+    kind: str
+    name: Text
+    uid: Text
+    controller: bool | UnsetType = UNSET
+    block_owner_deletion: bool | UnsetType = UNSET
+
+
+class Metadata(Struct, rename="camel", forbid_unknown_fields=True, gc=False):
+    """The metadata of an object; those that few objects have are left to others."""
+
+    name: Text
+    generation: Annotated[int, Meta(ge=1, le=INT64_MAX)]
+    namespace: Text | UnsetType = UNSET
+    uid: Text | UnsetType = UNSET
+    resource_version: Text | UnsetType = UNSET
+    creation_timestamp: str | UnsetType = UNSET
+    labels: Texts | UnsetType = UNSET
+    annotations: Texts | UnsetType = UNSET
+    managed_fields: Annotated[list[ManagedFields], Meta(min_length=1)] | UnsetType = UNSET
+    owner_references: Annotated[list[Owner], Meta(min_length=1)] | UnsetType = UNSET
+    finalizers: Annotated[list[str], Meta(min_length=1)] | UnsetType = UNSET
+    deletion_timestamp: str | UnsetType = UNSET
+    deletion_grace_period_seconds: Annotated[int, Meta(le=INT64_MAX)] | UnsetType = UNSET
+
+
+_managers: set[str] = set()
+
+
+def prove_record(metadata: Metadata, size: int, namespaced: bool) -> bool:
+    """Say whether the metadata of an object are as the read leaves them, and proven valid.
+
+    Args:
+        metadata: As decoded.
+        size: Bytes of the JSON text that holds them, or more; a bound of what annotations can come to.
+        namespaced: Whether the object must have a namespace; otherwise it must have none.
+
+    Raises:
+        Exception: They are not; any kind.
+    """
+    name, namespace = metadata.name, metadata.namespace
+    if (_label(name) is None or len(name) > 253) and subdomain_name(name, False):
+        return False
+    if namespace is UNSET:
+        if namespaced:
+            return False
+    elif not namespaced or (namespace not in _namespaces and not _check_namespace(namespace)):
+        return False
+    if metadata.creation_timestamp is not UNSET and not is_time(metadata.creation_timestamp):
+        return False
+    labels = metadata.labels
+    if labels is not UNSET:
+        for key, value in labels.items():
+            if _label_value(value) is None or (key not in _label_keys and not _check_label_key(key)):
+                return False
+    annotations = metadata.annotations
+    if annotations is not UNSET:
+        for key in annotations:
+            if key not in _annotation_keys and not _check_annotation_key(key):
+                return False
+        if size > MAX_ANNOTATIONS and _size_of(annotations) > MAX_ANNOTATIONS:
+            return False
+    if metadata.managed_fields is not UNSET:
+        for entry in metadata.managed_fields:
+            if (entry.manager not in _managers and not _check_manager(entry.manager)) or not is_time(entry.time):
+                return False
+            text = bytes(entry.fields_v1)
+            # Only maps below: a float would come back as an integer. Each `":` of the text is then followed by a brace.
+            if text.count(b'":') != text.count(b'":{') or b"\\" in text or text[:1] != b"{" or not text.isascii():
+                _only_maps(orjson.loads(text))
+    if metadata.owner_references is not UNSET and not _prove_owners(metadata.owner_references):
+        return False
+    finalizers = metadata.finalizers
+    if finalizers is not UNSET:
+        for key in finalizers:
+            if key not in _finalizers and not _check_finalizer(key):
+                return False
+        if "orphan" in finalizers and "foregroundDeletion" in finalizers:
+            return False
+    return metadata.deletion_timestamp is UNSET or is_time(metadata.deletion_timestamp)
+
+
+def _check_manager(manager: str) -> bool:
+    if not _is_manager(manager):
+        return False
+    if len(_managers) >= MEMO_LIMIT:
+        _managers.clear()
+    _managers.add(manager)
+    return True
+
+
+def _prove_owners(owners: list[Owner]) -> bool:
+    controllers = 0
+    for owner in owners:
+        if (owner.api_version, owner.kind) not in _owners and not _check_owner(owner.api_version, owner.kind):
+            return False
+        if owner.controller is True:
+            controllers += 1
+    return controllers < 2

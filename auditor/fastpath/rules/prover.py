@@ -1,0 +1,379 @@
+"""Rules on the fast path: one generated function that proves all rules of an object, and says which it could not.
+
+The function walks the object where rules are and runs their code on the values at hand (`auditor.cel.emit`). It adds up
+bounds of their costs; while the sum stays below what one object may spend, no limit is met and nothing need be counted.
+Rules that it cannot prove it notes: where they stand, on which value. The interpreter then runs these alone.
+
+All of this holds for objects in which everything is of its declared type, nothing required is missing and nothing is
+too long. The server runs rules on no others, with one exception that `is_typed` looks for.
+
+Source: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.cel.emit import NotEmittable, RuleModule, emit_rule
+from auditor.cel.environment import PER_CALL_LIMIT
+from auditor.codegen import Module, Writer
+from auditor.fastpath.rules.costs import RuleCosts
+from auditor.fastpath.rules.shapes import Shapes, fits, longest_default
+from auditor.validation.rules.evaluate import OBJECT_BUDGET
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from auditor.base.records import Finding, JsonObject
+    from auditor.base.trail import Trail
+    from auditor.cel.emit import RuleCode
+    from auditor.crds.definition import CrdVersion, CustomResourceDefinition
+    from auditor.validation.rules import CompiledRule, RuleNode, RuleProgram
+
+__all__ = ["RuleProver"]
+
+_MOST_LOOPS: Final = 6
+"""Loops inside each other in one function."""
+_MOST_NODES: Final = 60
+"""Positions that one function is for."""
+_FEW_NODES: Final = 3
+"""Positions below one that stands for several from which on they have a function of their own."""
+_DEEPEST: Final = 40
+"""Steps from the value that a function is for."""
+_DEEPER: Final = "(" * 10 + "%s" + ")" * 10
+"""A test as deep in brackets as it will stand; Python has a limit, of 200."""
+_SHALLOW: Final = 100
+"""So many brackets do not reach it."""
+_OTHER_FORM: Final = 5
+"""By how much a value that is not JSON (CBOR) can be shorter than the JSON text of the same."""
+
+Evaluation = tuple["RuleNode", Any, "Trail"]
+"""A position with one rule only, the value there, and where that is."""
+
+
+@dataclass(slots=True)
+class _Plan:
+    """A position with the code of its rules.
+
+    Attributes:
+        node: The position.
+        codes: The codes of its rules that run on a create: the number of the evaluation, and the code.
+        others: Numbers of evaluations for which there is no code.
+        number: Its place in the table of costs; -1 without rules.
+        positions: How many positions it leads to.
+        is_shared: It stands for several positions.
+        all_of, properties, extra, items: As of the node.
+    """
+
+    node: RuleNode
+    codes: list[tuple[int, RuleCode]] = field(default_factory=list)
+    others: list[int] = field(default_factory=list)
+    number: int = -1
+    positions: int = 1
+    is_shared: bool = False
+    all_of: list[_Plan] = field(default_factory=list)
+    properties: dict[str, _Plan] = field(default_factory=dict)
+    extra: _Plan | None = None
+    items: _Plan | None = None
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether it is worth a function of its own."""
+        return self.positions > (_FEW_NODES if self.is_shared else _MOST_NODES)
+
+
+class _OverBudget(Exception):
+    """The costs may be more than one object is allowed: only counting can tell."""
+
+
+_CHECK: Final = (f"if c > {OBJECT_BUDGET}:", " raise OverBudget")
+
+
+class RuleProver:
+    """Proves the rules of objects of one version.
+
+    Args:
+        rules: The rules.
+        definition: Whose objects they are.
+        version: At which these are judged.
+
+    Attributes:
+        module: The generated functions.
+        emitted: How many rules have code, those of several positions that say the same counted once.
+        reasons: Why the others have none, by rule.
+        more: By how many bytes an object that was read may be larger than its text.
+    """
+
+    def __init__(self, rules: RuleProgram, definition: CustomResourceDefinition, version: CrdVersion) -> None:
+        self.rules = rules
+        self.module = Module(f"{definition.kind}.{version.name}.{definition.group} rules")
+        self.emitted = 0
+        self.reasons: list[tuple[CompiledRule, str]] = []
+        self._constants = RuleModule(self.module)
+        self._shapes = Shapes()
+        self._by_node: dict[int, _Plan] = {}
+        self._functions: dict[int, str] = {}
+        self._evaluations: list[RuleNode] = []
+        self._costs = RuleCosts()
+        # An object that is stored at another version has had the defaults of that one.
+        schemas = [each.structural for each in definition.versions.values() if each.structural is not None]
+        self.more = max(map(longest_default, schemas), default=0) + 2
+        self.module.namespace.update(_place=_place, OverBudget=_OverBudget)
+        self.root = self._plan(rules.root)
+        self._run: Callable[..., int] = _refuse
+        with suppress(SyntaxError, RecursionError, MemoryError):
+            self._run = self.module.compile(self._function(self.root))
+
+    # -- running ------------------------------------------------------------------------------------------------------
+
+    def findings(self, obj: JsonObject, data: bytes) -> list[Finding] | None:
+        """Run the rules of an object as a create does; the interpreter runs what is not proven.
+
+        Args:
+            obj: The object after the read, proven valid but for its rules, or `is_typed`.
+            data: The bytes that it was read from.
+
+        Returns:
+            The findings; None: all rules are proven.
+        """
+        left: list[tuple[int, Any, Trail]] = []
+        try:
+            cost = self._cost(obj, data, left)
+        except Exception:  # noqa: BLE001 - over the budget, or what Python does not compile: the interpreter knows
+            return self.rules.run(obj)
+        if not left:
+            return None
+        evaluations = [(self._evaluations[number], value, trail) for number, value, trail in left]
+        found = self.rules.run_these(evaluations, cost)
+        return self.rules.run(obj) if found is None else found
+
+    def hold(self, obj: JsonObject, data: bytes) -> bool:
+        """Say whether all rules of an object are proven by generated code alone.
+
+        Args:
+            obj: The object after the read, proven valid but for its rules, at least all that has rules.
+            data: The bytes that it was read from.
+
+        Raises:
+            Exception: They are not; any kind.
+        """
+        left: list[tuple[int, Any, Trail]] = []
+        self._cost(obj, data, left)
+        return not left
+
+    def _cost(self, obj: JsonObject, data: bytes, left: list[tuple[int, Any, Trail]]) -> int:
+        """Run the generated code; return what the rules that it proved cost, and note the others."""
+        size = len(data) + self.more
+        if data[:1] != b"{":
+            size *= _OTHER_FORM
+        return self._run(obj, size, self._costs.at(size), left, None, 0)
+
+    def is_typed(self, obj: JsonObject) -> bool:
+        """Say whether everything that rules see is of its declared type.
+
+        The server takes a float without fraction for an integer and some lists for texts; rules do not.
+        """
+        return self._is_typed(self.root, obj)
+
+    def _is_typed(self, plan: _Plan, value: Any) -> bool:
+        if value is None:
+            return True
+        if plan.number >= 0:
+            declared = plan.node.declared
+            return declared is None or fits(self._shapes.of(declared), value)
+        if not all(self._is_typed(each, value) for each in plan.all_of):
+            return False
+        if type(value) is dict:
+            extra = plan.extra
+            if extra is not None and not all(self._is_typed(extra, each) for each in value.values()):
+                return False
+            return all(self._is_typed(child, value.get(key)) for key, child in plan.properties.items())
+        if type(value) is list:
+            return plan.items is None or all(self._is_typed(plan.items, each) for each in value)
+        return plan.items is None and plan.extra is None and not plan.properties
+
+    # -- planning -----------------------------------------------------------------------------------------------------
+
+    def _plan(self, node: RuleNode) -> _Plan:
+        """Return the plan of a node; positions that say the same have one node, and one plan."""
+        plan = self._by_node.get(id(node))
+        if plan is None:
+            plan = self._by_node[id(node)] = self._make_plan(node)
+        else:
+            plan.is_shared = True
+        return plan
+
+    def _make_plan(self, node: RuleNode) -> _Plan:
+        plan = _Plan(node)
+        if node.error:
+            plan.others.append(self._evaluation(node, ()))
+        for rule in node.rules:
+            self._add(plan, rule)
+        if plan.codes or plan.others:
+            plan.number = self._costs.add([code.cost for _, code in plan.codes if not code.measured])
+        plan.all_of = [self._plan(each) for each in node.all_of]
+        plan.properties = {key: self._plan(child) for key, child in node.properties.items()}
+        plan.extra = None if node.extra is None else self._plan(node.extra)
+        plan.items = None if node.items is None else self._plan(node.items)
+        below = (*plan.all_of, *plan.properties.values(), plan.extra, plan.items)
+        plan.positions += sum(child.positions for child in below if child is not None)
+        return plan
+
+    def _add(self, plan: _Plan, rule: CompiledRule) -> None:
+        node = plan.node
+        if rule.is_left_out:
+            return
+        number = self._evaluation(node, (rule,))
+        checked, environment, declared = rule.checked, rule.environment, node.declared
+        if checked is None or environment is None or declared is None:
+            plan.others.append(number)
+            return
+        try:
+            code = emit_rule(environment, checked, self._shapes.of(declared), self._constants, "v", "size")
+            if sum(map(code.test.count, "([{")) > _SHALLOW:
+                compile(_DEEPER % code.test, "rule", "eval")
+        except NotEmittable as error:
+            self.reasons.append((rule, error.reason))
+            plan.others.append(number)
+        except Exception as error:  # noqa: BLE001 - whatever is wrong, the interpreter can run the rule
+            self.reasons.append((rule, type(error).__name__))
+            plan.others.append(number)
+        else:
+            self.emitted += 1
+            plan.codes.append((number, code))
+
+    def _evaluation(self, node: RuleNode, rules: tuple[CompiledRule, ...]) -> int:
+        alone = replace(node, rules=rules, all_of=(), properties={}, extra=None, items=None)
+        self._evaluations.append(alone)
+        return len(self._evaluations) - 1
+
+    # -- writing ------------------------------------------------------------------------------------------------------
+
+    def _function(self, plan: _Plan) -> str:
+        name = self._functions.get(id(plan))
+        if name is None:
+            name = self._functions[id(plan)] = self.module.function(lambda name: self._write(name, plan))
+        return name
+
+    def _write(self, name: str, plan: _Plan) -> str:
+        w = Writer()
+        with w.block(f"def {name}(v0, size, costs, left, above, c):"):
+            self._position(w, plan, _Place("v0", "above"))
+            w.line("return c")
+        return w.source
+
+    def _position(self, w: Writer, plan: _Plan, place: _Place) -> None:
+        """Write the code for the rules of a value and of all below it."""
+        if plan.number >= 0:
+            self._rules(w, plan, place)
+        for each in plan.all_of:
+            self._position(w, each, place)
+        y = f"v{place.level + 1}"
+        self._keys(w, plan, place, y)
+        if plan.items is not None:
+            self._items(w, plan.items, place, y)
+
+    def _keys(self, w: Writer, plan: _Plan, place: _Place, y: str) -> None:
+        x = place.name
+        for key, child in plan.properties.items():
+            w.line(f"{y} = {x}.get({key!r})")
+            with w.block(f"if {y} is not None:"):
+                self._below(w, child, place.below(f"({place.trail}, {key!r})"))
+        if plan.extra is not None:
+            k = f"k{place.level + 1}"
+            with w.block(f"for {k}, {y} in {x}.items():"), w.block(f"if {y} is not None:"):
+                self._below(w, plan.extra, place.below(f"({place.trail}, {k}, True)", loops=1))
+
+    def _items(self, w: Writer, plan: _Plan, place: _Place, y: str) -> None:
+        i = f"i{place.level + 1}"
+        inside = place.below(f"({place.trail}, {i})", loops=1)
+        declared = plan.node.declared
+        if self._is_apart(plan, inside) or declared is None or declared.scalar is not None:
+            head = f"for {i}, {y} in enumerate({place.name}):"
+        else:
+            head = f"for {y} in {place.name}:"
+            inside = place.below(f"({place.trail}, _place({place.name}, {y}))", loops=1)
+        with w.block(head), w.block(f"if {y} is not None:"):
+            self._below(w, plan, inside)
+
+    @staticmethod
+    def _is_apart(plan: _Plan, place: _Place) -> bool:
+        return plan.is_apart or place.loops >= _MOST_LOOPS or place.level >= _DEEPEST
+
+    def _below(self, w: Writer, plan: _Plan, place: _Place) -> None:
+        if self._is_apart(plan, place):
+            w.line(f"c = {self._function(plan)}({place.name}, size, costs, left, {place.trail}, c)")
+        else:
+            self._position(w, plan, place)
+
+    def _rules(self, w: Writer, plan: _Plan, place: _Place) -> None:
+        w.lines(f"left.append(({number}, {place.name}, {place.trail}))" for number in plan.others)
+        if not plan.codes:
+            return
+        if any(not code.measured for _, code in plan.codes):
+            w.lines((f"c += costs[{plan.number}]", *_CHECK))
+        tests, measured = [], []
+        for index, (_, code) in enumerate(plan.codes):
+            if code.measured:
+                measured.append(f"m{index}")
+                tests.append(f"(m{index} := {code.measured}) <= {PER_CALL_LIMIT}")
+            tests.append(code.test)
+        one_by_one = self.module.function(lambda name: _one_by_one(name, plan))
+        again = f"c += {one_by_one}({place.name}, size, left, {place.trail})"
+        w.line(f"v = {place.name}")
+        with w.block("try:"):
+            with w.block(f"if not ({' and '.join(tests)}):"):
+                w.line(again)
+            if measured:
+                with w.block("else:"):
+                    w.line(f"c += {' + '.join(measured)}")
+        with w.block("except Exception:"):
+            w.line(again)
+        if measured:
+            w.lines(_CHECK)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where the code being written stands: the variable, an expression of its trail, loops and depth so far."""
+
+    name: str
+    trail: str
+    loops: int = 0
+    level: int = 0
+
+    def below(self, trail: str, loops: int = 0) -> _Place:
+        return _Place(f"v{self.level + 1}", trail, self.loops + loops, self.level + 1)
+
+
+def _refuse(*_: Any) -> int:
+    raise _OverBudget
+
+
+def _one_by_one(name: str, plan: _Plan) -> str:
+    """Write the function that notes which rules of a position are not proven, and returns what measured ones cost."""
+    w = Writer()
+    with w.block(f"def {name}(v, size, left, trail):"):
+        w.line("c = 0")
+        for number, code in plan.codes:
+            with w.block("try:"):
+                if code.measured:
+                    w.line(f"m = {code.measured}")
+                    with w.block(f"if m <= {PER_CALL_LIMIT} and {code.test}:"):
+                        w.line("c += m")
+                    with w.block("else:"):
+                        w.line(f"left.append(({number}, v, trail))")
+                else:
+                    with w.block(f"if not {code.test}:"):
+                        w.line(f"left.append(({number}, v, trail))")
+            with w.block("except Exception:"):
+                w.line(f"left.append(({number}, v, trail))")
+        w.line("return c")
+    return w.source
+
+
+def _place(items: list[Any], item: Any) -> int:
+    """Return the index of an item, a list or map that stands nowhere else."""
+    return next(index for index, other in enumerate(items) if other is item)

@@ -1,0 +1,106 @@
+"""Rules on an update that sends back what is there: by generated code where that may judge, else by the interpreter.
+
+An update tolerates what broke the schema before, so that rules then run on values that are not of their declared type,
+or are longer than they should be. The functions here go through an object as those of `rules` do, and look first
+whether what a rule sees fits its declaration. Where it does not, and where a rule is not proven, the interpreter runs
+that rule alone.
+
+Source: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import orjson
+
+from auditor.fastpath.rules.prover import RuleProver
+from auditor.fastpath.rules.shapes import fits
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from auditor.base.records import Finding, JsonObject
+    from auditor.base.trail import Trail
+    from auditor.codegen import Writer
+    from auditor.fastpath.rules.prover import _Place, _Plan
+    from auditor.ratcheting import CorrelatedObject
+
+__all__ = ["RuleUpdates"]
+
+_PATIENCE: Final = 8
+
+
+class RuleUpdates(RuleProver):
+    """Runs the rules of a version on updates that change no value, where no rule looks at the old object.
+
+    Args:
+        prover: That of the version; what it planned is shared.
+        patience: Objects that are left to the interpreter before code is generated: for a few, writing it takes longer.
+    """
+
+    def __init__(self, prover: RuleProver, patience: int = _PATIENCE) -> None:
+        self.__dict__.update(vars(prover))
+        self._functions = {}
+        self._patience = patience
+        self._is_plain = not any(plan.all_of for plan in _all_plans(self.root))
+        self.module.namespace["_fits"] = fits
+
+    def update_findings(self, new: JsonObject, old: JsonObject, twin: CorrelatedObject | None) -> list[Finding]:
+        """Run the rules as `RuleProgram.run_update` does, with the same result."""
+        self._patience -= 1
+        if self._patience >= 0:
+            return self.rules.run_update(new, old, twin)
+        left: list[tuple[int, Any, Trail]] = []
+        try:
+            if self._patience == -1:
+                self._run = self.module.compile(self._function(self.root))
+            size = len(orjson.dumps(new)) + self.more
+            cost = self._run(new, size, self._costs.at(size), left, None, 0)
+        except Exception:  # noqa: BLE001 - whatever is wrong, the interpreter can run the rules
+            return self.rules.run_update(new, old, twin)
+        if not left:
+            return []
+        found = None
+        if self._is_plain:
+            places: dict[Trail, int] = {}
+            left.sort(key=lambda one: (places.setdefault(one[2], len(places)), one[0]))  # as the rules are written
+            evaluations = [(self._evaluations[number], value, trail) for number, value, trail in left]
+            found = self.rules.run_these(evaluations, cost, twin)
+        return self.rules.run_update(new, old, twin) if found is None else found
+
+    def _position(self, w: Writer, plan: _Plan, place: _Place) -> None:
+        if plan.number >= 0:
+            self._guarded(w, plan, place)
+        for each in plan.all_of:
+            self._position(w, each, place)
+        x, y = place.name, f"v{place.level + 1}"
+        if plan.properties or plan.extra is not None:
+            with w.block(f"if type({x}) is dict:"):
+                self._keys(w, plan, place, y)
+        if plan.items is not None:
+            i = f"i{place.level + 1}"
+            head = f"for {i}, {y} in enumerate({x}):"
+            with w.block(f"if type({x}) is list:"), w.block(head), w.block(f"if {y} is not None:"):
+                self._below(w, plan.items, place.below(f"({place.trail}, {i})", loops=1))
+
+    def _guarded(self, w: Writer, plan: _Plan, place: _Place) -> None:
+        """Write the code for the rules of a position: for code only where the value fits."""
+        declared = plan.node.declared
+        if not plan.codes or declared is None:
+            self._rules(w, plan, place)
+            return
+        with w.block(f"if _fits({self.module.slot(self._shapes.of(declared))}, {place.name}):"):
+            self._rules(w, plan, place)
+        with w.block("else:"):
+            numbers = [*plan.others, *(number for number, _ in plan.codes)]
+            w.lines(f"left.append(({number}, {place.name}, {place.trail}))" for number in numbers)
+
+
+def _all_plans(plan: _Plan) -> list[_Plan]:
+    """Return a plan and all below it."""
+    found = [plan]
+    for one in found:
+        below = (*one.all_of, *one.properties.values(), one.extra, one.items)
+        found.extend(child for child in below if child is not None)
+    return found

@@ -1,0 +1,503 @@
+"""Stage 1: find the live keys and the definitions, cut Shards.
+
+The plan is a few small files: one live table a source (Arrow, mapped by workers) and the definitions as NDJSON. What a
+worker gets is a Plan (names of files) once and then Shards (ranges of rows).
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import math
+import mmap
+from dataclasses import dataclass, replace
+from itertools import pairwise, repeat
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+import orjson
+import pyarrow as pa
+
+from auditor.base import arrow as kernels
+from auditor.base.errors import ChangedDump, DamagedDump, PlanError, UnknownDump
+from auditor.base.records import Shard
+from auditor.golang import jsontext
+from auditor.plan.limits import SIZE_IN_MEMORY
+from auditor.sources import SourcePlan, open_source
+from auditor.sources.crd_files import definitions_in, files_digest, no_collector, read_crd_documents
+from auditor.sources.encryption import make_unsealer
+from auditor.sources.files.map_guard import guard_maps
+from auditor.sources.files.state import changes, state_of_file, states_below
+from auditor.sources.manifests.rows import fast_header
+from auditor.sources.plan import Damage, damage_beside, with_printable_names
+from auditor.sources.registry_key import printable_key
+from auditor.sources.stores.locations import is_remote, modified_at
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from auditor.base.records import JsonObject
+    from auditor.plan.options import AuditOptions
+    from auditor.sources.encryption import Unsealer
+    from auditor.sources.files.state import FileState
+
+__all__ = [
+    "CHANGED",
+    "DefinitionEntry",
+    "Given",
+    "Plan",
+    "SourceShard",
+    "cut_shards",
+    "cut_value",
+    "cut_values",
+    "damage_text",
+    "definition_document",
+    "definition_entry",
+    "encode_definition",
+    "first_not_before",
+    "has_objects",
+    "is_at_rest",
+    "look_again",
+    "make_plan",
+    "open_live",
+    "open_values",
+    "read_definitions",
+]
+
+_CRDS = ("apiextensions.k8s.io", "customresourcedefinitions")
+_TOO_LARGE: Final = "needs more memory than there is (--memory): it was not read, and no object of it was judged"
+_CRD_PATH = f"/{_CRDS[0]}/{_CRDS[1]}/"
+_EVEN: Final = 12
+"""A number of shards that most numbers of workers divide."""
+_SMALLEST: Final = 8
+"""How many times smaller than the limit a shard may be; below that, starting workers costs more than they save."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceShard:
+    """A shard and the source (position in the plan) whose rows it means; `largest`: bytes of its largest value."""
+
+    source: int
+    shard: Shard
+    bytes: int
+    largest: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionEntry:
+    """The position of one definition in the definitions file, and the names to find it by; parsed on first use."""
+
+    name: str
+    group: str
+    plural: str
+    kind: str
+    namespaced: bool
+    stored: bool
+    offset: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What every worker needs to know; picklable.
+
+    Attributes:
+        sources: What was opened.
+        definitions: NDJSON file of definition documents: those of the dumps, replaced by name by those from files.
+        entries: One for each of its lines, sorted by name.
+        from_files: Names of the definitions that came from files; they count as established.
+        crds_sha256: Hash over that file.
+        files_sha256: Hash over the files that definitions came from; empty where there are none, or it is not known.
+        old: The state before, where there is one to compare with; nothing of it has rows.
+        identities: File of the identities of its objects (`auditor.plan.identities`).
+        sealed: Names of the definitions that are in a dump, sealed by a provider that no key was given for.
+    """
+
+    sources: tuple[SourcePlan, ...]
+    definitions: str
+    entries: tuple[DefinitionEntry, ...]
+    from_files: frozenset[str]
+    crds_sha256: str
+    options: AuditOptions
+    files_sha256: str = ""
+    old: tuple[SourcePlan, ...] = ()
+    identities: str = ""
+    sealed: frozenset[str] = frozenset()
+
+
+def open_live(plan: SourcePlan) -> pa.Table:
+    """Map the live table of a source; nothing is read until it is touched."""
+    with pa.memory_map(plan.live) as stream:
+        return pa.ipc.open_file(stream).read_all()
+
+
+def open_values(plan: SourcePlan) -> mmap.mmap | bytes:
+    """Map the file that values are cut from."""
+    with Path(plan.mapped).open("rb") as stream:
+        now = state_of_file(plan.mapped, stream.fileno())
+        if not is_at_rest(plan, now):
+            raise ChangedDump(plan.name, CHANGED, "a file at rest", "read a copy of it")
+        if now is not None and now.size == 0:
+            return b""
+        guard_maps()
+        return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+CHANGED: Final = "it changed after its keys were read"
+
+
+def is_at_rest(plan: SourcePlan, now: FileState | None = None) -> bool:
+    """Whether the file that values are cut from is as it was before its keys were read.
+
+    Args:
+        plan: The dump.
+        now: The state of the file, where it is open; None: of what is there now.
+    """
+    before = next((state for state in plan.states if state.path == plan.mapped), None)
+    return before is None or before == (now or state_of_file(plan.mapped))
+
+
+def look_again(plan: Plan) -> str:
+    """Note which files changed after they were read as damage of their dumps; return a line for each of them."""
+    told = ""
+    for source in (*plan.sources, *plan.old):
+        found = tuple(changes(source.states))
+        source.states = ()  # each is noted once
+        if not found:
+            continue
+        source.sha256 = ""  # whatever it is now, it is not the digest of what was judged
+        noted = source if source in plan.sources else plan.sources[0]
+        noted.damage += found
+        told += "".join(f"{damage.told(source.name)}\n" for damage in found)
+    return told
+
+
+def _definitions_of(
+    plan: SourcePlan, options: AuditOptions, unsealer: Unsealer, sealed: set[str]
+) -> Iterator[JsonObject]:
+    """Yield the definition documents among the live values of a source; those that do not decode stay rows only.
+
+    Names of those that lack a key are added to `sealed`; those that need more memory than there is are damage.
+    """
+    prefix = options.etcd_prefix
+    if plan.defining == ():
+        return
+    table = open_live(plan)
+    if not table.num_rows:
+        return
+    values = open_values(plan)
+    if plan.is_export:
+        among = ((0, table.num_rows),) if plan.defining is None else plan.defining
+        rows = _rows_that_mention_definitions(table, values, among)
+    else:
+        rows = np.flatnonzero(kernels.starts_with(table["key"], prefix.rstrip("/") + _CRD_PATH)).tolist()
+    for row in rows:
+        offset, length = table["offset"][row].as_py(), table["length"][row].as_py()
+        data = cut_value(values, offset, length, table["encoding"][row].as_py())
+        if not plan.is_export:
+            key = table["key"][row].as_py()
+            opened = unsealer.open(key, _CRDS, data)
+            if opened.data is None:
+                if opened.lacks_key:
+                    sealed.add(printable_key(key.rpartition(b"/")[2]))
+                continue
+            data = opened.data
+        if options.memory and len(data) * SIZE_IN_MEMORY > options.memory:
+            header = fast_header(data)
+            name = printable_key(table["key"][row].as_py()) if not plan.is_export else header.name if header else ""
+            plan.damage += (Damage(f"definition {name}", f"{len(data)} bytes, {_TOO_LARGE}"),)
+            continue
+        try:
+            document = jsontext.decode(data)
+        except jsontext.GoJsonError:
+            continue
+        yield from definitions_in(document)
+
+
+def cut_value(values: mmap.mmap | bytes, offset: int, length: int, encoding: int) -> bytes:
+    """Cut the value of a row of the live table out of the file that holds it (`tables.LIVE_KEYS`)."""
+    data = bytes(values[offset : offset + length])
+    return base64.b64decode(data) if encoding == 1 else data
+
+
+def cut_values(rows: pa.Table, values: mmap.mmap | bytes) -> Iterator[bytes]:
+    """Cut the values of rows of the live table, each when it is asked for."""
+    starts, lengths, encodings = (rows[name].to_numpy() for name in ("offset", "length", "encoding"))
+    if encodings.any():
+        return map(cut_value, repeat(values), starts.tolist(), lengths.tolist(), encodings.tolist())
+    return map(values.__getitem__, map(slice, starts.tolist(), (starts + lengths).tolist()))
+
+
+def has_objects(keys: pa.ChunkedArray, entry: DefinitionEntry, etcd_prefix: str) -> bool:
+    """Tell whether any of sorted keys is that of an object of a definition."""
+    below = f"{etcd_prefix.rstrip('/')}/{entry.group}/{entry.plural}/".encode()
+    first = first_not_before(keys, below)
+    return first is not None and first.startswith(below)
+
+
+def first_not_before(keys: pa.ChunkedArray, key: bytes) -> bytes | None:
+    """Return the first of sorted keys that is not before a key."""
+    low, high = 0, len(keys)
+    while low < high:
+        middle = (low + high) // 2
+        if keys[middle].as_py() < key:
+            low = middle + 1
+        else:
+            high = middle
+    found: bytes | None = keys[low].as_py() if low < len(keys) else None
+    return found
+
+
+def _rows_that_mention_definitions(
+    table: pa.Table, values: mmap.mmap | bytes, among: Iterable[tuple[int, int]]
+) -> list[int]:
+    offsets, lengths = table["offset"].to_numpy(), table["length"].to_numpy()
+    rows: list[int] = []
+    for first, end in among:
+        starts, ends = offsets[first:end].tolist(), (offsets + lengths)[first:end].tolist()
+        for row, start, stop in zip(range(first, end), starts, ends, strict=True):
+            if values.find(b'"CustomResourceDefinition"', start, stop) >= 0:
+                rows.append(row)
+    return rows
+
+
+def encode_definition(document: JsonObject) -> bytes:
+    """Return the document of a definition as JSON, with sorted keys."""
+    try:
+        return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
+    except (TypeError, orjson.JSONEncodeError):  # a number or a string that only Go's own decoder makes
+        return jsontext.encode(document).encode()
+
+
+class Given(NamedTuple):
+    """The definitions in files.
+
+    Attributes:
+        by_name: Each with its JSON; the place in the definitions file is still open.
+        files_sha256: As in `Plan`.
+        states: The files, as they were before they were read.
+    """
+
+    by_name: dict[str, tuple[DefinitionEntry, bytes]]
+    files_sha256: str
+    states: tuple[FileState, ...] = ()
+
+
+@no_collector()
+def read_definitions(
+    paths: Sequence[str], known: Callable[[str], tuple[list[bytes], set[str]] | None] | None = None
+) -> Given:
+    """Return the definitions in files.
+
+    Args:
+        paths: As `read_crd_documents` takes them.
+        known: Tells what is known of files with a hash, as `OldReport.definitions`; then none of them is parsed.
+
+    Raises:
+        PlanError: There is no definition in them.
+        SourceError: A file cannot be read, as `read_crd_documents`.
+    """
+    states = tuple(state for path in paths if path != "-" and not is_remote(path) for state in states_below(path))
+    files_sha256 = files_digest(paths)
+    written = known(files_sha256) if known and files_sha256 else None
+    by_name = None if written is None else _as_written(*written)
+    if by_name is None:
+        documents = {_name(document): document for document in read_crd_documents(paths)}
+        by_name = {name: _encoded(name, document, stored=False) for name, document in documents.items()}
+    if paths and not by_name:
+        raise PlanError(", ".join(paths), "no definition found", "at least one CustomResourceDefinition")
+    return Given(by_name, files_sha256, states)
+
+
+def _as_written(lines: list[bytes], names: set[str]) -> dict[str, tuple[DefinitionEntry, bytes]] | None:
+    """Return definitions of some names among lines; None where they would not be written so."""
+    found = {}
+    for line in lines:
+        try:
+            document = orjson.loads(line)
+        except orjson.JSONDecodeError:  # a number or a string that only Go's own decoder reads
+            return None
+        if (name := _name(document)) in names:
+            found[name] = _encoded(name, document, stored=False)
+            if found[name][1] != line:
+                return None
+    return found if found.keys() == names else None
+
+
+def _encoded(name: str, document: JsonObject, *, stored: bool) -> tuple[DefinitionEntry, bytes]:
+    return definition_entry(name, document, stored, 0, 0), encode_definition(document)
+
+
+def make_plan(
+    options: AuditOptions,
+    workdir: Path,
+    from_files: Callable[[], Given] | None = None,
+    *,
+    go_on: bool = False,
+) -> Plan:
+    """Open every dump, find the definitions.
+
+    Args:
+        options: What was asked.
+        workdir: Where live tables and definitions go.
+        from_files: Gives what `read_definitions` finds in the files of definitions, if the caller reads them.
+        go_on: Note a dump that cannot be read as damage of the first one that can.
+
+    Raises:
+        SourceError: A dump cannot be read at all; with `go_on`: none can.
+    """
+    unsealer = make_unsealer(options.encryption_config, options.kms_decryptor)
+    broken: list[DamagedDump | UnknownDump] | None = [] if go_on else None
+    sources = _opened(options.dumps, options, workdir, 0, unsealer, broken)
+    if broken and not sources:
+        raise broken[0]
+    if broken:
+        sources[0].damage += tuple(damage_beside(error) for error in broken)
+    old = _opened(options.old, options, workdir, len(sources), unsealer)
+    by_name: dict[str, tuple[DefinitionEntry, bytes]] = {}
+    sealed: set[str] = set()
+    for source in (*old, *sources):
+        for document in _definitions_of(source, options, unsealer, sealed):
+            name = _name(document)
+            by_name[name] = _encoded(name, document, stored=not source.is_export or "status" in document)
+    given = from_files() if from_files else read_definitions(options.crds)
+    by_name.update(given.by_name)
+    if sources:
+        sources[0].damage += tuple(replace(one, where=f"definitions {one.where}") for one in changes(given.states))
+    path = workdir / "definitions.ndjson"
+    lines, entries = bytearray(), []
+    for name in sorted(by_name):
+        entry, text = by_name[name]
+        entries.append(replace(entry, offset=len(lines), length=len(text)))
+        lines += text + b"\n"
+    path.write_bytes(lines)
+    identities = workdir / "identities.arrow"
+    if old:
+        from auditor.plan.identities import write_identities  # noqa: PLC0415 - it needs this module
+
+        write_identities(identities, old, entries, options.etcd_prefix)
+    return Plan(
+        sources=tuple(sources),
+        definitions=str(path),
+        entries=tuple(entries),
+        from_files=frozenset(given.by_name),
+        crds_sha256=hashlib.sha256(lines).hexdigest(),
+        files_sha256=given.files_sha256,
+        options=options,
+        old=tuple(old),
+        identities=str(identities) if old else "",
+        sealed=frozenset(sealed - by_name.keys()),
+    )
+
+
+def damage_text(sources: Iterable[SourcePlan]) -> str:
+    """Return a line for each part of some dumps that could not be read."""
+    return "".join(f"{damage.told(source.name)}\n" for source in sources for damage in source.damage)
+
+
+def _opened(
+    dumps: tuple[str, ...],
+    options: AuditOptions,
+    workdir: Path,
+    number: int,
+    unsealer: Unsealer,
+    broken: list[DamagedDump | UnknownDump] | None = None,
+) -> list[SourcePlan]:
+    """Open dumps; those that cannot be read are added to `broken`, or raised where there is none."""
+    found: list[SourcePlan] = []
+    for dump in dumps:
+        try:
+            opened = open_source(
+                dump,
+                number=number + len(found),
+                workdir=workdir,
+                etcd_prefix=options.etcd_prefix,
+                salvage=options.salvage,
+                source=options.source,
+                unsealer=unsealer,
+            )
+        except (DamagedDump, UnknownDump) as error:
+            if broken is None:
+                raise
+            broken.append(error)
+            continue
+        changed = modified_at(dump)
+        sources = opened if isinstance(opened, list) else [opened]
+        found.extend(replace(with_printable_names(source), modified=changed) for source in sources)
+    return found
+
+
+def definition_entry(name: str, document: JsonObject, stored: bool, offset: int, length: int) -> DefinitionEntry:
+    """Read the few names that keys and objects are matched by; anything odd leaves them empty, so nothing matches."""
+
+    def mapping(parent: JsonObject, key: str) -> JsonObject:
+        value = parent.get(key)
+        return value if isinstance(value, dict) else {}
+
+    def text(parent: JsonObject, key: str) -> str:
+        value = parent.get(key)
+        return value if isinstance(value, str) else ""
+
+    spec = mapping(document, "spec")
+    names = mapping(spec, "names")
+    accepted = mapping(mapping(document, "status"), "acceptedNames")
+    if stored and text(accepted, "plural"):
+        names = accepted
+    return DefinitionEntry(
+        name=name,
+        group=text(spec, "group"),
+        plural=text(names, "plural"),
+        kind=text(names, "kind"),
+        namespaced=(text(spec, "scope") or "Namespaced") == "Namespaced",
+        stored=stored,
+        offset=offset,
+        length=length,
+    )
+
+
+def _name(document: JsonObject) -> str:
+    metadata = document.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    return name if isinstance(name, str) else jsontext.encode(document.get("spec"))[:200]
+
+
+def cut_shards(plan: Plan) -> list[SourceShard]:
+    """Cut every source into ranges in key order that are alike in bytes, whatever the number of workers.
+
+    There are enough of them to share out evenly, and none is much above `shard_bytes`: the number is one that 2, 3, 4,
+    6 and 12 workers divide. A row counts as its value and a little more, so that many small objects are work too.
+    """
+    options = plan.options
+    row = options.shard_bytes / options.shard_rows
+    lengths = [open_live(source)["length"].to_numpy() for source in plan.sources]
+    weights = [np.cumsum(length + row) for length in lengths]
+    total = float(sum(weight[-1] for weight in weights if len(weight)))
+    count = max(1, _shard_count(total, options.shard_bytes))
+    out: list[SourceShard] = []
+    for number, (length, weight) in enumerate(zip(lengths, weights, strict=True)):
+        if not len(weight):
+            continue
+        parts = max(1, round(count * float(weight[-1]) / total))
+        stops = np.searchsorted(weight, weight[-1] * np.arange(1, parts) / parts, side="left") + 1
+        bounds = sorted({0, *stops.tolist(), len(weight)})  # one great object can fill several shares
+        for start, stop in pairwise(bounds):
+            sizes = length[start:stop]
+            out.append(SourceShard(number, Shard(len(out), start, stop), int(sizes.sum()), int(sizes.max())))
+    return out
+
+
+def _shard_count(total: float, limit: int) -> int:
+    """Return the number of shards to cut work into, so that none should exceed a limit."""
+    least = math.ceil(total / limit)
+    if least > _EVEN:
+        return math.ceil(least / _EVEN) * _EVEN
+    return min(_EVEN, math.ceil(total * _SMALLEST / limit))
+
+
+def definition_document(plan: Plan, entry: DefinitionEntry) -> JsonObject:
+    """Return the document of one definition of a plan."""
+    with Path(plan.definitions).open("rb") as stream:
+        stream.seek(entry.offset)
+        document: JsonObject = jsontext.decode(stream.read(entry.length))
+        return document

@@ -1,0 +1,389 @@
+"""AuditProgram: one stored value to one AuditedObject, the keystone of the house.
+
+Three ways, the fast ones only where they are exact:
+
+1. Proven. The generated program (`build`) reads the object and proves it valid in one pass, and generated rules prove
+   that its validation rules hold (`rules`). That is nearly all objects.
+2. Read. The program reads the object exactly but cannot prove it valid: the reference validator judges it, and asks
+   generated provers which parts it may skip; the interpreter runs those rules that are not proven.
+3. Reference. The program refuses, or anything at all goes wrong in it: the object is decoded afresh from its bytes,
+   for it was changed in place, and read and judged by the reference.
+
+The generated code never says that an object is wrong; only the reference does, in the server's words. Who needs no
+object, only that it is valid and what its rows hold, asks `AuditProgram.typed` first (`auditor.shards.fast_path`).
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from auditor.base.errors import SelectorError
+from auditor.base.records import AuditedObject, Finding, Unreadable
+from auditor.fastpath.dicts.build import VersionProgram, attach_provers, build_version
+from auditor.fastpath.dicts.support import Log, Refused
+from auditor.fastpath.rules.prover import RuleProver
+from auditor.schema.structural import StructuralSchema
+from auditor.selectors.fields import selectable
+from auditor.storage_read.read import finish_read, read_object
+from auditor.validation.create import CreateValidator
+from auditor.validation.rules import RuleProgram
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from auditor.base.records import JsonObject
+    from auditor.codegen import Module
+    from auditor.crds.definition import CrdVersion, CustomResourceDefinition
+    from auditor.fastpath.records.typed import TypedProgram
+    from auditor.storage_read.read import ReadResult
+
+    RuleHook = Callable[[JsonObject], list[Finding]]
+
+__all__ = ["AuditProgram", "count_rules"]
+
+
+RECORDS_AFTER: Final = 60
+"""Proven objects of a version from which on it pays to make records of its schema.
+
+These take 2 to 7 ms, and an object without them 20 us more. What is invalid is no sign that it pays: no record proves
+it.
+"""
+
+
+class _Draft:
+    """An AuditedObject in the making: the same slots, filled without the detour that a frozen class takes.
+
+    A frozen record with ten fields takes 1.7 us to make, as much as all metadata take to prove; this takes 0.3.
+    """
+
+    __slots__ = AuditedObject.__slots__
+
+    def __init__(
+        self,
+        obj: JsonObject,
+        pruned: tuple[str, ...],
+        defaulted: tuple[str, ...],
+        selectable: dict[str, str],
+        stored_version: str | None,
+        audited_version: str,
+        unevaluated_rules: int,
+    ) -> None:
+        self.unreadable: Unreadable | None = None
+        self.object = obj
+        self.pruned = pruned
+        self.defaulted = defaulted
+        self.findings: tuple[Finding, ...] = ()
+        self.selectable = selectable
+        self.stored_version = stored_version
+        self.audited_version = audited_version
+        self.select_error: str | None = None
+        self.unevaluated_rules = unevaluated_rules
+        self.__class__ = AuditedObject  # type: ignore[assignment]
+
+
+_draft: Any = _Draft
+
+
+class AuditProgram:
+    """Audits values at one version of a definition. Not for several threads at a time.
+
+    Args:
+        definition: The definition below whose key the values stand.
+        version: The version at which they are read and judged.
+        compiled: Use generated code; without it everything goes the way of the reference.
+        rules: Evaluate validation rules. Without them `AuditedObject.unevaluated_rules` is the number of rules of the
+            version; with them it is the number of those that do not compile, and all where an object takes too long.
+        warm_up: Values that go the way of the reference before code is generated: for a few, writing it takes longer.
+
+    Attributes:
+        rule_program: The validation rules of the version; None: there are none, or `rules` was False.
+        rules: Evaluators of validation rules, called with the read object where rules count.
+        total: Values audited.
+        proven: How many of them went the first way.
+        read: How many went the second.
+        effect: What the read did to the metadata of the last object (`rewritten.rewritten_metadata`); None: the
+            reference read it, compare it with the stored one.
+        is_proven: Whether the last object went the first way.
+    """
+
+    def __init__(
+        self,
+        definition: CustomResourceDefinition,
+        version: CrdVersion,
+        *,
+        compiled: bool = True,
+        rules: bool = True,
+        warm_up: int = 0,
+    ) -> None:
+        self.definition = definition
+        self.version = version
+        self.compiled = compiled
+        self.warm_up = warm_up
+        self.rule_program = RuleProgram.of(version.structural) if rules else None
+        self.rules: list[RuleHook] = [] if self.rule_program is None else [self.rule_program.run]
+        self.total = self.proven = self.read = 0
+        self.effect: str | None = ""
+        self.is_proven = False
+        self._api_version = f"{definition.group}/{version.name}"
+        self._left_out = 0 if rules else count_rules(version.structural)
+        self._log = Log()
+        self._program: VersionProgram | None = None
+        self._typed: TypedProgram | None = None
+        self._is_typed_known = False
+        self._converting: dict[str, tuple[VersionProgram, VersionProgram] | None] = {}
+        self._validator: CreateValidator | None = None
+        self._rule_prover: RuleProver | None = None
+        self._provers: Module | None = None
+
+    # -- what it is made of -----------------------------------------------------------------------------------------
+
+    @property
+    def unevaluated_rules(self) -> int:
+        """Number of rules that say nothing of the object that was judged last."""
+        return self._left_out if self.rule_program is None else self.rule_program.unevaluated()
+
+    def gave_up(self, unevaluated: int) -> bool:
+        """Tell from the unevaluated rules of an object or an update whether its rules took too much time or memory.
+
+        Those that do not compile count as well; where they say nothing, that is a finding.
+        """
+        return self.rule_program is not None and unevaluated > len(self.rule_program.broken)
+
+    @property
+    def source(self) -> str:
+        """The generated source of the version's own program, and of its rules."""
+        rules = [self.prover.module.source] if self.rules else []
+        return "\n\n".join([self._own().module.source, *rules])
+
+    @property
+    def validator(self) -> CreateValidator:
+        """The reference validator."""
+        if self._validator is None:
+            self._validator = CreateValidator(self.definition, self.version)
+        if self._provers is None and self.compiled and self.total > self.warm_up:
+            self._provers = attach_provers(self._validator)
+        return self._validator
+
+    @property
+    def prover(self) -> RuleProver:
+        """What proves the rules of an object, where the version has some."""
+        if self._rule_prover is None:
+            assert self.rule_program is not None
+            self._rule_prover = RuleProver(self.rule_program, self.definition, self.version)
+        return self._rule_prover
+
+    def _own(self) -> VersionProgram:
+        if self._program is None:
+            self._program = build_version(self.definition, self.version)
+        return self._program
+
+    def typed(self, after: int = RECORDS_AFTER) -> TypedProgram | None:
+        """Return the program that proves objects from their bytes, or None if there is none or it does not pay yet.
+
+        Whoever proves one with it counts it: in `total` and in `proven`.
+
+        Args:
+            after: How many objects must have been proven.
+        """
+        if not self._is_typed_known and self.compiled and self.proven >= after:
+            from auditor.fastpath.records.typed import TypedProgram  # noqa: PLC0415 - a start does not need it
+
+            self._is_typed_known = True
+            if self._own().run is not None:
+                with suppress(Exception):  # without it the other ways judge the same
+                    self._typed = TypedProgram(self.definition, self.version, self.prover if self.rules else None)
+        return self._typed
+
+    # -- auditing ---------------------------------------------------------------------------------------------------
+
+    def audit(self, data: bytes, decoded: Any = None) -> AuditedObject:
+        """Audit one stored value.
+
+        Args:
+            data: The stored bytes, decrypted.
+            decoded: What orjson made of them, where the caller has that already and does not need it any more: it is
+                changed in place.
+        """
+        self.total += 1
+        self.is_proven = False
+        if not self.compiled:
+            return self._by_reference(data)
+        try:
+            return self._by_program(data, decoded)
+        except OSError:
+            raise
+        except Exception:  # noqa: BLE001 - code that cannot be made, or fails: the reference needs none
+            self._log.clear()
+            self.compiled = self.is_proven = False
+            self._validator = self._provers = None
+            return self._by_reference(data)
+
+    def _by_program(self, data: bytes, decoded: Any) -> AuditedObject:
+        """Audit one stored value by generated code, as far as there is some; as `audit`."""
+        log = self._log
+        program = self._program
+        if program is None:
+            if self.total <= self.warm_up:
+                return self._by_reference(data)
+            program = self._own()
+        run = program.run
+        if run is None:
+            return self._by_reference(data)
+        try:
+            obj = orjson.loads(data) if decoded is None else decoded
+            stored = obj["apiVersion"]
+            if stored == self._api_version:
+                is_proven = run(obj, log, len(data))
+                stored_version = self.version.name
+            else:
+                stored_version, is_proven = self._convert(obj, stored, log, len(data))
+        except Exception:  # noqa: BLE001 - whatever is wrong, the reference can name it
+            log.clear()
+            return self._by_reference(data)
+        pruned: tuple[str, ...] = ()
+        defaulted: tuple[str, ...] = ()
+        if log.pruned:
+            pruned = log.pruned_paths()
+        if log.defaulted:
+            defaulted = log.defaulted_paths()
+        self.effect = log.effect
+        if is_proven:
+            if pruned or defaulted or self.effect:  # else there is nothing in it
+                log.clear()
+            findings = self.prover.findings(obj, data) if self.rules else None
+            if findings is None:
+                self.proven += 1
+                self.is_proven = True
+            else:
+                self.read += 1
+        else:
+            self.read += 1
+            try:
+                doubts = log.doubtful()
+            except Refused:
+                log.clear()
+                return self._by_reference(data)
+            suspects, fields = tuple(log.suspects), tuple(log.metadata)
+            log.clear()
+            findings = self.validator.run(obj, self._rules_on(data), suspects, fields, doubts)
+        return self._audited(obj, pruned, defaulted, findings, stored_version, program.select)
+
+    def _convert(self, obj: JsonObject, stored: str, log: Log, size: int) -> tuple[str, bool]:
+        """Read an object stored at another version.
+
+        Returns:
+            That version, and whether the object is proven valid at this one.
+
+        Raises:
+            Refused: That is for the reference.
+        """
+        if stored not in self._converting:
+            self._converting[stored] = self._build_conversion(stored)
+        programs = self._converting[stored]
+        if programs is None:
+            raise Refused
+        first, second = programs
+        assert first.run is not None
+        assert second.run is not None
+        first.run(obj, log, size)
+        log.suspects.clear()
+        log.doubts.clear()
+        obj["apiVersion"] = self._api_version
+        before = len(log.pruned)
+        is_proven = second.run(obj, log, size)
+        if len(log.pruned) > before and log.defaulted:
+            raise Refused  # a default may have been pruned again
+        return stored.rpartition("/")[2], is_proven
+
+    def _build_conversion(self, stored: str) -> tuple[VersionProgram, VersionProgram] | None:
+        definition = self.definition
+        group, _, name = stored.rpartition("/")
+        version = definition.versions.get(name)
+        if version is None or group != definition.group or definition.conversion == "Webhook":
+            return None
+        programs = build_version(definition, version), build_version(definition, self.version, defaults=False)
+        return None if any(program.run is None for program in programs) else programs
+
+    def rules_hold(self, obj: JsonObject) -> bool:
+        """Tell that every rule which runs on a create holds for an object that was read; False: that is not known."""
+        if not self.rules:
+            return True
+        if not self.compiled:
+            return False
+        prover = self.prover
+        try:
+            return prover.is_typed(obj) and not prover.findings(obj, orjson.dumps(obj))
+        except Exception:  # noqa: BLE001 - not known: the interpreter decides
+            return False
+
+    def _rules_on(self, data: bytes) -> RuleHook | None:
+        """Return the evaluator for an object that is not proven valid, which was read from some bytes."""
+        if not self.rules:
+            return None
+
+        def run(obj: JsonObject) -> list[Finding]:
+            prover = self.prover
+            return prover.findings(obj, data) or [] if prover.is_typed(obj) else self._run_rules(obj)
+
+        return run
+
+    def _run_rules(self, obj: JsonObject) -> list[Finding]:
+        return [finding for rule in self.rules for finding in rule(obj)]
+
+    def _by_reference(self, data: bytes) -> AuditedObject:
+        return self._judged(read_object(self.definition, self.version.name, data))
+
+    def audit_decoded(self, obj: JsonObject) -> AuditedObject:
+        """Audit an object that was decoded exactly (`read.decode_value`), by the reference; it is changed in place."""
+        self.total += 1
+        return self._judged(finish_read(self.definition, self.version.name, obj))
+
+    def _judged(self, result: ReadResult) -> AuditedObject:
+        self.effect = None
+        if result.unreadable is not None or result.object is None:
+            reason = Unreadable(result.unreadable or "")
+            return AuditedObject(reason, stored_version=result.stored_version, audited_version=self.version.name)
+        findings = self.validator.run(result.object, self._run_rules if self.rules else None)
+        return self._audited(result.object, result.pruned, result.defaulted, findings, result.stored_version)
+
+    def _audited(
+        self,
+        obj: JsonObject,
+        pruned: tuple[str, ...],
+        defaulted: tuple[str, ...],
+        findings: list[Finding] | None,
+        stored_version: str | None,
+        select: Callable[[JsonObject], dict[str, str]] | None = None,
+    ) -> AuditedObject:
+        """Put the record together.
+
+        Args:
+            obj, pruned, defaulted, findings, stored_version: Its parts; the findings in any order.
+            select: Gives the selectable values; None: the reference does.
+        """
+        fields: dict[str, str] = {}
+        select_error = None
+        try:
+            fields = select(obj) if select is not None else selectable(self.version, obj, self.definition.namespaced)
+        except SelectorError as error:
+            select_error = error.found
+        made: AuditedObject = _draft(
+            obj, pruned, defaulted, fields, stored_version, self.version.name, self.unevaluated_rules
+        )
+        if findings or select_error is not None:
+            if findings and len(findings) > 1:
+                findings = sorted(findings, key=Finding.sort_key)
+            object.__setattr__(made, "findings", tuple(findings or ()))
+            object.__setattr__(made, "select_error", select_error)
+        return made
+
+
+def count_rules(schema: StructuralSchema | None) -> int:
+    """Return the number of validation rules where the server evaluates rules: not below anyOf and the like."""
+    if schema is None:
+        return 0
+    below = [*schema.properties.values(), schema.items, schema.additional_properties]
+    return len(schema.rules) + sum(count_rules(child) for child in below if isinstance(child, StructuralSchema))

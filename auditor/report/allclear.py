@@ -1,0 +1,174 @@
+"""Reasons against an all-clear: everything that was not read or not judged, from the manifest.
+
+"Nothing to do" and "safe" are true only if every key was read and judged, and there is at least one. A status that
+this module does not know counts as not judged, so a new status cannot go unnoticed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from auditor.base.release import KUBERNETES_RELEASE
+from auditor.shards.reasons import NO_TIME
+from auditor.sources.registry_key import OWN_GROUPS
+
+__all__ = [
+    "JUDGED",
+    "is_builtin",
+    "judged_rows",
+    "leftovers",
+    "missing_lines",
+    "not_judged",
+    "scope_reasons",
+    "stale_dumps",
+    "stale_lines",
+    "unexpected",
+]
+
+JUDGED: Final = frozenset({"valid", "invalid", "definition", "builtin"})
+"""Statuses of keys that were judged and can be read."""
+_VERDICTS: Final = JUDGED | {"unreadable"}
+_REASONS: Final = {
+    "needs-conversion": "{} that only a conversion webhook can read",
+    "unserved": "{} whose definition is not served",
+    "orphaned": "{} without a definition",
+    "sealed": "{} sealed (encrypted, and no key was given)",
+}
+_UNREAD: Final = re.compile(r"\bnot (read|applied)\b|rows may be missing|member's state is newer")
+"""Notes of sources on parts of them that were not read."""
+
+
+def judged_rows(manifest: dict[str, Any]) -> int:
+    """Return how many rows of a report are objects with a verdict; JSON without a kind is not an object."""
+    kinds = (kind["statuses"] for kind in manifest["kinds"] if kind["kind"])
+    return sum(count for statuses in kinds for status, count in statuses.items() if status in _VERDICTS)
+
+
+def not_judged(manifest: dict[str, Any], *, ignore: frozenset[str] = frozenset()) -> list[str]:
+    """Return the reasons why a run did not read or judge every key; empty if it did.
+
+    Args:
+        manifest: The content of manifest.json.
+        ignore: Statuses that do not matter to the caller.
+    """
+    out = [] if judged_rows(manifest) else ["no object was judged"]
+    out += _parts(manifest)
+    left = {kind: count for kind, count in leftovers(manifest).items() if "orphaned" not in ignore}
+    if left:
+        named = f"{_counted(sum(left.values()), 'object')} of kinds or places that Kubernetes {KUBERNETES_RELEASE}"
+        out.append(f"{named} does not use ({_first(list(left))})")
+    for status, every in manifest["counts"]["statuses"].items():
+        count = every - sum(left.values()) if status == "orphaned" else every
+        if status not in _VERDICTS | ignore | {"other"} and count:
+            out.append(_REASONS.get(status, "{} with status " + status).format(_counted(count, "key")))
+    nameless = (kind["statuses"].get("unreadable", 0) for kind in manifest["kinds"] if not kind["kind"])
+    if count := sum(nameless):
+        out.append(f"{_counted(count, 'value')} of unknown kind that cannot be read")
+    if "other" not in ignore and (count := unexpected(manifest)):
+        below = manifest["options"]["etcd_prefix"]
+        out.append(f"{_counted(count, 'key')} below {below} that {_belong(count)} to no object")
+    out += scope_reasons(manifest)
+    if skipped := manifest["options"].get("skip"):
+        out.append(f"skipped checks (--skip {', '.join(skipped)})")
+    if count := sum(entry["objects"] for entry in manifest.get("not_evaluated") or ()):
+        out.append(f"validation rules of {_counted(count, 'object')} that could not be evaluated")
+    return out
+
+
+def leftovers(manifest: dict[str, Any]) -> dict[str, int]:
+    """Return the number of objects of each built-in kind that the release does not store."""
+    return {
+        f"{kind['kind']}.{kind['group']}" if kind["group"] else kind["kind"]: kind["statuses"]["orphaned"]
+        for kind in manifest["kinds"]
+        if is_builtin(kind) and kind["statuses"].get("orphaned")
+    }
+
+
+def is_builtin(kind: dict[str, Any]) -> bool:
+    """Return whether a kind of a manifest is one that Kubernetes itself serves."""
+    return bool(kind["kind"]) and (not kind["group"] or kind["group"] in OWN_GROUPS)
+
+
+def scope_reasons(manifest: dict[str, Any]) -> list[str]:
+    """Return the reason for keys that the user excluded from the run."""
+    count = manifest["counts"]["out_of_scope"]
+    scope = ", ".join(f"{name} {_shown(value)}" for name, value in manifest["options"]["scope"].items() if value)
+    return [f"{_counted(count, 'key')} out of scope" + (f" ({scope})" if scope else "")] if count else []
+
+
+def stale_dumps(manifest: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the stale dumps, each once."""
+    sections = (manifest, manifest.get("since") or {}, manifest.get("diff") or {})
+    found = [one for section in sections for one in section.get("stale") or ()]
+    return list({(one["source"], one.get("cluster")): one for one in reversed(found)}.values())[::-1]
+
+
+def missing_lines(manifest: dict[str, Any]) -> list[str]:
+    """Return a line for each cluster whose expected dump is missing."""
+    out = []
+    for one in manifest.get("missing") or ():
+        seen = f"the last was in the report of {one['last_seen']}" if one.get("last_seen") else "no report has one"
+        out.append(f"MISSING  {one['name']}: this run has no dump of it ({seen}); the cluster was not checked")
+    return out
+
+
+def stale_lines(stale: list[dict[str, Any]]) -> list[str]:
+    """Return a line for each dump that is stale, or seems to be of another cluster."""
+    out = []
+    for one in stale:
+        name = f"{one['cluster']}: {one['source']}" if one.get("cluster") else one["source"]
+        word, means = "STALE", "later changes of the cluster are not in it"
+        if one.get("is_other"):
+            word, means = "OTHER", "it is of another cluster, or the cluster was restored from a backup in between"
+        out.append(f"{word}  {name}: {one['why']}; {means}")
+    return out
+
+
+def _parts(manifest: dict[str, Any]) -> list[str]:
+    """Return the reasons that concern whole clusters, dumps, parts of dumps, or shards."""
+    out = []
+    if missing := manifest.get("missing"):
+        out.append(f"{_counted(len(missing), 'cluster')} without a dump ({_first([one['name'] for one in missing])})")
+    others = [one["source"] for one in stale_dumps(manifest) if one.get("is_other")]
+    if others:
+        out.append(f"{_counted(len(others), 'dump')} that may be of another cluster ({_first(others)})")
+    if stale := [one["source"] for one in stale_dumps(manifest) if not one.get("is_other")]:
+        out.append(f"{_counted(len(stale), 'stale dump')} ({_first(stale)})")
+    if damaged := [source["name"] for source in manifest["inputs"] if source["damage"]]:
+        count = sum(len(source["damage"]) for source in manifest["inputs"])
+        out.append(f"{_counted(count, 'part')} of dumps that could not be read ({_first(damaged)})")
+    if lost := manifest["lost"]:
+        late = [line for line in lost if line.endswith(NO_TIME)]
+        if late:
+            out.append(f"keys not reached before the time limit, --time ({_first(late)})")
+        if len(late) < len(lost):
+            out.append(f"{_counted(len(lost) - len(late), 'shard')} lost with a worker")
+    if unread := [source["name"] for source in manifest["inputs"] if any(map(_UNREAD.search, source["notes"]))]:
+        out.append(f"the parts of {_first(unread)} that were not read, as its notes say")
+    return out
+
+
+def unexpected(manifest: dict[str, Any]) -> int:
+    """Return the number of keys that belong to no object, without the API servers' own bookkeeping keys."""
+    counts = manifest["counts"]
+    others: int = counts["statuses"].get("other", 0)
+    return max(0, others - (counts.get("internal") or 0))
+
+
+def _belong(count: int) -> str:
+    return "belongs" if count == 1 else "belong"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def _first(names: list[str]) -> str:
+    different = list(dict.fromkeys(names))
+    more = len(different) - 3
+    return ", ".join(different[:3]) + (f" and {more} more" if more > 0 else "")
+
+
+def _shown(value: Any) -> str:
+    return ", ".join(value) if isinstance(value, list) else str(value)

@@ -1,0 +1,113 @@
+"""The clusters of a fleet report, each as a report of its own.
+
+A report of a fleet numbers the part files of its clusters one after another. A view of one cluster is a folder of links
+to its parts, with a manifest that has its dump, its kinds and the definitions that it was judged by.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from auditor.base.errors import PlanError
+from auditor.base.visible import visible
+from auditor.report.manifest import MANIFEST
+from auditor.selectors.query import DEFINITIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+__all__ = ["chosen_clusters", "cluster_view", "is_fleet"]
+
+_PART = re.compile(r"part-([0-9]+)\.parquet")
+_TABLES = ("objects", "findings", "index")
+
+
+def is_fleet(manifest: dict[str, Any]) -> bool:
+    """Whether a report is of several clusters."""
+    return "clusters" in manifest
+
+
+def chosen_clusters(manifest: dict[str, Any], wanted: Sequence[str]) -> list[str]:
+    """Return the clusters of a report that are asked for, in the order of the report; all, where none is named.
+
+    Args:
+        manifest: The manifest of the report.
+        wanted: Names; several may be joined by commas.
+
+    Raises:
+        PlanError: The report has no rows of one of them.
+    """
+    if is_fleet(manifest):
+        known = [one["name"] for one in manifest["clusters"]]
+    else:
+        known = [manifest["options"].get("cluster") or ""]
+    names = _names(known, wanted)
+    for name in names:
+        if name not in known:
+            raise PlanError("--cluster", _why(manifest, name), _known(known))
+    if wanted and not names:
+        raise PlanError("--cluster", "it names no cluster", _known(known))
+    return [name for name in known if not wanted or name in names]
+
+
+def _names(known: list[str], wanted: Sequence[str]) -> list[str]:
+    out: list[str] = []
+    for text in wanted:
+        out += [text] if text in known else filter(None, (one.strip() for one in text.split(",")))
+    return out
+
+
+def _known(known: list[str]) -> str:
+    names = sorted(filter(None, known))
+    return (
+        f"one of {', '.join(map(visible, names))}" if names else "nothing: the report is of one cluster, without a name"
+    )
+
+
+def _why(manifest: dict[str, Any], name: str) -> str:
+    for source in manifest["inputs"]:
+        if source.get("cluster") == name and source["damage"]:
+            return f"nothing of cluster {name!r} was read: {source['damage'][0]['reason']}"
+    if any(one["name"] == name for one in manifest.get("missing") or ()):
+        return f"cluster {name!r} had no dump when the report was made (MISSING)"
+    return f"the report has no cluster {name!r}"
+
+
+def cluster_view(report: Path, manifest: dict[str, Any], name: str, folder: Path) -> Path:
+    """Make a folder that is the report of one cluster of a fleet, and return it.
+
+    Args:
+        report: The report of the fleet.
+        manifest: Its manifest.
+        name: The cluster.
+        folder: Where the view is made; it lasts as long as that folder.
+    """
+    own = next(one for one in manifest["clusters"] if one["name"] == name)
+    folder.mkdir(parents=True)
+    first, end = own["parts"]
+    for path in report.rglob("part-*.parquet"):
+        below = path.relative_to(report)
+        found = _PART.fullmatch(path.name)
+        if found is not None and below.parts[0] in _TABLES and first <= int(found[1]) < end:
+            (folder / below).parent.mkdir(parents=True, exist_ok=True)
+            (folder / below).symlink_to(path.absolute())
+    if (report / "versions.parquet").exists():
+        (folder / "versions.parquet").symlink_to((report / "versions.parquet").absolute())
+    if (report / DEFINITIONS).exists():
+        lines = (report / DEFINITIONS).read_bytes().splitlines(keepends=True)
+        (folder / DEFINITIONS).write_bytes(b"".join(lines[at] for at in own.get("definitions", range(len(lines)))))
+    for table in _TABLES[:2]:
+        (folder / table).mkdir(exist_ok=True)
+    view = {
+        **{key: value for key, value in manifest.items() if key not in ("clusters", "files")},
+        "inputs": [source for source in manifest["inputs"] if source.get("cluster") == name],
+        "kinds": own.get("kinds", manifest["kinds"]),
+        "counts": own["counts"],
+        "options": {**manifest["options"], "cluster": name},
+    }
+    (folder / MANIFEST).write_bytes(orjson.dumps(view))
+    return folder

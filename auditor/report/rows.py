@@ -1,0 +1,59 @@
+"""Some rows of a table of a report, which may be hostile: columns that are not wanted are never decoded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from auditor.base import arrow, parquet_guard
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+__all__ = ["is_one_of", "rows_where"]
+
+Mask = np.ndarray[Any, Any]
+
+
+def rows_where(
+    path: Path, wanted: Callable[[pa.Table], Mask], compared: Sequence[str], columns: Sequence[str] | None = None
+) -> Iterator[pa.Table]:
+    """Yield the rows of a part that are wanted, row group by row group.
+
+    Args:
+        path: The part.
+        wanted: Tells which rows are, given the columns that it compares.
+        compared: These.
+        columns: What is returned; None: all.
+
+    Raises:
+        DamagedDump: The file is none that an audit writes.
+    """
+    footer = arrow.parquet_footer(path)
+    spread = parquet_guard.coded(footer)
+    with arrow.whole_parquet(path), pq.ParquetFile(path, metadata=footer, read_dictionary=spread) as part:
+        names = list(part.schema_arrow.names if columns is None else columns)
+        for number in range(footer.num_row_groups):
+            mask = wanted(part.read_row_group(number, columns=list(compared), use_threads=False))
+            if mask.any():
+                table = part.read_row_group(number, columns=names, use_threads=False).select(names)
+                yield parquet_guard.written_out(path, table.filter(pa.array(mask)), spread)
+
+
+def is_one_of(column: pa.ChunkedArray, *values: str | None) -> Mask:
+    """Return for each row of a column of text whether it is one of some values; a dictionary is looked up once."""
+    among = pa.array([value for value in values if value is not None], pa.string())
+    found = []
+    for chunk in column.chunks:
+        if pa.types.is_dictionary(chunk.type):
+            found.append(
+                pc.fill_null(pc.take(pc.is_in(chunk.dictionary, value_set=among), chunk.indices), None in values)
+            )
+        else:
+            found.append(pc.or_(pc.is_in(chunk, value_set=among), pc.and_(pc.is_null(chunk), None in values)))
+    return np.concatenate([np.asarray(one) for one in found]) if found else np.zeros(0, dtype=bool)

@@ -1,0 +1,242 @@
+"""What an upgrade scan tells of itself: the section `upgrade` of the manifest, and the exit code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.base.errors import SchemaError
+from auditor.base.visible import shell_word
+from auditor.crds.definition import parse_definition
+from auditor.gates.change import gate_changes
+from auditor.plan.options import FAIL_ON
+from auditor.shards.gates import GatedFields
+from auditor.upgrade import INCOMPLETE, Tally, change_of_definition, decide, decide_all
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from auditor.base.records import JsonObject
+    from auditor.gates.paths import GatePath
+    from auditor.plan.options import AuditOptions, Scope
+    from auditor.plan.plan import DefinitionEntry
+    from auditor.shards.result import ShardResult
+    from auditor.shards.upgrade import UpgradePlan
+    from auditor.upgrade import Decision, DefinitionChange, Sample
+
+__all__ = ["qualified", "reaches", "upgrade_section"]
+
+_TOP: Final = 50
+
+
+def upgrade_section(scan: UpgradePlan, tallies: Mapping[str, Tally], total: ShardResult, report: str) -> dict[str, Any]:
+    """Return the results of the scan: the decision, then each definition that is applied or deleted, by name."""
+    known = not any(source.is_export for source in scan.new.sources)
+    is_damaged = any(source.damage for source in scan.new.sources)
+    is_complete = not (total.out_of_scope or total.lost or total.given_up or is_damaged)
+    entries = {entry.name: entry for entry in (*scan.new.entries, *scan.old.entries)}
+    definitions, decisions = [], []
+    gates = _Gates(scan)
+    scope = scan.new.options.scope
+    for name in sorted(scan.applied | scan.deleted):
+        if not _is_in_scope(scope, entries[name]):
+            continue
+        old, new = scan.documents(name)
+        change = change_of_definition(name, old, new)
+        tally = tallies.get(name, Tally())
+        if sealed := total.statuses[((entries[name].group, entries[name].kind), "sealed")]:
+            tally.categories["sealed"] = sealed
+            tally.objects += sealed
+        stored = {version: n for (crd, version), n in sorted(total.stored.items()) if crd == name} if known else None
+        decision = decide(change, tally, stored, unknown="" if is_complete else INCOMPLETE)
+        decisions.append((name, decision))
+        definitions.append(
+            {"name": name, "group": entries[name].group, "kind": entries[name].kind}
+            | _of_definition(change, decision, stored)
+            | {"objects_complete": is_complete}
+            | _of_objects(tally, report)
+            | {"formats": _formats(scan, change, tally, report), "gates": gates.of(old, new, tally, report)}
+        )
+    decided = decide_all(decisions)
+    return {
+        "decision": decided.word,
+        "sentence": decided.sentence + ("" if scope.is_everything else " (of the objects in scope)"),
+        "new_crds": list(scan.options.new_crds),
+        "old_crds": list(scan.old.options.crds),
+        "missing": scan.options.missing,
+        "assumed_formats": dict(scan.options.assumptions),
+        "definitions": definitions,
+        "kept": len(entries) - len(definitions),
+    }
+
+
+def qualified(section: dict[str, Any], reasons: list[str], *, scope_only: bool) -> dict[str, Any]:
+    """Return the section for a scan that did not judge everything: it cannot call anything safe.
+
+    Args:
+        section: As `upgrade_section` returns it.
+        reasons: What was not judged.
+        scope_only: The user left out the rest; the sentence says so already.
+    """
+    if not reasons or scope_only:
+        return {**section, "not_judged": reasons}
+    definitions = [{**one, **_unsure(one)} for one in section["definitions"]]
+    unsure = _unsure(section)
+    unsure["sentence"] += f"; not judged: {', '.join(reasons)}"
+    return {**section, **unsure, "definitions": definitions, "not_judged": reasons}
+
+
+def _unsure(one: dict[str, Any]) -> dict[str, Any]:
+    """Return the decision and the sentence of a scan or a definition without the word safe."""
+    if one["decision"] not in ("safe", "safe-after"):
+        return {"decision": one["decision"], "sentence": one["sentence"]}
+    rest = one["sentence"].removeprefix("safe")
+    return {"decision": "unknown", "sentence": f"not all was judged: no harm found in the rest{rest}"}
+
+
+def _is_in_scope(scope: Scope, entry: DefinitionEntry) -> bool:
+    """Whether the kind of a definition counts in this run, as for its objects."""
+    names = {part.lower() for one in (entry.kind, entry.plural) for part in (one, f"{one}.{entry.group}")}
+    excluded, included = ({name.lower() for name in some} for some in (scope.exclude, scope.include))
+    return not (names & excluded) and (not included or bool(names & included))
+
+
+class _Gates:
+    """Compares the field-level gates of old and new definitions."""
+
+    def __init__(self, scan: UpgradePlan) -> None:
+        options = (scan.old.options, scan.new.options)
+        self._asked = any(one.gate_sidecars or one.field_gates for one in options)
+        self._before, self._after = GatedFields(scan.old.options), GatedFields(scan.new.options)
+
+    def of(self, old: JsonObject | None, new: JsonObject | None, tally: Tally, report: str) -> dict[str, Any] | None:
+        """Return changed gates and fields that close or open, with the objects that use them; None if none changes."""
+        if not self._asked and not any(_has_gates(document) for document in (old, new)):
+            return None
+        sides = []
+        for gated, document in ((self._before, old), (self._after, new)):
+            try:
+                sides.append(None if document is None else gated.gates(parse_definition(document)))
+            except SchemaError:
+                sides.append(None)
+        made = gate_changes(*sides)
+        if not (made.changes or made.closed or made.opened):
+            return None
+
+        def used(path: GatePath) -> dict[str, Any]:
+            return {"field": str(path), "objects": tally.gates[str(path)]}
+
+        return {
+            "changes": [
+                {
+                    "gate": one.gate,
+                    "change": one.change,
+                    "before": one.before or None,
+                    "after": one.after or None,
+                    "fields": [used(path) for path in one.paths],
+                }
+                for one in made.changes
+            ],
+            "closed": [
+                used(path) | {"samples": _samples(tally.samples.get(f"gate {path}", []), report)}
+                for path in made.closed
+            ],
+            "opened": [used(path) for path in made.opened],
+        }
+
+
+def _has_gates(document: JsonObject | None) -> bool:
+    spec = None if document is None else document.get("spec")
+    return type(spec) is dict and "customFeatureGates" in spec
+
+
+def _of_definition(change: DefinitionChange, decision: Decision, stored: dict[str, int] | None) -> dict[str, Any]:
+    return {
+        "action": change.action,
+        "decision": decision.word,
+        "sentence": decision.sentence,
+        "versions": list(change.versions),
+        "versions_added": list(change.versions_added),
+        "versions_removed": list(change.versions_removed),
+        "no_longer_served": list(change.no_longer_served),
+        "storage_before": change.storage_before,
+        "storage_after": change.storage_after,
+        "stored_versions": list(change.stored_versions),
+        "objects_stored": stored,
+        "selectable_fields_added": [{"version": version, "field": path} for version, path in change.fields_added],
+        "selectable_fields_removed": [{"version": version, "field": path} for version, path in change.fields_removed],
+        "refusals": list(change.refusals),
+        "stored_versions_to_migrate": list(change.unmigrated),
+        "warnings": list(change.warnings),
+        "unreadable": change.unreadable or None,
+    }
+
+
+def _of_objects(tally: Tally, report: str) -> dict[str, Any]:
+    managed = [
+        {"version": version, "objects": count, "samples": _samples(tally.samples.get(f"managed {version}", []), report)}
+        for version, count in sorted(tally.managed.items())
+    ]
+    own = {name: _samples(found, report) for name, found in tally.samples.items() if " " not in name}
+    ranked = sorted(tally.changes.items(), key=lambda item: (-item[1], item[0]))
+    return {
+        "objects": tally.objects,
+        "categories": dict(sorted(tally.categories.items())),
+        "changes": [
+            {"change": change, "path": path or None, "old": old or None, "new": new or None, "values": count}
+            for (change, path, old, new), count in ranked[:_TOP]
+        ],
+        "samples": dict(sorted(own.items())),
+        "managed_fields": managed,
+        "migration": {
+            "to_migrate": tally.to_migrate,
+            "rewrites": {name: tally.rewrites[name] for name in ("passed", "refused", "unknown")},
+            "refused_before": tally.migration_refused,
+        },
+    }
+
+
+def _samples(found: list[Sample], report: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "key": one.key,
+            "text": one.text,
+            "last_manager": one.manager,
+            "last_write": one.time,
+            "command": f"auditor show {shell_word(str(report))} {shell_word(one.key)}",
+        }
+        for one in found
+    ]
+
+
+def _formats(scan: UpgradePlan, change: DefinitionChange, tally: Tally, report: str) -> list[dict[str, Any]]:
+    """Return each position with a format that this release does not know, also if no object has a value there."""
+    places = {*tally.formats, *change.unknown_formats}
+    return [
+        {
+            "field": path,
+            "format": name,
+            "values": tally.formats[(path, name)],
+            "assumed": scan.options.assumptions.get(name),
+            "failing": tally.failing[(path, name)] if name in scan.options.assumptions else None,
+            "samples": _samples(tally.samples.get(f"format {path} {name}", []), report),
+        }
+        for path, name in sorted(places)
+    ]
+
+
+def reaches(options: AuditOptions, section: Mapping[str, Any], tallies: Mapping[str, Tally]) -> bool:
+    """Return whether the changes of the upgrade reach --fail-on; earlier errors do not count."""
+    counted: dict[str, int] = {}
+    for tally in tallies.values():
+        for name, number in tally.categories.items():
+            counted[name] = counted.get(name, 0) + number
+    definitions = section["definitions"]
+    refused = any(one["refusals"] or one["stored_versions_to_migrate"] for one in definitions)
+    reached = {
+        "unreadable": any(counted.get(name) for name in ("unreadable", "unmigrated", "needs-conversion"))
+        or any(one["unreadable"] for one in definitions),
+        "blocked": refused or bool(counted.get("blocked")),
+        "data-loss": any(counted.get(name) for name in ("data-loss", "deleted")),
+        "invalid": any(counted.get(name) for name in ("invalid", "tolerated")),
+    }
+    return any(reached[level] for level in FAIL_ON[1 : FAIL_ON.index(options.fail_on) + 1])

@@ -1,0 +1,132 @@
+"""What became of each object since an earlier report: new, worse, better or the same, by the worst thing about it.
+
+Objects that break LIST have no findings, so they are compared by what their rows say. A row that was not judged cannot
+be compared: its change is null.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+__all__ = ["LEVELS", "Objects", "WorseObjects"]
+
+Numbers = np.ndarray[Any, Any]
+
+_INVALID, _DATA_LOSS, _BLOCKED, _UNSERVED, _UNREADABLE, _BREAKS, _CRASHES, _UNKNOWN = (1 << bit for bit in range(8))
+LEVELS: Final = ("unreadable", "blocked", "data-loss")
+"""Levels of --fail-on that rows of objects/ reach, worst first."""
+_STATUSES: Final = {
+    "valid": 0, "builtin": 0, "definition": 0, "other": 0, "invalid": _INVALID, "orphaned": _UNSERVED,
+    "unserved": _UNSERVED, "unreadable": _UNREADABLE, "needs-conversion": _UNREADABLE,
+}  # fmt: skip
+_IMPACTS: Final = (
+    ("crashes-server", _CRASHES),
+    ("breaks-list", _BREAKS),
+    ("blocks-", _BLOCKED),
+    ("loses-data", _DATA_LOSS),
+)
+
+
+class Objects:
+    """Rows of objects/ of a report, and how bad each object is.
+
+    Args:
+        rows: The rows.
+        whose: A text for each that is the same for all rows of an object.
+        names: What the object of each is called, in several ways; null where that is not known.
+    """
+
+    def __init__(self, rows: pa.Table, whose: Any, names: list[Any]) -> None:
+        self.rows = rows
+        self.names = [_whole(each) for each in names]
+        codes = pc.dictionary_encode(_whole(whose))
+        self.object = codes.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        bits = np.zeros(len(codes.dictionary), dtype=np.int64)
+        np.bitwise_or.at(bits, self.object, _bits(rows))
+        self.bits = bits[self.object]
+
+
+def _whole(column: Any) -> Any:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _bits(rows: pa.Table) -> Numbers:
+    known = pa.array(list(_STATUSES))
+    at = np.asarray(pc.fill_null(pc.index_in(_whole(rows["status"]), value_set=known), len(known)))
+    out: Numbers = np.array([*_STATUSES.values(), _UNKNOWN], dtype=np.int64)[at]
+    impacts = pc.fill_null(pc.binary_join(_whole(rows["impacts"]), ","), "")
+    for text, bit in _IMPACTS:
+        out = out | np.where(pc.match_substring(impacts, text).to_numpy(zero_copy_only=False), bit, 0)
+    return out
+
+
+class WorseObjects:
+    """How objects changed from an old report to a new one.
+
+    Attributes:
+        change: For each row of the new report: new, worse, better, same; None where nothing is known.
+        counts: Number of objects that reach a level of `LEVELS` which they did not reach, each once by its worst.
+    """
+
+    def __init__(self, old: Objects, new: Objects) -> None:
+        self.new = new
+        was = np.full(len(new.bits), -1)
+        for before, now in zip(old.names, new.names, strict=True):
+            at = np.asarray(pc.fill_null(pc.index_in(now, value_set=before, skip_nulls=True), -1))
+            at = np.where(np.asarray(pc.is_null(now)), -1, at)
+            if len(old.bits):
+                was = np.where((was < 0) & (at >= 0), old.bits[np.maximum(at, 0)], was)
+        self.was = was
+        self.change = _changes(was, new.bits)
+        self._level = _levels(was, new.bits, np.isin(self.change, ["new", "worse"]))
+        self._relief = _levels(new.bits, np.maximum(was, 0), self.change == "better")
+        first = np.zeros(len(new.bits), dtype=bool)
+        first[np.unique(new.object, return_index=True)[1]] = True
+        self._first = first
+        self.counts = {level: int((first & (self._level == level)).sum()) for level in LEVELS}
+
+    def worse(self) -> pa.Table:
+        """Return a row for each object that is newly so bad, worst first, with its level in `level`."""
+        return pa.concat_tables([self._rows(self._level == level, level) for level in LEVELS])
+
+    def better(self) -> pa.Table:
+        """Return a row for each object that was so bad and is not any more, with its level of before."""
+        return pa.concat_tables([self._rows(self._relief == level, level) for level in LEVELS])
+
+    def _rows(self, mask: Numbers, level: str) -> pa.Table:
+        rows = self.new.rows.filter(pa.array(mask & self._first))
+        changes = pa.array(self.change[mask & self._first].tolist(), pa.string())
+        rows = rows.append_column("change", changes)
+        return rows.append_column("level", pa.array([level] * rows.num_rows, pa.string()))
+
+
+def _changes(was: Numbers, now: Numbers) -> Numbers:
+    """Return the change of each object, given how bad it was (-1: not there) and is."""
+    before = np.where(was & _UNKNOWN, 0, np.maximum(was, 0))
+    worse = (_top(now) > _top(before)) | ((_top(now) == _top(before)) & ((now & ~before) > 0))
+    out = np.where(worse, "worse", np.where(now == before, "same", "better")).astype(object)
+    out[(was >= 0) & (was & _UNKNOWN > 0) & (now == 0)] = None
+    out[now & _UNKNOWN > 0] = None
+    out[was < 0] = "new"
+    return out
+
+
+def _top(bits: Numbers) -> Numbers:
+    """Return the highest bit of each number, as a number that grows with it; -1 for 0."""
+    return np.where(bits > 0, np.log2(np.maximum(bits, 1)).astype(np.int64), -1)
+
+
+def _levels(was: Numbers, now: Numbers, concerned: Numbers) -> Numbers:
+    """Return the worst level that each object reaches now and did not before; empty where there is none."""
+    before = np.where(was < 0, 0, was & ~_UNKNOWN)
+    fresh = np.where(concerned, now & ~before & ~_UNKNOWN, 0)
+    out = np.full(len(fresh), "", dtype=object)
+    unreadable = _UNREADABLE | _BREAKS | _CRASHES  # as in `exit_code`: what breaks lists cannot be read by LIST
+    bits_of = (("data-loss", _DATA_LOSS), ("blocked", _BLOCKED), ("unreadable", unreadable))
+    for level, bits in bits_of:
+        out[fresh & bits > 0] = level
+    return out

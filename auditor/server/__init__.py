@@ -1,0 +1,1 @@
+"""What an API server would answer from a dump or a report: lists in key order, tables, revisions, watch events."""

@@ -1,0 +1,241 @@
+"""What a dump still knows of the past: the state as of a revision, the revisions of keys, what a watch would have sent.
+
+An etcd database keeps every revision since the last compaction, and of what was compacted the newest that was alive.
+
+Source: etcd server/storage/mvcc (kvstore.go: what is compacted, what is in the future); apiserver
+pkg/storage/etcd3/watcher.go (transform: what a selecting watch makes of a change).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from auditor.base.errors import PlanError
+from auditor.golang import jsontext
+from auditor.plan.plan import definition_entry, open_live, open_values
+from auditor.server.dump import StoredRow, Unreadable
+from auditor.sources.crd_files import definitions_in
+from auditor.sources.encryption import make_unsealer
+from auditor.sources.etcd import EtcdFile
+from auditor.sources.etcd.mvcc import revisions
+from auditor.sources.live_table import KeyedRows, NewestPerKey
+from auditor.sources.registry_key import printable_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from auditor.base.records import JsonObject
+    from auditor.plan.plan import Plan
+    from auditor.printing.discovery import Resource
+    from auditor.server.dump import DumpStore
+    from auditor.sources.etcd.mvcc import Revisions
+    from auditor.sources.plan import SourcePlan
+
+__all__ = ["Change", "Revision", "changes", "key_revisions", "plan_as_of"]
+
+_HAS_HISTORY = ("etcd-snapshot", "etcd-data-dir")
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One revision of one key; a deletion has no value."""
+
+    key: bytes
+    revision: int
+    deleted: bool
+    create_revision: int
+    version: int
+    offset: int
+    length: int
+
+    def row(self, source: int) -> StoredRow:
+        """Return it as a row of the live table."""
+        return StoredRow(
+            source, self.key, self.create_revision, self.revision, self.version, self.offset, self.length, 0
+        )
+
+
+def check_history(source: SourcePlan) -> None:
+    """Make sure that a source has revisions.
+
+    Raises:
+        PlanError: It knows only the present.
+    """
+    if source.format not in _HAS_HISTORY:
+        raise PlanError(
+            source.name, f"a dump of the form {source.format} knows only the present", "an etcd database or snapshot"
+        )
+
+
+def _batches(source: SourcePlan) -> Iterator[tuple[Any, Revisions]]:
+    check_history(source)
+    file = EtcdFile.open(Path(source.mapped), name=source.name)
+    for rows in file.rows(b"key"):
+        yield file.view, revisions(file.view, rows, lambda *_: None)
+
+
+def plan_as_of(plan: Plan, revision: int, workdir: Path) -> Plan:
+    """Return a plan of the state after a revision: its live keys, its definitions.
+
+    Raises:
+        PlanError: That revision was compacted, or has not happened, or a dump has no history.
+    """
+    sources = tuple(_source_as_of(source, revision, workdir, at) for at, source in enumerate(plan.sources))
+    plan = replace(plan, sources=sources)
+    documents = dict(_definitions(plan))
+    with Path(plan.definitions).open("rb") as stream:
+        for entry in plan.entries:
+            if entry.name in plan.from_files:
+                stream.seek(entry.offset)
+                documents[entry.name] = jsontext.decode(stream.read(entry.length))
+    path = workdir / "definitions-as-of.ndjson"
+    lines, entries = bytearray(), []
+    for name in sorted(documents):
+        text = jsontext.encode(documents[name]).encode()
+        entries.append(definition_entry(name, documents[name], name not in plan.from_files, len(lines), len(text)))
+        lines += text + b"\n"
+    path.write_bytes(lines)
+    sha256 = hashlib.sha256(lines).hexdigest()
+    return replace(plan, definitions=str(path), entries=tuple(entries), crds_sha256=sha256)
+
+
+def _source_as_of(source: SourcePlan, revision: int, workdir: Path, number: int) -> SourcePlan:
+    check_history(source)
+    if source.compacted_revision is not None and revision < source.compacted_revision:
+        raise PlanError(
+            source.name,
+            f"etcdserver: mvcc: required revision has been compacted (revision {revision})",
+            f"a revision from {source.compacted_revision} on",
+        )
+    if source.revision is not None and revision > source.revision:
+        raise PlanError(
+            source.name,
+            f"etcdserver: mvcc: required revision is a future revision (revision {revision})",
+            f"a revision up to {source.revision}",
+        )
+    newest = NewestPerKey(workdir, 1000 + number)
+    for view, found in _batches(source):
+        kept = found.select(found.main <= revision)
+        if len(kept):
+            newest.add(
+                KeyedRows.of(
+                    view.binary(kept.key, kept.key_size),
+                    create=kept.create,
+                    mod=kept.main,
+                    version=kept.version,
+                    offset=kept.value,
+                    length=kept.value_size,
+                    deleted=kept.deleted,
+                )
+            )
+    path = workdir / f"as-of-{number:03d}.arrow"
+    rows = newest.finish(path)
+    return replace(source, live=str(path), rows=rows, revision=revision)
+
+
+def _definitions(plan: Plan) -> Iterator[tuple[str, JsonObject]]:
+    """Yield the definitions among the live keys of a plan, by name."""
+    prefix = f"/{plan.options.etcd_prefix.strip('/')}/apiextensions.k8s.io/customresourcedefinitions/"
+    unsealer = make_unsealer(plan.options.encryption_config, plan.options.kms_decryptor)
+    for source in plan.sources:
+        table, values = open_live(source), open_values(source)
+        for row in table.filter(pc.starts_with(table["key"], prefix)).to_pylist():
+            data = bytes(values[row["offset"] : row["offset"] + row["length"]])
+            opened = unsealer.open(row["key"], ("apiextensions.k8s.io", "customresourcedefinitions"), data)
+            try:
+                document = jsontext.decode(opened.data or b"")
+            except jsontext.GoJsonError:
+                continue
+            for one in definitions_in(document):
+                yield str((one.get("metadata") or {}).get("name")), one
+
+
+def key_revisions(source: SourcePlan, prefix: bytes, *, exact: bool = False) -> Iterator[Revision]:
+    """Yield the revisions of keys, in order of time.
+
+    Args:
+        prefix: What the keys start with, or, where `exact`, the key.
+    """
+    for view, found in _batches(source):
+        keys: pa.Array = view.binary(found.key, found.key_size)
+        mask = pc.equal(keys, prefix) if exact else pc.starts_with(keys, prefix)
+        for at in np.flatnonzero(mask.to_numpy(zero_copy_only=False)).tolist():
+            yield Revision(
+                keys[at].as_py(),
+                int(found.main[at]),
+                bool(found.deleted[at]),
+                int(found.create[at]),
+                int(found.version[at]),
+                int(found.value[at]),
+                int(found.value_size[at]),
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a watch sends: ADDED, MODIFIED, DELETED, or ERROR where the object cannot be read."""
+
+    type: str
+    revision: int
+    key: bytes
+    object: JsonObject | None
+    reason: str = ""
+    is_corrupt: bool = True
+
+
+def changes(
+    store: DumpStore, resource: Resource, *, namespace: str, labels: str, fields: str, after: int | None
+) -> Iterator[Change]:
+    """Yield what a selecting watch would have sent.
+
+    What starts to fit is ADDED, what ceases to fit DELETED with the object as it was, at the revision that did it.
+
+    Args:
+        after: Revision (resourceVersion) after which the watch begins; None: all that the dump knows.
+    Raises:
+        StatusError: A selector is refused.
+        PlanError: The revision was compacted, or there is no history.
+    """
+    wanted_labels, wanted_fields = store.parsed(resource, labels, fields)
+
+    def fits(obj: JsonObject | None) -> bool:
+        if obj is None or (namespace and (obj.get("metadata") or {}).get("namespace") != namespace):
+            return False
+        return store.matches(resource, obj, wanted_labels, wanted_fields)
+
+    for number, source in enumerate(store.plan.sources):
+        check_history(source)
+        begin = after if after is not None else source.compacted_revision or 0
+        if source.compacted_revision is not None and begin < source.compacted_revision:
+            raise PlanError(
+                source.name, f"too old resource version: {begin} ({source.compacted_revision})", "", "leave --from out"
+            )
+        before: dict[bytes, Revision] = {}
+        for revision in key_revisions(source, store.key_prefix(resource).encode()):
+            old = before.get(revision.key)
+            before[revision.key] = revision
+            if revision.revision <= begin:
+                continue
+            try:
+                was = None if old is None or old.deleted else store.read(resource, old.row(number))
+                now = None if revision.deleted else store.read(resource, revision.row(number))
+                fitted, fit = fits(was), fits(now)
+            except Unreadable as error:
+                is_corrupt = not (error.lacks_key or error.needs_webhook)
+                yield Change("ERROR", revision.revision, revision.key, None, str(error), is_corrupt)
+                continue
+            except Exception as error:  # noqa: BLE001 - it is left out
+                store.leave_out(printable_key(revision.key), error)
+                continue
+            if fit and now is not None:
+                yield Change("MODIFIED" if fitted else "ADDED", revision.revision, revision.key, now)
+            elif fitted and was is not None:
+                was["metadata"]["resourceVersion"] = str(revision.revision)
+                yield Change("DELETED", revision.revision, revision.key, was)

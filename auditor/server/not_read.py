@@ -1,0 +1,70 @@
+"""Objects of a query that cannot be read here although nothing is known to be wrong with them: one note a kind.
+
+A sealed value needs its key, and an object that is stored at another version its conversion webhook. The first is left
+out of the answer, the second is shown as it is stored.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from auditor.printing.get import NotShown
+from auditor.shards.sealed import sealed_by
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Callable
+
+    from auditor.printing.discovery import Resource
+    from auditor.sources.encryption import SealedCount, Unsealer
+
+__all__ = ["NotRead"]
+
+
+class NotRead:
+    """Counts the objects of one answer that could not be read, and says so once.
+
+    Args:
+        resource: The kind at the version asked for.
+        unsealer: Opens the values; it counts those that lack a key.
+    """
+
+    def __init__(self, resource: Resource, unsealer: Unsealer) -> None:
+        self.resource = resource
+        self.sealed = 0
+        self.unconverted = 0
+        self._unsealer = unsealer
+        self._before: Counter[SealedCount] = unsealer.counts.copy()
+
+    def note(self, warn: Callable[[str], None]) -> None:
+        """Write the notes, if there are any."""
+        kind = self.resource.group_resource
+        if self.sealed:
+            text = "; ".join(sealed_by(self._entries()))
+            warn(f"note: {_objects(self.sealed)} of {kind} {_are(self.sealed)} not shown: {text}\n")
+        if self.unconverted:
+            number, at, them = self.unconverted, self.resource.version, "it" if self.unconverted == 1 else "them"
+            warn(
+                f"note: {_objects(number)} of {kind} {_are(number)} shown as stored: only the conversion webhook can "
+                f"read {them} at {at} (--convert-with CMD)\n"
+            )
+
+    def error(self, name: str) -> NotShown:
+        """Return the answer to a request for one object that is sealed."""
+        return NotShown(f"{self.resource.group_resource} {name} is not shown: {'; '.join(sealed_by(self._entries()))}")
+
+    def _entries(self) -> list[dict[str, object]]:
+        found = self._unsealer.counts - self._before
+        return [
+            {"provider": one.provider, "name": one.name, "key_id": one.key_id, "values": number, "sealed": True}
+            for one, number in sorted(found.items())
+            if one.lacks_key
+        ]
+
+
+def _objects(number: int) -> str:
+    return f"{number} object{'' if number == 1 else 's'}"
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"

@@ -1,0 +1,170 @@
+"""A shard in which something failed is audited once more: what failed becomes a row that says so, all else is judged.
+
+An exception may leave half of the rows of an object behind, so that all rows of the shard are made anew. An object on
+which the quick way failed is tried alone in the slow way first. Where the tables of a shard cannot be made the objects
+of which that is so are found by halves.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.plan.plan import cut_value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from auditor.plan.plan import SourceShard
+    from auditor.shards.audit import ShardAuditor
+    from auditor.shards.result import ShardResult
+
+__all__ = ["audit_apart"]
+
+_PASSES: Final = 4
+_TRIES: Final = 300
+"""Parts of a shard that are tried to find the objects of which no tables can be made."""
+
+
+def audit_apart(
+    owner: ShardAuditor,
+    item: SourceShard,
+    failed: dict[int, Exception],
+    *,
+    lost: dict[int, Exception] | None = None,
+    mark: Any = None,
+) -> ShardResult:
+    """Audit a shard in which something failed.
+
+    Args:
+        owner: Audits it.
+        item: The shard.
+        failed: The objects that failed, by position; none: its tables could not be made.
+        lost: Those that are not to be tried, by position.
+        mark: An open file that says at which object this is, read where this process is gone.
+    """
+    apart = _Apart(owner, item)
+    apart.broken.update(lost or {})
+    apart.mark = mark
+    return apart.run(failed)
+
+
+class _Apart:
+    def __init__(self, owner: ShardAuditor, item: SourceShard) -> None:
+        self.owner = owner
+        self.item = item
+        table, self.values = owner.source(item.source)
+        self.table = table
+        self.rows = table.slice(item.shard.start, item.shard.stop - item.shard.start)
+        columns = (self.rows[name].to_pylist() for name in ("key", "mod_revision", "offset", "length", "encoding"))
+        self.heads = list(zip(*columns, strict=True))
+        self.broken: dict[int, Exception] = {}
+        self.slow: set[int] = set()
+        self.mark: Any = None
+
+    def run(self, failed: dict[int, Exception]) -> ShardResult:
+        """Audit the shard until all that fails is known."""
+        every = range(len(self.heads))
+        for _ in range(_PASSES):
+            for at, error in failed.items():
+                again = error if at in self.slow else self._error_of([at], slow=True)
+                if again is None:
+                    self.slow.add(at)
+                else:
+                    self.broken[at] = again
+            self._forget()
+            writer, failed = self._filled(every)
+            if failed:
+                continue
+            try:
+                return writer.finish()  # type: ignore[no-any-return]
+            except Exception as error:
+                if isinstance(error, OSError):
+                    raise
+                self.broken |= self._culprits(error)
+        self._forget()
+        self.broken = dict.fromkeys(every, RuntimeError("no table could be made of the shard that it is in"))
+        return self._filled(every)[0].finish()  # type: ignore[no-any-return]
+
+    def _filled(self, positions: Iterable[int], *, slow: bool = False) -> tuple[Any, dict[int, Exception]]:
+        """Return a writer with the rows of some objects, and those that failed."""
+        from auditor.shards.audit import _RowHead  # noqa: PLC0415 - it needs this module
+
+        owner, item = self.owner, self.item
+        source = owner.plan.sources[item.source]
+        owner.begin()
+        writer = owner.writer(source.name, item.shard.number, self.rows, is_export=source.is_export)
+        writer.table = self.table
+        writer.result.bytes = item.bytes
+        add = writer.add if owner.has_lanes(writer) and not slow else writer.add_slowly
+        failed: dict[int, Exception] = {}
+        for at in positions:
+            key, revision, offset, length, encoding = self.heads[at]
+            data = cut_value(self.values, offset, length, encoding)
+            if at in self.broken:
+                writer.broken(_RowHead(at, key, revision, data), self.broken[at])
+                continue
+            if self.mark is not None:
+                self.mark.seek(0)
+                self.mark.write(at.to_bytes(8, "little"))
+            try:
+                (writer.add_slowly if at in self.slow else add)(at, key, revision, data)
+            except Exception as error:  # noqa: BLE001 - it is judged alone, or gets a row that says so
+                failed[at] = error
+        return writer, failed
+
+    def _error_of(self, positions: Iterable[int], *, slow: bool = False) -> Exception | None:
+        """Return why some objects cannot be audited, or None if they can, tables included."""
+        with self._elsewhere():
+            writer, failed = self._filled(positions, slow=slow)
+            if failed:
+                return next(iter(failed.values()))
+            try:
+                writer.finish()
+            except Exception as error:
+                if isinstance(error, OSError):
+                    raise
+                return error
+        return None
+
+    def _culprits(self, error: Exception) -> dict[int, Exception]:
+        """Return the objects of which no tables can be made, with the reason."""
+        found: dict[int, Exception] = {}
+        pending: list[tuple[range, Exception]] = [(range(len(self.heads)), error)]
+        tries = 0
+        while pending:
+            span, why = pending.pop()
+            if len(span) <= 1 or tries >= _TRIES:
+                found |= dict.fromkeys(span, why)
+                continue
+            middle = len(span) // 2
+            for half in (span[:middle], span[middle:]):
+                tries += 1
+                if (reason := self._error_of(half)) is not None:
+                    pending.append((half, reason))
+        return found
+
+    def _forget(self) -> None:
+        from auditor.shards.audit import forget_parts  # noqa: PLC0415 - it needs this module
+
+        owner = self.owner
+        if owner.parts.name:
+            forget_parts(owner.parts, self.item.shard.number)
+        owner.forget_counts()
+
+    @contextmanager
+    def _elsewhere(self) -> Iterator[None]:
+        """Let what is written go nowhere."""
+        owner, parts = self.owner, self.owner.parts
+        folder = Path(tempfile.mkdtemp(prefix="apart-", dir=parts.parent if parts.name else None))
+        owner.parts = folder
+        for name in ("objects", "findings"):
+            (folder / name).mkdir()
+        try:
+            yield
+        finally:
+            owner.parts = parts
+            shutil.rmtree(folder, ignore_errors=True)

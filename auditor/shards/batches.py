@@ -1,0 +1,283 @@
+"""Audits of values that another engine holds: Arrow record batches in, record batches out, no files and no plan.
+
+For engines that bring their own workers and their own storage: Spark's `mapInArrow`, `map_batches` of Ray Data, any
+loop over Arrow. Rows are those that an audit of a dump with the same keys and values writes to objects/ and findings/,
+but that strings are plain (not every engine takes dictionaries) and that `offset` and `length` are null: there is no
+file that they could be cut from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from threading import local
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from auditor.base import tables
+from auditor.base.errors import AuditorError, PlanError
+from auditor.base.records import Shard
+from auditor.crds.catalog import CrdCatalog
+from auditor.crds.definition import document_name, parse_definition
+from auditor.plan.options import AuditOptions
+from auditor.plan.plan import Plan, SourceShard, definition_entry, encode_definition
+from auditor.shards.audit import ShardAuditor, _ShardWriter
+from auditor.sources import SourcePlan
+from auditor.sources.crd_files import definitions_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from auditor.base.records import JsonObject
+    from auditor.crds.definition import CustomResourceDefinition
+    from auditor.plan.plan import DefinitionEntry
+    from auditor.shards.result import ShardResult
+
+__all__ = ["audit_batches", "batch_schema"]
+
+_SCHEMAS: Final = {"objects": tables.OBJECTS, "findings": tables.FINDINGS}
+_FROM_INPUT: Final = ("create_revision", "mod_revision", "key_version")
+_MOST_KEPT: Final = 4
+_KEYED, _KEYLESS = 0, 1
+_NO_REVISION: Final = 1
+"""Stands for an unknown revision, without which no update can be judged; no key of etcd has it, the first has 2."""
+
+
+def batch_schema(table: str = "objects") -> pa.Schema:
+    """Return the schema of what `audit_batches` yields: that of the report, with plain strings.
+
+    Args:
+        table: ``objects`` or ``findings``.
+    """
+    return pa.schema([(field.name, _plain(field.type)) for field in _schema(table)])
+
+
+def _schema(table: str) -> pa.Schema:
+    if table not in _SCHEMAS:
+        raise PlanError("table", f"there is no table {table!r}", f"one of {', '.join(_SCHEMAS)}")
+    return _SCHEMAS[table]
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def audit_batches(
+    batches: Iterable[pa.RecordBatch],
+    definitions: CrdCatalog | Iterable[JsonObject],
+    *,
+    table: str = "objects",
+    source: str = "",
+    options: AuditOptions | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Yield, for each batch of stored values, the rows that an audit has for them.
+
+    On Spark::
+
+        from functools import partial
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        audit = partial(auditor.audit_batches, definitions=documents, table="findings")
+        frame.mapInArrow(audit, from_arrow_schema(auditor.batch_schema("findings")))
+
+    With Ray Data::
+
+        def audit(table: pa.Table) -> pa.Table:
+            return pa.Table.from_batches(auditor.audit_batches(table.to_batches(), documents), auditor.batch_schema())
+
+        dataset.map_batches(audit, batch_format="pyarrow")
+
+    Programs are built on first use and kept by the process (the thread) for the next call with the same definitions and
+    options, so that calls for small batches cost little.
+
+    Args:
+        batches: Columns ``value`` (binary or string: the bytes as they are stored, as etcd or an export has them);
+            optionally ``key`` (binary or string: the etcd key; null or left out: an exported object, which says
+            itself what it is), ``create_revision``, ``mod_revision`` and ``key_version`` (integers). Others are passed
+            over. A null value is one without bytes.
+        definitions: A catalog, or decoded documents of definitions; documents count as established.
+        table: ``objects``: one row a value (and audited version); ``findings``: one row a finding.
+        source: What stands in the column source; empty: null.
+        options: What else is asked, as in an audit: `at`, `cluster`, `skip`, `scope`, `etcd_prefix`,
+            `encryption_config` and so on. What is about dumps, reports and workers does not count.
+    Returns:
+        One batch for each that comes in, of the schema `batch_schema`, rows in the same order; it may be empty.
+    Raises:
+        PlanError: There is no such table, or no column value.
+        SelectorError: The scope does not parse.
+    """
+    wanted = _schema(table)
+    auditor = _auditor_for(definitions, options or AuditOptions(dumps=()))
+    schema = batch_schema(table)
+    for batch in batches:
+        live = _live(batch)
+        pieces = [
+            auditor.rows(live.slice(start, stop - start), table, is_keyed=is_keyed)
+            for start, stop, is_keyed in _runs(live["key"])
+        ]
+        rows = pa.concat_tables(pieces) if pieces else wanted.empty_table()
+        columns = []
+        for field in schema:
+            column = rows[field.name]
+            if field.name in ("offset", "length"):
+                columns.append(pa.nulls(len(rows), field.type))
+            elif field.name == "mod_revision":
+                known = pc.not_equal(column, _NO_REVISION)
+                columns.append(pc.if_else(known, column, pa.scalar(None, field.type)).combine_chunks())
+            elif field.name == "source":
+                text = pa.scalar(source or None, field.type)
+                columns.append(pa.repeat(text, len(rows)))
+            else:
+                columns.append(column.cast(field.type).combine_chunks())
+        yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _live(batch: pa.RecordBatch) -> pa.Table:
+    """Return a batch as a live table whose offsets and lengths cut values out of its column `value`."""
+    names = set(batch.schema.names)
+    if "value" not in names:
+        raise PlanError("batch", f"has the columns {', '.join(batch.schema.names)}", "one named value, and maybe key")
+    count = batch.num_rows
+    columns = {field.name: pa.nulls(count, field.type) for field in tables.LIVE_KEYS}
+    for name in _FROM_INPUT:
+        if name in names:
+            columns[name] = batch[name].cast(pa.int64())
+    if "key" in names:
+        columns["key"] = key = _binary(batch["key"])
+        columns["mod_revision"] = pc.if_else(key.is_valid(), pc.fill_null(columns["mod_revision"], _NO_REVISION), None)
+    columns["value"] = _binary(batch["value"])
+    columns["offset"] = pa.array(range(count), pa.int64())
+    columns["length"] = pc.fill_null(pc.binary_length(columns["value"]), 0).cast(pa.int64())
+    columns["encoding"] = pa.repeat(pa.scalar(0, pa.int8()), count)
+    return pa.table(columns)
+
+
+def _binary(column: pa.Array) -> pa.Array:
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    return column.cast(pa.binary())
+
+
+def _runs(keys: pa.ChunkedArray) -> Iterator[tuple[int, int, bool]]:
+    """Yield (start, stop, whether they have keys) of neighbours that are alike in that."""
+    has_key = keys.is_valid().to_pylist()
+    start = 0
+    for at in range(1, len(has_key) + 1):
+        if at == len(has_key) or has_key[at] != has_key[start]:
+            yield start, at, has_key[start]
+            start = at
+
+
+class _Values:
+    """The values of a batch, cut by their position as a mapped file is cut by offsets."""
+
+    def __init__(self, column: pa.ChunkedArray) -> None:
+        self._column = column
+
+    def __getitem__(self, cut: slice) -> bytes:
+        value: bytes | None = self._column[cut.start].as_py()
+        return value or b""
+
+
+class _NoIndex:
+    """Stands where an audit collects the rows of its index."""
+
+    def quick(self, *_: Any) -> Callable[..., None]:
+        return self.add
+
+    def rows_of(self, *_: Any) -> list[tuple[deque[Any], bool]]:
+        return [(deque(maxlen=0), False)]  # it takes rows and keeps none
+
+    def add(self, *_: Any) -> None:
+        """Take no notice."""
+
+
+class _Collector(_ShardWriter):
+    """Keeps the rows of a shard instead of writing them."""
+
+    def __init__(self, owner: ShardAuditor, source: str, number: int, live: Any, *, is_export: bool) -> None:
+        super().__init__(owner, source, number, live, is_export=is_export)
+        self.index = _NoIndex()  # type: ignore[assignment]
+
+    def has_objects(self, row: Any) -> bool:  # noqa: ARG002 - other batches may have them
+        return True
+
+    def finish(self) -> ShardResult:
+        return self.result
+
+
+class _BatchAuditor(ShardAuditor):
+    """Audits the rows of batches as if they were shards; definitions are at hand, not in a file."""
+
+    def __init__(self, plan: Plan, definitions: dict[str, CustomResourceDefinition], documents: dict[str, Any]) -> None:
+        super().__init__(plan, "")
+        self.definitions.update(definitions)
+        self._documents = documents
+        self._live: tuple[Any, Any] = (None, None)
+        self._last: _Collector | None = None
+
+    def rows(self, live: pa.Table, table: str, *, is_keyed: bool) -> pa.Table:
+        """Return the rows of a table for rows of a live table."""
+        number = _KEYED if is_keyed else _KEYLESS
+        offsets = pa.array(range(len(live)), pa.int64())
+        live = live.set_column(live.schema.get_field_index("offset"), "offset", offsets)
+        self._live = live, _Values(live["value"])
+        self(SourceShard(number, Shard(0, 0, len(live)), 0))
+        collected, self._last = self._last, None
+        assert collected is not None
+        objects = collected.objects.table()
+        return objects if table == "objects" else collected.found.table(objects)
+
+    def source(self, number: int) -> tuple[Any, Any]:  # noqa: ARG002 - there is but one
+        return self._live
+
+    def writer(self, source: str, number: int, live: Any, *, is_export: bool) -> _ShardWriter:
+        self._last = _Collector(self, source, number, live, is_export=is_export)
+        return self._last
+
+    def definition(self, entry: DefinitionEntry) -> CustomResourceDefinition | str:
+        found = self.definitions.get(entry.name)
+        if found is None:
+            try:
+                found = parse_definition(self._documents[entry.name])
+            except AuditorError as error:
+                found = str(error)
+            self.definitions[entry.name] = found
+        return found
+
+
+class _Kept(local):
+    """The auditors of one thread, by what they were made for; the one used last stands last."""
+
+    def __init__(self) -> None:
+        self.auditors: dict[tuple[str, AuditOptions], _BatchAuditor] = {}
+
+
+_kept = _Kept()
+
+
+def _auditor_for(definitions: CrdCatalog | Iterable[JsonObject], options: AuditOptions) -> _BatchAuditor:
+    """Return the auditor for definitions and options: the one that is there, or a new one."""
+    parsed: dict[str, CustomResourceDefinition] = {}
+    if isinstance(definitions, CrdCatalog):
+        parsed = {definition.name: definition for definition in definitions.crds.values()}
+        documents = {name: definition.document for name, definition in parsed.items()}
+    else:
+        documents = {document_name(document): document for given in definitions for document in definitions_in(given)}
+    texts = [encode_definition(documents[name]) for name in sorted(documents)]
+    sha256 = hashlib.sha256(b"\n".join(texts)).hexdigest()
+    is_catalog = f"{sha256} of a catalog" if parsed else sha256  # whose parsed definitions may have a status
+    found = _kept.auditors.pop((is_catalog, options), None)
+    if found is None:
+        entries = tuple(definition_entry(name, documents[name], False, 0, 0) for name in sorted(documents))
+        sources = tuple(
+            SourcePlan("", "batches", "", "", None, None, number == _KEYLESS, "", 0) for number in (_KEYED, _KEYLESS)
+        )
+        plan = Plan(sources, "", entries, frozenset(documents), sha256, options)
+        found = _BatchAuditor(plan, parsed, documents)
+        while len(_kept.auditors) >= _MOST_KEPT:
+            del _kept.auditors[next(iter(_kept.auditors))]
+    _kept.auditors[is_catalog, options] = found
+    return found

@@ -1,0 +1,149 @@
+"""Rows of built-in kinds in an audit: every value is decoded as a server would, the many of them without an object.
+
+Values in protobuf at keys of the usual form take the short way: what their rows have in common is worked out once for a
+kind and version. All others are classified and judged one by one. Both ways give the same rows.
+"""
+
+from __future__ import annotations
+
+import weakref
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from auditor.base.records import AuditedObject
+from auditor.builtin.judge import NOT_DECODED, Judged, judge_at, judge_exported, judge_stored, target_at
+from auditor.sources.registry_key import classify, is_namespaced, split_key
+
+if TYPE_CHECKING:
+    from auditor.builtin.scheme import Target
+    from auditor.shards.audit import _RowHead, _ShardWriter
+
+__all__ = ["BuiltinRows"]
+
+_UNKNOWN: Any = object()
+_FIELDS_OF_ROW = ((), (), None, None, None)
+"""Pruned and defaulted fields and codes of updates: of what is not judged there are none."""
+
+
+class _Resource(NamedTuple):
+    """What keys that begin alike have in common."""
+
+    group: str | None
+    plural: str
+    namespaced: bool
+    target: Target
+    segments: int
+
+
+class BuiltinRows:
+    """Writes the rows of built-in kinds of one shard.
+
+    Args:
+        writer: Takes the rows.
+
+    Attributes:
+        is_skipped: Whether values are not to be decoded.
+    """
+
+    def __init__(self, writer: _ShardWriter) -> None:
+        options = writer.owner.plan.options
+        self._writer = weakref.proxy(writer)  # it has these rows: a cycle would wait for the collector
+        self.is_skipped = "builtin" in options.skip
+        prefix = options.etcd_prefix.strip("/")
+        self._root = f"/{prefix}/".encode() if prefix else b"/"
+        self._resources: dict[tuple[Any, ...], _Resource | None] = {}
+        self._classes: dict[tuple[int, Judged], int] = {}
+
+    def name(self, row: _RowHead) -> None:
+        """Fill the kind of a row that has a key of a built-in kind."""
+        target = target_at(row.group, row.plural)
+        if target is not None:
+            row.kind = target.kind
+
+    def add(self, at: int, key: bytes, data: bytes) -> bool:
+        """Write the row of a stored value the short way; if it has none, nothing is done.
+
+        Args:
+            at: Its position in the shard.
+            key: Its key.
+            data: The value.
+        """
+        root = self._root
+        if not key.startswith(root) or not key.isascii():
+            return False
+        parts = key[len(root) :].split(b"/")
+        place: tuple[bytes | int, ...] = (parts[0], len(parts))
+        if len(parts) > 3 or parts[0] == b"services" or b"." in parts[0]:  # the second tells what the key is, too
+            place = (*place, parts[1])
+        resource = self._resources.get(place, _UNKNOWN)
+        if resource is _UNKNOWN:
+            resource = self._resources[place] = self._resource(key)
+        if resource is None or not all(parts):
+            return False
+        if self.is_skipped:
+            judged = Judged("builtin", NOT_DECODED)
+        else:
+            judged = judge_stored(resource.target, resource.plural, data, namespaced=resource.namespaced)
+        if judged.reason is not None and not self.is_skipped:
+            return False
+        number = self._classes.get((id(resource), judged))
+        if number is None:
+            names = (resource.group, resource.plural, resource.target.kind)
+            number = self._classes[id(resource), judged] = self._class(names, judged)
+        namespace = parts[-2].decode() if resource.namespaced else None
+        self._writer.result.rows += 1
+        self._writer.objects.append(
+            (
+                at,
+                number,
+                namespace,
+                parts[-1].decode(),
+                None,
+                judged.reason,
+                0,
+                *_FIELDS_OF_ROW,
+                len(data),
+                sha256(data).hexdigest(),
+            )
+        )
+        return True
+
+    def _resource(self, key: bytes) -> _Resource | None:
+        """Return what keys like one have in common, or None if they are classified one by one."""
+        owner = self._writer.owner
+        segments = split_key(key, owner.plan.options.etcd_prefix)
+        place = classify(segments, owner.scopes)
+        target = target_at(place.group, place.plural)
+        if place.status != "builtin" or target is None or segments is None or place.plural is None:
+            return None
+        namespaced = is_namespaced(place.plural)
+        if namespaced is None or "/" in (place.name or "") or (place.namespace is not None) != namespaced:
+            return None
+        return _Resource(place.group, place.plural, namespaced, target, len(segments))
+
+    def add_row(self, row: _RowHead) -> None:
+        """Judge a value of a built-in kind that was classified, and write its row."""
+        self.write(row, self.judged(row))
+
+    def judged(self, row: _RowHead) -> Judged:
+        """Judge a value of a built-in kind that was classified."""
+        if self.is_skipped:
+            return Judged("builtin", NOT_DECODED)
+        if row.key is None:
+            return judge_exported(row.group or "", row.kind or "", row.data)
+        return judge_at(row.group, row.plural, row.data, row.name)
+
+    def write(self, row: _RowHead, judged: Judged) -> None:
+        """Write the row of a value that was judged."""
+        from auditor.shards.audit import Standing  # noqa: PLC0415 - it imports this module
+
+        audited = AuditedObject(stored_version=judged.version)
+        names = (row.group, row.plural, row.kind)
+        number = self._class(names, judged)
+        self._writer.object_row(row, audited, Standing(number, judged.impacts), judged.reason)
+
+    def _class(self, names: tuple[str | None, str | None, str | None], judged: Judged) -> int:
+        audited = AuditedObject(stored_version=judged.version)
+        standing = (judged.status, judged.impact, judged.impacts)
+        number: int = self._writer.class_of(names, audited, standing, None, deleting=None)
+        return number

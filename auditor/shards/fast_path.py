@@ -1,0 +1,457 @@
+"""Lanes: the short way of the many. Objects that are proven valid become rows at once; all others take the long way.
+
+What an audit says of a valid object is nearly always what it said of the last one of its kind: the same columns, the
+same codes, the same impacts. A lane keeps these by the few facts that they depend on. Whatever it cannot answer from
+there (findings, an update that must be tried, anything unreadable) it hands to the long way in `auditor.shards.audit`,
+together with the audited object, so that nothing is audited twice. After some objects of a kind the next ones are
+first tried as records (`auditor.fastpath.records.typed`), which need no object at all. All ways give the same rows;
+tests hold them against each other.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+from msgspec import UNSET
+
+from auditor.base.records import AuditedObject
+from auditor.program.impact import cache_key_fault, impacts_of, worst
+from auditor.shards.reasons import RULES_GIVEN_UP
+from auditor.shards.result import object_name
+from auditor.shards.updates import NOT_ASKED, NOTHING_TOLD
+from auditor.storage_read.metadata_effect import rewritten_metadata
+from auditor.storage_read.read import ReadError, decode_value
+from auditor.updates.update import Place
+
+if TYPE_CHECKING:
+    from auditor.base.records import JsonObject
+    from auditor.crds.definition import CustomResourceDefinition
+    from auditor.fastpath.records.typed import TypedProgram
+    from auditor.plan.plan import DefinitionEntry
+    from auditor.program.program import AuditProgram
+    from auditor.shards.audit import Standing, _ShardWriter
+    from auditor.shards.updates import Codes
+    from auditor.updates.noop import NoopUpdates
+
+__all__ = ["Lane", "Lanes", "effect_of", "names_of", "own_version"]
+
+_UNKNOWN: Final = object()
+_TRIES: Final = 200
+"""How many more objects of a lane may fail to be proven from their bytes than are, before that is tried less."""
+_TRIES_AGAIN: Final = 20
+"""The same after a pause: exports are sorted, so all objects without a namespace, which are invalid, come first."""
+_PAUSE: Final = 200
+"""Objects for which nothing is tried then."""
+
+
+def own_version(definition: CustomResourceDefinition, api_version: str) -> str | None:
+    """Return the version in an apiVersion, or None if it is none of this definition's."""
+    group, _, version = api_version.partition("/")
+    return version if group == definition.group and version in definition.versions else None
+
+
+def effect_of(data: bytes, obj: JsonObject) -> str:
+    """Tell what became of the metadata of an object (`rewritten_metadata`) from its bytes and what was read."""
+    try:
+        stored = decode_value(data).get("metadata")
+    except ReadError:
+        return ""
+    return rewritten_metadata(stored, obj.get("metadata") or {})
+
+
+def names_of(metadata: JsonObject, data: bytes) -> tuple[str | None, str | None]:
+    """Return namespace and name of an exported object; an empty text, which the read drops, as it stands in its bytes.
+
+    Args:
+        metadata: The metadata of the object as read; of one that could not be read, empty.
+        data: Its bytes.
+    """
+    stored: Any = None
+    if ("namespace" not in metadata or "name" not in metadata) and (b'""' in data or not metadata):
+        stored = orjson.loads(data).get("metadata")
+    if type(stored) is not dict:
+        return metadata.get("namespace"), metadata.get("name")
+    namespace, name = stored.get("namespace"), stored.get("name")
+    return (
+        metadata.get("namespace", namespace if type(namespace) is str else None),
+        metadata.get("name", name if type(name) is str else None),
+    )
+
+
+class Lane:
+    """The short way of the objects of one kind that are judged at one version, inside one shard.
+
+    Args:
+        writer: Takes the rows.
+        definition: The definition that owns them.
+        entry: Its names.
+        version: The version at which they are judged.
+        root: What keys begin with.
+
+    Attributes:
+        prefix: What the keys of its objects begin with.
+        stored: How many took it, by the version they are stored at.
+        unevaluated: How many of them have rules that were not evaluated.
+        interpreted: How many of them the reference judged, before there was a program for them.
+        invalid: How many of the others are invalid.
+    """
+
+    def __init__(
+        self,
+        writer: _ShardWriter,
+        definition: CustomResourceDefinition,
+        entry: DefinitionEntry,
+        version: str,
+        root: bytes,
+    ) -> None:
+        owner = writer.owner
+        self.definition = definition
+        self.entry = entry
+        self.version = version
+        self.program: AuditProgram = owner.program(definition, version)
+        self.unevaluated = self.interpreted = self.invalid = 0
+        self.stored: dict[str | None, int] = {}
+        self._writer: _ShardWriter = writer
+        self._is_export: bool = writer.is_export
+        self._namespaced = definition.namespaced
+        self._is_asked = owner.plan.options.judges_updates
+        self._noop: NoopUpdates | None = None
+        self._codes = NOT_ASKED.codes
+        self._classes: dict[tuple[Any, ...], int] = {}
+        self._standings: dict[tuple[Any, ...], Standing] = {}
+        self._append_row = writer.objects.append
+        self._typed: TypedProgram | None = None
+        self._tries = _TRIES
+        self._pause = 0
+        self._is_typable = True
+        self._is_incomplete = False
+        self._taken = 0  # proven from their bytes and not yet in the counts
+        self._typed_classes: list[int | None] = [None] * 8
+        self._index_rows: list[tuple[list[tuple[Any, ...]], bool]] = []
+        names = f"{entry.group}/{entry.plural}/"
+        self.prefix = root + names.encode()
+        self._index = writer.index.quick(definition, version)
+
+    def add(self, at: int, data: bytes, obj: JsonObject, place: tuple[str | None, str] | None) -> AuditedObject | None:
+        """Audit one object and write its rows.
+
+        Args:
+            at: Its position in the shard.
+            data: Its stored bytes.
+            obj: What orjson made of them; changed in place.
+            place: Namespace and name of its key; None: it has no key.
+        Returns:
+            None: all is written. Else the object as audited, of which nothing is written yet.
+        """
+        program = self.program
+        audited = program.audit(data, obj)
+        read = audited.object
+        effect = program.effect
+        if read is None or audited.findings or effect is None or program.total <= program.warm_up:
+            return audited
+        metadata = read["metadata"]
+        find = metadata.get
+        namespace, name = find("namespace"), find("name")
+        if not name or (self._namespaced and not namespace) or audited.select_error is not None:
+            return audited
+        if audited.unevaluated_rules and (self._is_asked or program.gave_up(audited.unevaluated_rules)):
+            return audited
+        if self._is_asked:
+            noop = self._noop
+            if noop is None:
+                noop, fine = self._writer.owner.verdicts.of(program, audited, is_export=self._is_export)
+                self._noop, self._codes = noop, fine.codes
+            key_namespace, key_name = (namespace, name) if place is None else place
+            if noop.is_needed(audited, data, Place(key_namespace or "", key_name), proven=program.is_proven):
+                return audited
+        pruned, defaulted = audited.pruned, audited.defaulted
+        stored, uid = audited.stored_version, find("uid")
+        facts = (stored, not pruned, not defaulted, effect, "deletionTimestamp" in metadata)
+        number = self._classes.get(facts)
+        if number is None:
+            number = self._classes[facts] = self._class(audited, effect, deleting=facts[4])
+        if place is not None:
+            namespace, name = place
+        self._write(at, number, namespace, name, uid if type(uid) is str else None, pruned, defaulted, data)
+        if audited.unevaluated_rules:
+            self.unevaluated += 1
+        self.stored[stored] = self.stored.get(stored, 0) + 1
+        if self._index is None:
+            self._writer.index.add(self.definition, at, data, [(audited, False)])
+        else:
+            self._index(at, read, audited.selectable)
+        return None
+
+    def add_told(
+        self,
+        at: int,
+        key: bytes | None,
+        revision: int | None,
+        data: bytes,
+        audited: AuditedObject,
+        place: tuple[str | None, str] | None,
+    ) -> bool:
+        """Write the rows of an object of which there is more to tell than `add` can; if it has none, nothing is done.
+
+        Args:
+            at: Its position in the shard.
+            key: Its key; None: it has none.
+            revision: Its modification revision; None: not known.
+            data: Its stored bytes.
+            audited: As `add` returned it.
+            place: Namespace and name of its key; None: it has no key.
+        Returns:
+            Whether it has rows: what could not be read takes the long way.
+        """
+        program, writer = self.program, self._writer
+        read, effect = audited.object, program.effect
+        metadata = None if read is None else read.get("metadata")
+        if read is None or type(metadata) is not dict:
+            return False
+        if effect is None:
+            effect = effect_of(data, read)
+        find = metadata.get
+        namespace, name, uid = find("namespace"), find("name"), find("uid")
+        has_no_key = bool(cache_key_fault(read, namespaced=self.entry.namespaced))
+        outcome = NOT_ASKED
+        if self._is_asked:
+            where = (namespace, name) if place is None else place
+            judge = writer.owner.verdicts.judge
+            outcome = judge(program, audited, data, where, revision, is_export=place is None)
+        if place is not None:
+            namespace, name = place
+        elif namespace is None or name is None:
+            namespace, name = names_of(metadata, data)
+        findings, pruned, defaulted = audited.findings, audited.pruned, audited.defaulted
+        stored, verdict = audited.stored_version, outcome.verdict
+        impacts = None if verdict is None else verdict.impacts
+        is_deleting, is_known = "deletionTimestamp" in metadata, outcome.is_known
+        is_fine, is_whole, has_all = not findings, not pruned, not defaulted
+        gave_up = outcome.gave_up or program.gave_up(audited.unevaluated_rules)
+        facts = (stored, effect, impacts, is_deleting, is_known, is_fine, is_whole, has_all, has_no_key, gave_up)
+        standing = self._standings.get(facts)
+        if standing is None:
+            of_kind = (self.entry.group, self.entry.plural, self.entry.kind)
+            standing = writer.new_standing(of_kind, self.definition, audited, effect, outcome, gave_up=gave_up)
+            self._standings[facts] = standing
+        if standing.impacts:
+            kind, why = (self.entry.group, self.entry.kind), outcome.why_stuck
+            writer.alarm(kind, key, (namespace, name), standing.impacts, why_stuck=why)
+        row = len(writer.objects)
+        number, many, codes = standing.number, len(findings), outcome.codes
+        uid = uid if type(uid) is str else None
+        reason = RULES_GIVEN_UP if gave_up else None
+        self._write(at, number, namespace, name, uid, pruned, defaulted, data, many, codes, reason)
+        if gave_up:
+            called = object_name(key, namespace, name)
+            writer.result.note_given_up((self.definition.name, self.version), [called])
+        self.stored[stored] = self.stored.get(stored, 0) + 1
+        found = writer.found.add
+        if verdict is None and not find("managedFields"):
+            for finding in findings:
+                found(row, finding, NOTHING_TOLD)
+        else:
+            for finding, told in outcome.rows(audited):
+                found(row, finding, told)
+        if program.total <= program.warm_up:
+            self.interpreted += 1
+        elif findings:
+            self.invalid += 1
+        if audited.unevaluated_rules:
+            self.unevaluated += 1
+        if self._index is None:
+            writer.index.add(self.definition, at, data, [(audited, False)])
+        else:
+            self._index(at, read, audited.selectable)
+        return True
+
+    def has_typed(self) -> bool:
+        """Whether the next object may be proven from its bytes (`add_typed`)."""
+        if self._typed is None and self._is_typable:
+            if self._pause:
+                self._pause -= 1
+                return False
+            self._typed = self.program.typed()
+            if self._typed is not None:
+                self._index_rows = self._writer.index.rows_of(self.definition, self.version)
+                self._is_incomplete = self.program.unevaluated_rules > 0
+                if not self._index_rows or (self._is_incomplete and self._is_asked):
+                    self._typed, self._is_typable = None, False
+        return self._typed is not None
+
+    def place_of(self, key: bytes) -> tuple[str | None, str] | None:
+        """Return namespace and name in a key, or None if it is not that of an object of this kind."""
+        if not key.startswith(self.prefix):
+            return None
+        namespace, slash, name = key[len(self.prefix) :].partition(b"/")
+        if self._namespaced:
+            if not namespace or not name or b"/" in name:
+                return None
+            return namespace.decode(), name.decode()
+        return None if slash or not namespace else (None, namespace.decode())
+
+    def add_typed(self, at: int, data: bytes, place: tuple[str | None, str] | None) -> bool:
+        """Write the rows of an object if it can be proven from its bytes; if not, nothing is done.
+
+        Args:
+            at: Its position in the shard.
+            data: Its stored bytes.
+            place: Namespace and name of its key; None: it has no key.
+        """
+        typed = self._typed
+        assert typed is not None
+        made = typed.prove(data)
+        if made is None:
+            self._tries -= 1
+            if not self._tries:  # they would all be decoded twice
+                self._typed, self._tries, self._pause = None, _TRIES_AGAIN, _PAUSE
+            return False
+        metadata = made.metadata
+        namespace, name, uid = metadata.namespace, metadata.name, metadata.uid
+        if namespace is UNSET:
+            namespace = None
+        if uid is UNSET:
+            uid = None
+        pruned, defaulted = typed.pruned, typed.defaulted
+        if self._is_asked:
+            noop = self._noop
+            if noop is None:
+                return False
+            key_namespace, key_name = (namespace, name) if place is None else place
+            where = Place(key_namespace or "", key_name)
+            if noop.may_be_needed((namespace, name, uid), data, where, defaulted=bool(defaulted)):
+                return False
+        if self._tries < _TRIES:
+            self._tries += 1
+        deleting = metadata.deletion_timestamp is not UNSET
+        facts = (1 if pruned else 0) + (2 if defaulted else 0) + (4 if deleting else 0)
+        number = self._typed_classes[facts]
+        if number is None:
+            known = {"metadata": {"namespace": namespace, "name": name}}
+            audited = AuditedObject(None, known, pruned, defaulted, (), {}, self.version, self.version)
+            number = self._typed_classes[facts] = self._class(audited, "", deleting=deleting)
+        created, labels = metadata.creation_timestamp, metadata.labels
+        if created is UNSET:
+            created = None
+        row = (at, namespace, name, uid, created, deleting, {} if labels is UNSET else labels)
+        for rows, is_own in self._index_rows:
+            rows.append(row + typed.select(made) if is_own else row)
+        if place is not None:
+            namespace, name = place
+        self._write(at, number, namespace, name, uid, pruned, defaulted, data)
+        self._taken += 1
+        return True
+
+    def settle(self) -> None:
+        """Count the objects that were proven from their bytes; nothing asks for these numbers before the end."""
+        taken, self._taken = self._taken, 0
+        if taken:
+            self.program.total += taken
+            self.program.proven += taken
+            self.unevaluated += taken * self._is_incomplete
+            self.stored[self.version] = self.stored.get(self.version, 0) + taken
+
+    def _write(
+        self,
+        at: int,
+        number: int,
+        namespace: str | None,
+        name: str | None,
+        uid: str | None,
+        pruned: tuple[str, ...],
+        defaulted: tuple[str, ...],
+        data: bytes,
+        findings: int = 0,
+        codes: Codes | None = None,
+        reason: str | None = None,
+    ) -> None:
+        """Write the row of an object of a class; codes of updates where they are not those of valid objects."""
+        put, label, status = self._codes if codes is None else codes
+        size, digest = len(data), sha256(data).hexdigest()
+        self._append_row(  # written out: a tuple made with * is made of a list
+            (at, number, namespace, name, uid, reason, findings, pruned, defaulted, put, label, status, size, digest)
+        )
+
+    def _class(self, audited: AuditedObject, effect: str, *, deleting: bool) -> int:
+        """Return the number of a class of rows, which are alike in all columns that repeat."""
+        impacts = impacts_of(audited, namespaced=self._namespaced, metadata=effect)
+        standing = ("valid", worst(impacts, invalid=False), impacts)
+        names = (self.entry.group, self.entry.plural, self.entry.kind)
+        return self._writer.class_of(names, audited, standing, self.definition, deleting=deleting)
+
+
+class Lanes:
+    """Finds the lane of a value, where it has one.
+
+    Args:
+        writer: The writer of the shard.
+    """
+
+    def __init__(self, writer: _ShardWriter) -> None:
+        self.owner = writer.owner
+        self.writer = writer
+        options = self.owner.plan.options
+        self.root = ("/" + options.etcd_prefix.strip("/") + "/" if options.etcd_prefix.strip("/") else "/").encode()
+        self.lanes: dict[tuple[str, str], Lane] = {}
+        self.typed: Lane | None = None  # of the last value, where the next may be proven from its bytes
+        self._exported: dict[tuple[str, str], Lane | None] = {}
+        self._stored: dict[tuple[bytes, bytes, int, str], Lane | None] = {}
+
+    def of_export(self, obj: Any) -> Lane | None:
+        """Return the lane of a decoded object of an export."""
+        try:
+            names = (obj["apiVersion"], obj["kind"])
+            found: Any = self._exported.get(names, _UNKNOWN)
+        except (KeyError, TypeError):  # no object, or not of a kind
+            return None
+        if found is _UNKNOWN:
+            found = None
+            if type(names[0]) is str and type(names[1]) is str:
+                group, slash, _ = names[0].partition("/")
+                found = self._open(self.owner.by_kind.get((group if slash else "", names[1])), names[0])
+            self._exported[names] = found
+        lane: Lane | None = found
+        return lane
+
+    def of_key(self, key: bytes, obj: Any) -> tuple[Lane | None, tuple[str | None, str] | None]:
+        """Return the lane of a decoded value, and namespace and name in its key."""
+        if not key.startswith(self.root):
+            return None, None
+        parts = key[len(self.root) :].split(b"/")
+        try:
+            names = (parts[0], parts[1], len(parts), obj["apiVersion"])
+            found: Any = self._stored.get(names, _UNKNOWN)
+            if found is _UNKNOWN:
+                found = None
+                if type(names[3]) is str and names[2] in (3, 4):
+                    entry = self.owner.entries.get((parts[0].decode(), parts[1].decode()))
+                    if entry is not None and entry.namespaced == (names[2] == 4):
+                        found = self._open(entry, names[3])
+                self._stored[names] = found
+            if found is None or not parts[-1] or not parts[2]:
+                return None, None
+            place = (parts[2].decode() if names[2] == 4 else None, parts[-1].decode())
+        except (KeyError, TypeError, IndexError, UnicodeDecodeError):
+            return None, None
+        return found, place
+
+    def _open(self, entry: DefinitionEntry | None, api_version: str) -> Lane | None:
+        """Open the lane of a kind; None: its objects take the long way."""
+        owner = self.owner
+        if entry is None:
+            return None
+        definition = owner.definition(entry)
+        if isinstance(definition, str) or not definition.established or owner.gated.gates(definition) is not None:
+            return None
+        fallback = owner.storage_of(definition) or next(iter(definition.versions))
+        version = at = self.writer.at
+        if at == "stored":
+            version = own_version(definition, api_version) or fallback
+        elif at not in definition.versions:
+            version = fallback
+        found = self.lanes.get((definition.name, version))
+        if found is None:
+            found = self.lanes[definition.name, version] = Lane(self.writer, definition, entry, version, self.root)
+        return found

@@ -1,0 +1,162 @@
+"""The state before: objects of the dumps given with --old, found by kind, namespace and name.
+
+The plan writes one small file, sorted by identity; workers map it and look up what they meet. An update is then judged
+as one: a manifest is applied to the object that is there, an object of another dump is what it shall become.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+
+from auditor.golang import jsontext
+from auditor.plan.identities import identity
+from auditor.plan.plan import cut_value, open_live, open_values
+from auditor.shards.updates import NOT_ASKED, Outcome, judged_change
+from auditor.sources.encryption import resource_of
+from auditor.sources.registry_key import classify, split_key
+from auditor.updates.apply import merged, replaced
+from auditor.updates.noop import NoopUpdates
+from auditor.updates.update import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from auditor.base.records import AuditedObject
+    from auditor.crds.definition import CustomResourceDefinition
+    from auditor.plan.plan import Plan
+    from auditor.program.program import AuditProgram
+    from auditor.sources import SourcePlan
+
+__all__ = ["Before", "Changes", "OldObjects"]
+
+
+class Before(NamedTuple):
+    """An object as it was: its stored bytes (None: sealed, and not opened; then why) and its revision."""
+
+    data: bytes | None
+    revision: int | None
+    reason: str = ""
+
+
+class OldObjects:
+    """Looks up objects of the state before.
+
+    Args:
+        path: What `write_identities` wrote.
+        sources: Its sources.
+        unsealer: Opens encrypted values.
+        etcd_prefix: What keys start with.
+    """
+
+    def __init__(self, path: str, sources: Sequence[SourcePlan], unsealer: Any, etcd_prefix: str) -> None:
+        with pa.memory_map(path) as stream:
+            table = pa.ipc.open_file(stream).read_all()
+        self._names = table["identity"].combine_chunks()
+        self._sources = table["source"]
+        self._rows = table["row"]
+        self._plans = sources
+        self._unsealer = unsealer
+        self._prefix = etcd_prefix
+        self._open: dict[int, tuple[Any, Any]] = {}
+
+    def find(self, name: bytes) -> Before | None:
+        """Return the object with an identity, or None: there was none."""
+        names = self._names
+        low, high = 0, len(names)
+        while low < high:  # the last of those that are not greater
+            middle = (low + high) // 2
+            if names[middle].as_py() <= name:
+                low = middle + 1
+            else:
+                high = middle
+        if not low or names[low - 1].as_py() != name:
+            return None
+        source, row = self._sources[low - 1].as_py(), self._rows[low - 1].as_py()
+        if source not in self._open:
+            self._open[source] = open_live(self._plans[source]), open_values(self._plans[source])
+        table, values = self._open[source]
+        cut = (table[column][row].as_py() for column in ("offset", "length", "encoding"))
+        data, revision = cut_value(values, *cut), table["mod_revision"][row].as_py()
+        key = table["key"][row].as_py()
+        if key is not None and data[:4] == b"k8s:":
+            place = classify(split_key(key, self._prefix), {})
+            opened = self._unsealer.open(key, resource_of(place), data)
+            return Before(opened.data, revision, opened.reason or "")
+        return Before(data, revision)
+
+
+class Changes:
+    """Judges the objects of an audit as changes of the state before.
+
+    Args:
+        plan: The plan of the audit; it has old sources.
+        unsealer: Opens encrypted values.
+        program: Returns the program of a definition at a version.
+    """
+
+    def __init__(
+        self, plan: Plan, unsealer: Any, program: Callable[[CustomResourceDefinition, str], AuditProgram]
+    ) -> None:
+        self._old = OldObjects(plan.identities, plan.old, unsealer, plan.options.etcd_prefix)
+        self._replace = plan.options.apply == "replace"
+        self._ratcheting = plan.options.ratcheting
+        self._program = program
+        self._noops: dict[int, NoopUpdates] = {}
+
+    def before(
+        self, definition: CustomResourceDefinition, namespace: str | None, name: str | None, *, is_manifest: bool
+    ) -> Before | None:
+        """Return what an object was, or None if it is new."""
+        if definition.namespaced and not namespace and is_manifest:
+            namespace = "default"
+        place = namespace or "" if definition.namespaced else ""
+        return self._old.find(identity(definition.group, definition.plural, place, name or ""))
+
+    def applied(self, definition: CustomResourceDefinition, before: Before, data: bytes) -> bytes:
+        """Return the JSON of a manifest applied to the object that is there; as it is where that cannot be told."""
+        try:
+            manifest = jsontext.decode(data)
+        except jsontext.GoJsonError:
+            return data
+        api_version = manifest.get("apiVersion") if type(manifest) is dict else None
+        version = api_version.rpartition("/")[2] if type(api_version) is str else ""
+        if before.data is None or version not in definition.versions:
+            return data
+        live = self._program(definition, version).audit(before.data).object
+        if live is None:
+            return data
+        return jsontext.encode((replaced if self._replace else merged)(live, manifest)).encode("utf-8", "surrogatepass")
+
+    def outcome(
+        self,
+        program: AuditProgram,
+        audited: AuditedObject,
+        before: Before,
+        key: tuple[str | None, str | None] | None,
+    ) -> Outcome:
+        """Judge the change from what an object was to what it was audited as.
+
+        Args:
+            program: What audited it.
+            audited: What it becomes.
+            before: What it was.
+            key: Namespace and name of its key; None: it is a manifest, which says nothing of the status.
+        """
+        if audited.object is None:
+            return NOT_ASKED
+        if before.data is None:
+            return Outcome((None, None, None))
+        old = program.audit(before.data).object
+        if old is None:
+            return Outcome((500, None, None))
+        metadata, known = audited.object.get("metadata") or {}, old.get("metadata") or {}
+        if metadata.get("uid") and known.get("uid") and metadata["uid"] != known["uid"]:
+            return NOT_ASKED  # deleted and created again: no update
+        noop = self._noops.get(id(program))
+        if noop is None:
+            noop = self._noops[id(program)] = NoopUpdates(program, ratcheting=self._ratcheting)
+        place = Place(*(name or "" for name in key or (known.get("namespace"), known.get("name"))))
+        verdict = noop.judge_change(audited, old, place, before.revision or 1, with_status=key is not None)
+        return judged_change(program, verdict)

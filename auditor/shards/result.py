@@ -1,0 +1,96 @@
+"""What a shard comes to; in a module of its own, as who adds up counts needs nothing of what judges objects."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from auditor.sources.registry_key import printable_key
+
+if TYPE_CHECKING:
+    from auditor.sources.encryption import SealedCount
+
+__all__ = ["MOST_GIVEN_UP", "MOST_LOST", "Kind", "ShardResult", "is_worse", "object_name", "shown_error"]
+
+MOST_LOST: Final = 100
+"""Lost objects of a shard that are named."""
+MOST_GIVEN_UP: Final = 5
+"""Objects of a version that are named in the summary where their rules took too much; their rows tell all of them."""
+_LONGEST: Final = 300
+
+Kind = tuple[str, str]
+
+
+@dataclass(slots=True)
+class ShardResult:
+    """What one shard came to; small, whatever the shard's size. Kinds are (group, kind)."""
+
+    number: int
+    rows: int = 0
+    bytes: int = 0
+    statuses: Counter[tuple[Kind, str]] = field(default_factory=Counter)
+    impacts: Counter[tuple[Kind, str]] = field(default_factory=Counter)
+    breaking: dict[Kind, tuple[str, str, str]] = field(default_factory=dict)
+    stuck: dict[Kind, tuple[str, str]] = field(default_factory=dict)
+    findings: Counter[tuple[Kind, str, str, str]] = field(default_factory=Counter)
+    stored: Counter[tuple[str, str]] = field(default_factory=Counter)
+    unevaluated: Counter[tuple[str, str]] = field(default_factory=Counter)
+    given_up: Counter[tuple[str, str]] = field(default_factory=Counter)
+    given_up_first: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    proven: Counter[tuple[str, str, bool]] = field(default_factory=Counter)
+    valid: Counter[tuple[str, str]] = field(default_factory=Counter)
+    interpreted: Counter[tuple[str, str]] = field(default_factory=Counter)
+    changes: Counter[str] = field(default_factory=Counter)
+    out_of_scope: int = 0
+    encrypted: Counter[SealedCount] = field(default_factory=Counter)
+    lost: str = ""
+    lost_more: int = 0
+
+    def note_lost(self, line: str) -> None:
+        """Note an object or more that could not be audited; of very many the first, and how many more there are."""
+        lines = self.lost.split("\n") if self.lost else []
+        if len(lines) < MOST_LOST:
+            self.lost = "\n".join((*lines, line))
+        else:
+            self.lost_more += 1
+
+    def note_given_up(self, version: tuple[str, str], names: list[str], count: int = 1) -> None:
+        """Count objects whose rules took too much time or memory, and name the first.
+
+        Args:
+            version: Definition and version of the objects.
+            names: What they are called, at least the first.
+            count: How many there are.
+        """
+        self.given_up[version] += count
+        first = self.given_up_first.setdefault(version, [])
+        first += names[: MOST_GIVEN_UP - len(first)]
+
+    def note_breaking(self, kind: Kind, found: tuple[str, str, str]) -> None:
+        """Keep the first object that breaks lists of a kind, or the first that crashes the server, which is worse.
+
+        Args:
+            kind: The kind.
+            found: What the object is called, why it could not be read, and its impact.
+        """
+        known = self.breaking.get(kind)
+        if known is None or is_worse(found[2], known[2]):
+            self.breaking[kind] = found
+
+
+def is_worse(impact: str, known: str) -> bool:
+    """Tell whether an object that breaks lists of a kind is named in place of one that is known."""
+    return impact == "crashes-server" != known
+
+
+def object_name(key: bytes | None, namespace: str | None, name: str | None) -> str:
+    """Return what an object is called: its key; one of an export by namespace and name."""
+    return (None if key is None else printable_key(key)) or f"{namespace or ''}/{name}"
+
+
+def shown_error(error: BaseException | str) -> str:
+    """Return an error as one short line that every table and every terminal can hold."""
+    text = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
+    line = " ".join(text.encode("utf-8", "backslashreplace").decode().split())
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."

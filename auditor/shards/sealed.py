@@ -1,0 +1,44 @@
+"""The lines of a summary about values that are encrypted at rest and that no key was given for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = ["sealed_by", "sealed_lines"]
+
+
+def sealed_lines(manifest: dict[str, Any]) -> list[str]:
+    """Return a line for each provider that sealed values of a dump, with the names of its keys.
+
+    Args:
+        manifest: The content of manifest.json.
+    """
+    return [f"SEALED  {text}, not judged" for text in sealed_by(manifest["encryption"])]
+
+
+def sealed_by(counts: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return for each provider how many values it sealed, with the names of its keys and the option that opens them.
+
+    Args:
+        counts: Entries of `encryption` of a manifest; those without `sealed` do not count.
+    """
+    values: dict[str, int] = {}
+    names: dict[str, dict[str, None]] = {}
+    for one in counts:
+        if one.get("sealed"):
+            provider = one["provider"]
+            values[provider] = values.get(provider, 0) + one["values"]
+            name = f"{one['name']} with key id {one['key_id']}" if one["key_id"] else one["name"]
+            names.setdefault(provider, {})[name] = None
+    return [_text(provider, number, list(names[provider])) for provider, number in sorted(values.items())]
+
+
+def _text(provider: str, number: int, names: list[str]) -> str:
+    is_kms = provider.startswith("kms")
+    of = ("plugin name" if is_kms else "key name") + ("" if len(names) == 1 else "s")
+    subject = "1 value is" if number == 1 else f"{number} values are"
+    option = "--kms-decryptor" if is_kms else "--encryption-config"
+    return f"{subject} sealed by {provider} ({of} {', '.join(names)}), no key was given ({option})"

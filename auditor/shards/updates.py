@@ -1,0 +1,204 @@
+"""What an audit says of updates: codes, verdicts, impacts and rows of one object, for the shard that it stands in.
+
+The logic is `auditor.updates.noop`; here its answers get the columns they stand in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from auditor.base.records import IMPACTS
+from auditor.updates.field_path import locate
+from auditor.updates.managed_fields import Writers, owned_roots
+from auditor.updates.noop import BLOCKS, NoopUpdates, NoopVerdict
+from auditor.updates.update import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from auditor.base.longtext import LongText
+    from auditor.base.records import AuditedObject, Finding
+    from auditor.program.program import AuditProgram
+    from auditor.updates.update import TriedUpdate
+
+__all__ = [
+    "CREATE",
+    "NOTHING_TOLD",
+    "NOT_ASKED",
+    "RULES_TOOK_TOO_LONG",
+    "Codes",
+    "Outcome",
+    "Told",
+    "UpdateVerdicts",
+    "judged_change",
+]
+
+CREATE: Final = "create"
+"""The request of findings that say what is wrong with an object itself."""
+_RANK: Final = {impact: rank for rank, impact in enumerate(IMPACTS)}
+
+Codes = tuple[int | None, int | None, int | None]
+"""put_code, label_code, status_code."""
+
+
+class Told(NamedTuple):
+    """The columns of a finding's row that tell of updates and writers."""
+
+    request: str
+    verdict: str | None
+    guard_path: str | None
+    last_manager: str | None
+    last_write: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What updates of one object come to.
+
+    Attributes:
+        codes: The codes of the no-op PUT, the label PATCH and the no-op PUT of /status; None: not asked, or not known.
+        verdict: The verdict of the object's own no-op updates; None: it needed none, or could not be read.
+        is_known: Whether an update verdict exists at all.
+        gave_up: Whether rules took too much time or memory, so that something of it is not known.
+    """
+
+    codes: Codes = (None, None, None)
+    verdict: NoopVerdict | None = None
+    is_known: bool = False
+    gave_up: bool = False
+
+    @property
+    def why_stuck(self) -> str:
+        """What the server says to the end of a deletion; empty where it lets it pass, or nobody asked."""
+        end = self.verdict.end_delete if self.verdict is not None else None
+        return end.message if end is not None and end.is_refused else ""
+
+    def merge(self, impacts: tuple[str, ...]) -> tuple[str, ...]:
+        """Return impacts of the read with those of the updates, worst first."""
+        if self.verdict is None or not self.verdict.impacts:
+            return impacts
+        return tuple(sorted({*impacts, *self.verdict.impacts}, key=_RANK.__getitem__))
+
+    def rows(self, audited: AuditedObject) -> Iterator[tuple[Finding, Told]]:
+        """Yield every finding that has a row: those of the create with their verdicts, then those of the requests."""
+        verdict = self.verdict
+        if not audited.findings and verdict is None:
+            return
+        obj = audited.object or {}
+        owned, managers = tuple(owned_roots(obj)), Writers(obj)
+
+        writers: dict[str, tuple[str | None, str | None]] = {}
+
+        def writer(finding: Finding) -> tuple[str | None, str | None]:
+            field = finding.field
+            if not field.startswith(owned):
+                return _NOBODY
+            found = writers.get(field)
+            if found is None:
+                found = writers[field] = managers.last(locate(obj, field)[0]) or _NOBODY
+            return found
+
+        if verdict is None:
+            for finding in audited.findings:
+                who = writer(finding)
+                yield finding, NOTHING_TOLD if who is _NOBODY else Told(CREATE, None, None, *who)
+            return
+        for finding, (what, guard) in zip(audited.findings, verdict.verdicts, strict=True):
+            yield finding, Told(CREATE, what, guard, *writer(finding))
+        for request, tried in verdict.requests():
+            seen: set[str | LongText] = set()
+            for finding in tried.findings:
+                if finding.words not in seen:
+                    seen.add(finding.words)
+                    yield finding, Told(request, BLOCKS, None, *writer(finding))
+
+
+_NOBODY: Final = (None, None)
+
+NOT_ASKED: Final = Outcome()
+"""Of what is no readable custom resource."""
+RULES_TOOK_TOO_LONG: Final = Outcome(gave_up=True)
+"""Of an object whose rules took too much time or memory."""
+NOTHING_TOLD: Final = Told(CREATE, None, None, None, None)
+"""Of a finding that no update was tried for."""
+
+
+class UpdateVerdicts:
+    """Judges the updates of a worker's objects; what a version needs is built on first use.
+
+    Args:
+        ratcheting: Whether the server has CRDValidationRatcheting on.
+    """
+
+    def __init__(self, *, ratcheting: bool = True) -> None:
+        self.ratcheting = ratcheting
+        self._noops: dict[tuple[int, bool], tuple[NoopUpdates, Outcome]] = {}
+
+    def judge(
+        self,
+        program: AuditProgram,
+        audited: AuditedObject,
+        data: bytes,
+        place: tuple[str | None, str | None],
+        revision: int | None,
+        *,
+        is_export: bool,
+    ) -> Outcome:
+        """Judge the no-op updates of one object.
+
+        Args:
+            program: What audited it.
+            audited: The object as audited.
+            data: Its stored bytes.
+            place: Namespace and name of its key; of an export, of its metadata.
+            revision: Its modification revision; None: not known.
+            is_export: It comes from an export.
+        """
+        if audited.unreadable is not None or audited.object is None:
+            return NOT_ASKED
+        if program.gave_up(audited.unevaluated_rules):
+            return RULES_TOOK_TOO_LONG  # of the create already
+        noop, fine = self.of(program, audited, is_export=is_export)
+        where = Place(place[0] or "", place[1] or "")
+        if not noop.is_needed(audited, data, where):
+            return fine
+        verdict = noop.judge(audited, where, revision or 1, data)
+        tried = (verdict.put, verdict.label, verdict.status)
+        put, label, status = (_code(each, _broken(program)) for each in tried)
+        return Outcome((put, label, status), verdict, is_known=True, gave_up=_gave_up(program, verdict))
+
+    def of(self, program: AuditProgram, audited: AuditedObject, *, is_export: bool) -> tuple[NoopUpdates, Outcome]:
+        """Return what judges the no-op updates of a program's objects, and the outcome where none is needed."""
+        key = (id(program), is_export)
+        kept = self._noops.get(key)
+        if kept is None:
+            noop = NoopUpdates(program, ratcheting=self.ratcheting, is_export=is_export)
+            unknown = audited.unevaluated_rules > _broken(program) or noop.is_written_by_webhook
+            fine = Outcome((None if unknown else 200,) * 2 + (None if unknown or not noop.version.has_status else 200,))
+            kept = self._noops[key] = noop, fine
+        return kept
+
+
+def judged_change(program: AuditProgram, verdict: NoopVerdict) -> Outcome:
+    """Return the outcome of a change between two dumps."""
+    broken = _broken(program)
+    codes = (_code(verdict.put, broken), None, _code(verdict.status, broken))
+    return Outcome(codes, verdict, is_known=True, gave_up=_gave_up(program, verdict))
+
+
+def _gave_up(program: AuditProgram, verdict: NoopVerdict) -> bool:
+    """Tell whether rules of an update took too much time or memory."""
+    return any(program.gave_up(tried.unevaluated_rules) for _, tried in verdict.requests())
+
+
+def _broken(program: AuditProgram) -> int:
+    """Return how many rules do not compile; the objects that reach one have a finding that says so."""
+    return 0 if program.rule_program is None else len(program.rule_program.broken)
+
+
+def _code(tried: TriedUpdate | None, broken: int) -> int | None:
+    """Return the code of an answer; None where rules were left out, or a webhook would have to write it."""
+    if tried is None or tried.needs_webhook or (tried.unevaluated_rules > broken and not tried.is_refused):
+        return None
+    return tried.code

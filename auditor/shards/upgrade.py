@@ -1,0 +1,609 @@
+"""Stages of an upgrade scan: the plan with two sets of definitions, and shards judged under both.
+
+A shard is audited as always, under the new definitions. Each object that comes out of it is compared with what it is
+under the old ones; where nothing that it goes by changes, nothing is done for it a second time.
+"""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import orjson
+
+import auditor
+from auditor.base import tables
+from auditor.base.paths import plain_path
+from auditor.base.records import IMPACTS
+from auditor.crds.conversion import NEEDS_WEBHOOK
+from auditor.crds.definition import document_name
+from auditor.gates.change import gate_changes
+from auditor.gates.paths import places
+from auditor.golang.jsontext import encode
+from auditor.plan.plan import Plan, definition_document, definition_entry, make_plan
+from auditor.schema.structural import ABSENT
+from auditor.shards.audit import ShardAuditor, lost_shard
+from auditor.shards.columns import Rows, write_parquet
+from auditor.shards.conversions import convert_ahead
+from auditor.shards.updates import NOT_ASKED
+from auditor.sources.crd_files import read_crd_documents
+from auditor.storage_read.read import ReadError, decode_value
+from auditor.updates.field_path import locate
+from auditor.updates.managed_fields import last_writer
+from auditor.upgrade import (
+    Change,
+    Pairing,
+    Sample,
+    Tally,
+    UnknownFormats,
+    after_update,
+    compare_reads,
+    compare_verdicts,
+    worst_by_field,
+)
+from auditor.upgrade.changes import VERDICT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from auditor.base.records import AuditedObject, JsonObject
+    from auditor.crds.definition import CustomResourceDefinition
+    from auditor.gates.change import GateChanges
+    from auditor.gates.paths import GatePath
+    from auditor.plan.options import AuditOptions
+    from auditor.plan.plan import DefinitionEntry, SourceShard
+    from auditor.shards.result import ShardResult
+    from auditor.shards.updates import Outcome
+
+__all__ = [
+    "UpgradeOptions",
+    "UpgradePlan",
+    "UpgradeResult",
+    "lost_upgrade_shard",
+    "merge_tallies",
+    "plan_upgrade",
+    "setup_upgrade",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradeOptions:
+    """What an upgrade scan is asked beside what an audit is.
+
+    Attributes:
+        new_crds: Files or folders with the definitions to come; ``-`` is standard input.
+        missing: What becomes of definitions that are not among them: keep or delete.
+        assumptions: Format that this release does not know, to one that it does.
+        old_sidecars: Files of field-level gates of today, by name of the definition; those of the audit's options are
+            the ones to come.
+    """
+
+    new_crds: tuple[str, ...]
+    missing: str = "keep"
+    assumptions: dict[str, str] = field(default_factory=dict)
+    old_sidecars: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradePlan:
+    """The plans of the audits under the old and the new definitions: same sources, other definitions.
+
+    Attributes:
+        old: Definitions of the dump, replaced by name by those of --old-crds.
+        new: The same, replaced by name by those of --new-crds; those to be deleted are kept in it.
+        applied: Names of the definitions of --new-crds.
+        deleted: Names of those to be deleted.
+    """
+
+    old: Plan
+    new: Plan
+    applied: frozenset[str]
+    deleted: frozenset[str]
+    options: UpgradeOptions
+
+    def documents(self, name: str) -> tuple[JsonObject | None, JsonObject | None]:
+        """Return the old and the new document of a definition, or None if it has none."""
+        old, new = (
+            next((definition_document(plan, entry) for entry in plan.entries if entry.name == name), None)
+            for plan in (self.old, self.new)
+        )
+        return old, None if name in self.deleted else new
+
+
+@dataclass(slots=True)
+class UpgradeResult:
+    """What one shard came to: the result of its audit, and a tally for each definition by name."""
+
+    number: int
+    audit: ShardResult
+    tallies: dict[str, Tally] = field(default_factory=dict)
+
+
+def plan_upgrade(options: AuditOptions, upgrade: UpgradeOptions, workdir: Path) -> UpgradePlan:
+    """Open every dump once, and set the new definitions beside the old ones.
+
+    Raises:
+        AuditorError: A dump or a file of definitions cannot be read.
+    """
+    asked = replace(options, field_gates="", gate_sidecars=upgrade.old_sidecars)
+    old = make_plan(asked, workdir, go_on=True)
+    given = {document_name(document): document for document in read_crd_documents(upgrade.new_crds)}
+    if not given:
+        raise auditor.AuditorError(", ".join(upgrade.new_crds), "no definition found", "CustomResourceDefinitions")
+    before = {entry.name: entry for entry in old.entries}
+    lines = bytearray()
+    entries: list[DefinitionEntry] = []
+    with Path(old.definitions).open("rb") as stream:
+        for name in sorted(before.keys() | given.keys()):
+            entry = before.get(name)
+            if name in given:
+                document = after_update(None if entry is None else definition_document(old, entry), given[name])
+                text = _encoded(document)
+                entries.append(definition_entry(name, document, False, len(lines), len(text)))
+            elif entry is not None:
+                stream.seek(entry.offset)
+                text = stream.read(entry.length)
+                entries.append(replace(entry, offset=len(lines)))
+            lines += text + b"\n"
+    path = workdir / "definitions-new.ndjson"
+    path.write_bytes(lines)
+    new = replace(
+        old,
+        definitions=str(path),
+        entries=tuple(entries),
+        from_files=old.from_files | given.keys(),
+        crds_sha256=hashlib.sha256(lines).hexdigest(),
+        files_sha256="",
+        options=options,
+    )
+    gone = before.keys() - given.keys() if upgrade.missing == "delete" else ()
+    return UpgradePlan(old, new, frozenset(given), frozenset(gone), upgrade)
+
+
+def _encoded(document: JsonObject) -> bytes:
+    """Return a document as JSON in which numbers keep their types: 1.0 is no integer."""
+    try:
+        return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
+    except (TypeError, orjson.JSONEncodeError):  # a number or a string that only Go's own decoder makes
+        return encode(document).encode("utf-8", "surrogatepass")
+
+
+class _Side(NamedTuple):
+    """An object under one set of definitions."""
+
+    audited: AuditedObject
+    outcome: Outcome
+    standing: str
+
+    @property
+    def rank(self) -> int:
+        """How bad it is: 0 valid, 1 tolerated, 2 invalid (no update verdict), 3 blocked, 4 not to be read."""
+        if self.standing.startswith("blocks-"):
+            return 3
+        return {"valid": 0, "tolerated-while-unchanged": 1, "invalid": 2}.get(self.standing, 4)
+
+
+def _side(audited: AuditedObject, outcome: Outcome) -> _Side:
+    return _Side(audited, outcome, _standing(audited, outcome))
+
+
+def _standing(audited: AuditedObject, outcome: Outcome) -> str:
+    if audited.unreadable is not None:
+        return "needs-conversion" if audited.unreadable.reason.startswith(NEEDS_WEBHOOK) else "unreadable"
+    impacts = outcome.verdict.impacts if outcome.verdict is not None else ()
+    blocks = [impact for impact in impacts if impact.startswith("blocks-")]
+    if blocks:
+        return min(blocks, key=IMPACTS.index)
+    if audited.findings:
+        return "tolerated-while-unchanged" if outcome.is_known else "invalid"
+    return "valid"
+
+
+class UpgradeAuditor(ShardAuditor):
+    """Audits shards under the new definitions and compares every object with what it is under the old ones."""
+
+    def __init__(self, scan: UpgradePlan, parts: str) -> None:
+        super().__init__(scan.new, parts)
+        self.scan = scan
+        self.before = ShardAuditor(scan.old, parts)
+        self.tallies: dict[str, Tally] = {}
+        self.pairings: dict[tuple[str, str, str], Pairing] = {}
+        self.formats: dict[tuple[str, str], UnknownFormats] = {}
+        self.gate_changes: dict[str, tuple[GateChanges, tuple[GatePath, ...]]] = {}
+        self.old_entries = {entry.name: entry for entry in scan.old.entries}
+        self.rows = Rows(tables.CHANGES)
+        self.source_name = ""
+        self.is_export = False
+
+    def __call__(self, item: SourceShard) -> Any:
+        """Audit one shard and write what changes; the answer is an UpgradeResult."""
+        source = self.plan.sources[item.source]
+        self.source_name, self.is_export = source.name, source.is_export
+        self.begin()
+        convert_ahead(self.before, item)
+        result = super().__call__(item)
+        if len(self.rows):
+            write_parquet(self.rows.table(), self.parts / "changes" / f"part-{item.shard.number:05d}.parquet")
+        return UpgradeResult(item.shard.number, result, self.tallies)
+
+    def begin(self) -> None:
+        """Forget what was noticed of objects."""
+        meta = {"tool": auditor.__version__, "release": auditor.KUBERNETES_RELEASE, "crds": self.plan.crds_sha256}
+        self.rows = Rows(tables.with_metadata(tables.CHANGES, **meta))
+        self.tallies = {}
+
+    # ---- one object
+
+    def saw(self, row: Any, definition: CustomResourceDefinition, audited: AuditedObject, outcome: Outcome) -> None:
+        """Compare an object, judged under the new definition, with what it is under the old one."""
+        tally = self.tallies.get(definition.name)
+        if tally is None:
+            tally = self.tallies[definition.name] = Tally()
+        tally.objects += 1
+        new = _side(audited, outcome)
+        self._count_facts(tally, row, definition, new)
+        if definition.name in self.scan.deleted:
+            self._add(row, tally, new, [Change(VERDICT, None, new.standing, "deleted")], {"deleted"})
+            return
+        entry = self.old_entries.get(definition.name)
+        old_definition = None if entry is None else self.before.definition(entry)
+        if old_definition is None or isinstance(old_definition, str) or not old_definition.established:
+            was = "orphaned" if entry is None else "unserved"
+            self._add(row, tally, new, [Change(VERDICT, None, was, new.standing)], _newly(new, 0))
+            return
+        self._count_gates(tally, row, definition, old_definition)
+        pairing = self._pairing(old_definition, definition, audited)
+        if pairing is not None and pairing.is_same(audited.stored_version):
+            self._add(row, tally, new, [], {"broken-before"} if new.rank >= 3 else set())
+            return
+        may_confuse = pairing is None or pairing.may_confuse
+        self._compare(row, tally, definition, old_definition, new, may_confuse=may_confuse)
+
+    def _pairing(
+        self, old: CustomResourceDefinition, new: CustomResourceDefinition, audited: AuditedObject
+    ) -> Pairing | None:
+        """Return how two definitions are paired, or None if only one of them has the version of the judged object."""
+        version = audited.audited_version or ""
+        at = self._at(old, version)
+        if at is None:
+            return None
+        key = (new.name, at, version)
+        found = self.pairings.get(key)
+        if found is None:
+            found = self.pairings[key] = Pairing(old, new, at, version)
+        return found
+
+    def _at(self, old: CustomResourceDefinition, version: str) -> str | None:
+        """Return the version of the old definition at which an object is judged that was judged at one of the new."""
+        at = self.plan.options.at_of_exports if self.is_export else self.plan.options.at
+        storage = self.before.storage_of(old)
+        if at == "storage":
+            # Where the read at the storage version failed, the object was judged at its own.
+            return storage if storage == version or version not in old.versions else None
+        return version if version in old.versions else storage
+
+    def _judged_before(self, old: CustomResourceDefinition, version: str, data: bytes) -> AuditedObject:
+        at = self.plan.options.at_of_exports if self.is_export else self.plan.options.at
+        if at in ("storage", "stored"):
+            return self.before.judge(old, data, at)[0][0]
+        fallback = self.before.storage_of(old) or next(iter(old.versions))
+        return self.before.at_version(old, version if version in old.versions else fallback, data)[0]
+
+    def _outcome_of(
+        self, side: ShardAuditor, row: Any, definition: CustomResourceDefinition, audited: AuditedObject, data: bytes
+    ) -> Outcome:
+        if audited.object is None or not self.plan.options.judges_updates:
+            return NOT_ASKED
+        program = side.program(definition, audited.audited_version or "")
+        place = (row.namespace, row.name)
+        return side.verdicts.judge(program, audited, data, place, row.revision, is_export=row.key is None)
+
+    def _compare(
+        self,
+        row: Any,
+        tally: Tally,
+        new_definition: CustomResourceDefinition,
+        old: CustomResourceDefinition,
+        new: _Side,
+        *,
+        may_confuse: bool,
+    ) -> None:
+        before = self._judged_before(old, new.audited.audited_version or "", row.data)
+        outcome = NOT_ASKED
+        if before.findings or new.audited.findings or new.outcome.verdict is not None or new.audited.object is None:
+            outcome = self._outcome_of(self.before, row, old, before, row.data)
+        was = _side(before, outcome)
+        categories: set[str] = set()
+        changes: list[Change] = []
+        if new.standing == "unreadable" and self._may_be_migrated(new_definition, new.audited):
+            migrated = None if before.object is None else self._after_migration(row, new_definition, old)
+            if migrated is None:
+                tally.rewrites["refused"] += 1
+            else:
+                first, after, first_outcome = migrated
+                if not self.is_export:  # an export shows another version than it is stored at
+                    categories.add("unmigrated")
+                    refused = _is_refused(first_outcome)
+                    tally.migration_refused += refused
+                    tally.rewrites["refused" if refused else "passed"] += 1
+                    changes.append(Change(VERDICT, None, was.standing, "unreadable"))
+                    tally.sample("unmigrated", Sample(_shown_key(row), _reason(new.audited)))
+                was, new = _side(first, first_outcome), after
+                self._count_object(tally, row, new_definition, new.audited)
+        if was.audited.object is not None and new.audited.object is not None:
+            if was.rank or new.rank:
+                if new.standing != was.standing:
+                    changes.append(Change(VERDICT, None, was.standing, new.standing))
+                changes += compare_verdicts(_by_field(was), _by_field(new))
+            reads = compare_reads(was.audited, new.audited, lambda: _decoded(row.data), may_confuse=may_confuse)
+            categories |= _categories_of(reads)
+            changes += reads
+        elif new.standing != was.standing:
+            changes.append(Change(VERDICT, None, was.standing, new.standing))
+        if self._needs_webhook(self, new_definition, new.audited) and not self._needs_webhook(self.before, old, before):
+            categories.add("needs-conversion")
+        categories |= _newly(new, was.rank)
+        if new.rank in (1, 2) and any(one.change == VERDICT and one.path and one.old is ABSENT for one in changes):
+            categories.add("tolerated" if new.rank == 1 else "invalid")
+        self._add(row, tally, new, changes, categories)
+
+    def _needs_webhook(self, side: ShardAuditor, definition: CustomResourceDefinition, audited: AuditedObject) -> bool:
+        """Whether only a webhook can read an object at the storage version; of exports nobody knows."""
+        return (
+            not self.is_export
+            and definition.conversion == "Webhook"
+            and definition.webhook is None
+            and audited.stored_version in definition.versions
+            and audited.stored_version != side.storage_of(definition)
+        )
+
+    def _may_be_migrated(self, definition: CustomResourceDefinition, audited: AuditedObject) -> bool:
+        """Whether an object cannot be read only because its version goes: under the old definition it can be rewritten.
+
+        That takes a version that both definitions have, and can be read at.
+        """
+        entry = self.old_entries.get(definition.name)
+        old = None if entry is None else self.before.definition(entry)
+        own = audited.stored_version
+        return (
+            old is not None
+            and not isinstance(old, str)
+            and own in old.versions
+            and own not in definition.versions
+            and not old.versions.keys().isdisjoint(definition.versions)
+        )
+
+    def _after_migration(
+        self, row: Any, new_definition: CustomResourceDefinition, old: CustomResourceDefinition
+    ) -> tuple[AuditedObject, _Side, Outcome] | None:
+        """Judge an object as it would be once it was rewritten under the old definition; None: that would not help.
+
+        Returns:
+            What it is under the old definition at the version it would be written at, what it would then be under the
+            new one, and what the old server says to the write.
+        """
+        wanted = (self.storage_of(new_definition), self.before.storage_of(old), *new_definition.versions)
+        at = next((name for name in wanted if name in old.versions and name in new_definition.versions), None)
+        if at is None:
+            return None
+        first, _ = self.before.at_version(old, at, row.data)
+        if first.object is None:
+            return None
+        outcome = self._outcome_of(self.before, row, old, first, row.data)
+        data = encode(first.object).encode("utf-8", "surrogatepass")
+        after, _ = self.judge(new_definition, data, "stored" if self.is_export else "storage")[0]
+        return first, _side(after, self._outcome_of(self, row, new_definition, after, data)), outcome
+
+    # ---- what is told
+
+    def _count_facts(self, tally: Tally, row: Any, definition: CustomResourceDefinition, new: _Side) -> None:
+        """Count what hangs on the new definition alone: migration, managedFields, unknown formats."""
+        audited = new.audited
+        storage = self.storage_of(definition)
+        if not self.is_export and audited.stored_version is not None and audited.stored_version != storage:
+            tally.to_migrate += 1
+        if audited.object is None and self._may_be_migrated(definition, audited):
+            return  # what the server says to a write under the old definition counts (`_compare`)
+        if audited.object is None:
+            tally.rewrites["unknown" if new.standing == "needs-conversion" else "refused"] += 1
+            if new.standing != "needs-conversion":
+                tally.sample("rewrite-refused", Sample(_shown_key(row), _reason(audited)))
+            return
+        code = new.outcome.codes[0]
+        tally.rewrites["unknown" if code is None else "passed" if code < 300 else "refused"] += 1
+        if code is not None and code >= 300 and new.outcome.verdict is not None:
+            tally.sample("rewrite-refused", Sample(_shown_key(row), new.outcome.verdict.put.message))
+        self._count_object(tally, row, definition, audited)
+
+    def _count_object(
+        self, tally: Tally, row: Any, definition: CustomResourceDefinition, audited: AuditedObject
+    ) -> None:
+        """Count what an object holds: versions in managedFields that go, values of unknown formats."""
+        obj = audited.object or {}
+        for version in _managed_versions(obj, definition):
+            tally.managed[version] += 1
+            tally.sample(f"managed {version}", Sample(_shown_key(row), ""))
+        formats = self._formats(definition, audited.audited_version or "")
+        if formats:
+            for place, name, value, fails in formats.values(obj):
+                tally.formats[(place, name)] += 1
+                if fails:
+                    tally.failing[(place, name)] += 1
+                    tally.sample(f"format {place} {name}", Sample(_shown_key(row), encode(value)))
+
+    def _count_gates(
+        self, tally: Tally, row: Any, definition: CustomResourceDefinition, old: CustomResourceDefinition
+    ) -> None:
+        """Count the use of fields whose gates change."""
+        found = self.gate_changes.get(definition.name)
+        if found is None:
+            made = gate_changes(self.before.gated.gates(old), self.gated.gates(definition))
+            paths = {path for change in made.changes for path in change.paths} | {*made.closed, *made.opened}
+            found = self.gate_changes[definition.name] = made, tuple(sorted(paths, key=str))
+        changes, concerned = found
+        if not concerned:
+            return
+        stored = _decoded(row.data)
+        for path in concerned:
+            if any(True for _ in places(stored, path.steps)):
+                tally.gates[str(path)] += 1
+                if path in changes.closed:
+                    tally.closed[str(path)] += 1
+                    tally.sample(f"gate {path}", Sample(_shown_key(row), f"{path} is switched off"))
+
+    def _formats(self, definition: CustomResourceDefinition, version: str) -> UnknownFormats:
+        found = self.formats.get((definition.name, version))
+        if found is None:
+            schema = definition.versions[version].schema
+            found = self.formats[(definition.name, version)] = UnknownFormats(schema, self.scan.options.assumptions)
+        return found
+
+    def _add(self, row: Any, tally: Tally, new: _Side, changes: list[Change], categories: set[str]) -> None:
+        for change in changes:
+            self._add_row(row, new, change)
+            tally.count(change, plain_path(change.path or ""))
+        tally.categories.update(categories or {"unchanged"})
+        for category in categories - {"unmigrated"}:
+            if len(tally.samples.get(category, ())) < 3:
+                tally.sample(category, _sample(row, new, changes, category))
+
+    def _add_row(self, row: Any, new: _Side, change: Change) -> None:
+        old_text, new_text = change.texts()
+        self.rows.append(
+            (
+                self.plan.options.cluster or None,
+                self.source_name,
+                row.text_key,
+                row.group,
+                row.kind,
+                None if self.is_export else new.audited.stored_version,
+                new.audited.audited_version,
+                row.namespace,
+                row.name,
+                change.change,
+                change.path,
+                old_text,
+                new_text,
+            )
+        )
+
+
+# -- judging the two sides ---------------------------------------------------------------------------------------------
+
+
+def _newly(new: _Side, before: int) -> set[str]:
+    """Return the categories that follow from how bad an object is, and was."""
+    if new.rank >= 3 and before >= new.rank:
+        return {"broken-before"}
+    if new.rank < before:
+        return {"mended"}
+    if new.rank == before:
+        return set()
+    if new.rank == 4:
+        return {new.standing}
+    return {("tolerated", "invalid", "blocked")[new.rank - 1]}
+
+
+_CATEGORY: Final = {"defaulted": "drift", "default-changed": "drift", "selector": "selector"}
+
+
+def _categories_of(changes: list[Change]) -> set[str]:
+    return {"data-loss" if one.is_loss else _CATEGORY.get(one.change, "drift") for one in changes}
+
+
+def _by_field(side: _Side) -> dict[str, str]:
+    return worst_by_field((finding.field, told.verdict) for finding, told in side.outcome.rows(side.audited))
+
+
+def _is_refused(outcome: Outcome) -> bool:
+    code = outcome.codes[0]
+    return code is not None and code >= 300
+
+
+def _reason(audited: AuditedObject) -> str:
+    return "" if audited.unreadable is None else audited.unreadable.reason
+
+
+def _shown_key(row: Any) -> str:
+    """Return what `auditor show` finds a row by."""
+    return row.text_key or f"{row.namespace or ''}/{row.name}"
+
+
+def _decoded(data: bytes) -> Any:
+    try:
+        return decode_value(data)
+    except ReadError:
+        return {}
+
+
+def _managed_versions(obj: JsonObject, definition: CustomResourceDefinition) -> set[str]:
+    """Return the versions that managedFields name and the definition does not have."""
+    metadata = obj.get("metadata")
+    entries = metadata.get("managedFields") if type(metadata) is dict else None
+    if not entries:
+        return set()
+    start = f"{definition.group}/"
+    named = {entry.get("apiVersion") for entry in entries if type(entry) is dict}
+    versions = {text.removeprefix(start) for text in named if type(text) is str and text.startswith(start)}
+    return versions - definition.versions.keys()
+
+
+def _sample(row: Any, new: _Side, changes: list[Change], category: str) -> Sample:
+    """Return an object as an example of a category: what the matter is, and who last wrote the field."""
+    key = _shown_key(row)
+    if category in ("unreadable", "needs-conversion"):
+        return Sample(key, _reason(new.audited))
+    if category in ("blocked", "invalid", "tolerated"):
+        fields = {change.path for change in changes if change.change == VERDICT}
+        told = [one for one in new.outcome.rows(new.audited) if one[0].field in fields or None in fields]
+        # At the root stands first of all the note that rules were not checked: what is wrong says more.
+        told.sort(key=lambda one: one[0].field == "<nil>")
+        if told:
+            finding, about = told[0]
+            return Sample(key, finding.message, about.last_manager, about.last_write)
+        verdict = new.outcome.verdict
+        return Sample(key, verdict.put.message if verdict is not None else "")
+    for change in changes:
+        if change.change != VERDICT and category in _categories_of([change]):
+            return _sample_of_change(key, row, change)
+    return Sample(key, _reason(new.audited))
+
+
+def _sample_of_change(key: str, row: Any, change: Change) -> Sample:
+    old, new = (_cut(text) for text in change.texts())
+    text = f"{change.path} = {old}" if change.is_loss else f"{change.path}: {old} -> {new}"
+    stored = _decoded(row.data)
+    found = last_writer(stored, locate(stored, change.path or "")[0]) or (None, None)
+    return Sample(key, text, *found)
+
+
+def _cut(text: str | None) -> str:
+    if text is None:
+        return "nothing"
+    return text if len(text) <= 80 else f"{text[:80]}..."
+
+
+# -- workers -----------------------------------------------------------------------------------------------------------
+
+
+def setup_upgrade(scan: UpgradePlan, parts: str) -> Callable[[SourceShard], UpgradeResult]:
+    """Make a worker ready, as `auditor.shards.audit.setup` does."""
+    gc.disable()
+    return UpgradeAuditor(scan, parts)
+
+
+def lost_upgrade_shard(item: SourceShard, error: Exception, *, scan: UpgradePlan, parts: str) -> UpgradeResult:
+    """Write the rows of a shard whose worker died twice."""
+    return UpgradeResult(item.shard.number, lost_shard(item, error, plan=scan.new, parts=parts))
+
+
+def merge_tallies(results: list[UpgradeResult]) -> Iterator[tuple[str, Tally]]:
+    """Yield (definition, tally of all shards), by name."""
+    total: dict[str, Tally] = {}
+    for result in sorted(results, key=lambda one: one.number):
+        for name, tally in result.tallies.items():
+            total.setdefault(name, Tally()).merge(tally)
+    yield from sorted(total.items())

@@ -1,0 +1,482 @@
+"""Compressed dumps: unpacked once into a file that workers can map, in pieces, with limits.
+
+Sizes in headers are never trusted: bytes are counted while they come out. A stream that breaks off keeps what came
+before; the break is damage. Layers (a .gz of a .zst) are unpacked one after another.
+"""
+
+from __future__ import annotations
+
+import bz2
+import contextlib
+import hashlib
+import lzma
+import os
+import stat
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+from auditor.base.errors import DamagedDump
+from auditor.sources.files.free_space import check_free_space, free_space, stated_size
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from auditor.sources.plan import DamageLog
+
+__all__ = [
+    "HEAD_SIZE",
+    "PACKED_SUFFIXES",
+    "Limits",
+    "Unpacked",
+    "UnpackedStream",
+    "compression_of",
+    "header_holds",
+    "is_tar",
+    "materialize",
+    "unpacked_head",
+]
+
+HEAD_SIZE: Final = 64 << 10
+PACKED_SUFFIXES: Final = (".gz", ".zst", ".xz", ".bz2")
+"""How names of compressed files end."""
+
+_BLOCK: Final = 1 << 18
+_ZSTD_FEED: Final = 4 << 10
+"""Input given to zstd at once: it has no limit on what one call gives, but one block of input gives 128 KiB at most."""
+
+_HEADER: Final = 512
+"""Bytes of a header of tar."""
+
+_XZ_MEMORY: Final = 128 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How far a compressed dump may expand.
+
+    Attributes:
+        layers: Compressions over one another.
+        expanded: Bytes that come out, over all layers.
+        ratio: Bytes out for one byte in; counts once more than `ratio_from` bytes came out.
+        members: Files of one archive.
+        member: Bytes of a file of an archive that is read in memory; larger ones go through a file.
+    """
+
+    layers: int = 4
+    expanded: int = 64 << 30
+    ratio: int = 1000
+    ratio_from: int = 64 << 20
+    members: int = 1_000_000
+    member: int = 64 << 20
+
+
+@dataclass(slots=True)
+class Unpacked:
+    """Where the plain bytes of an input lie.
+
+    Attributes:
+        path: The file itself, or a copy in the working directory.
+        sha256: The SHA-256 of the input as given; empty where it was not read for unpacking (a plain file).
+        layers: Names of the compressions removed, outermost first.
+    """
+
+    path: Path
+    sha256: str
+    layers: tuple[str, ...]
+
+
+class _Broken(Exception):
+    """The compressed stream does not go on."""
+
+
+class _Source:
+    """A stream that is counted and hashed while it is read."""
+
+    def __init__(self, stream: BinaryIO | _Below, head: bytes = b"") -> None:
+        self._stream = stream
+        self._head = head
+        self.count = 0
+        self.hash = hashlib.sha256()
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes, empty at the end."""
+        if self._head:
+            block, self._head = self._head[:size], self._head[size:]
+        else:
+            block = self._stream.read(size)
+        self.count += len(block)
+        self.hash.update(block)
+        return block
+
+    def drain(self) -> None:
+        """Read to the end, for the hash."""
+        while self.read(_BLOCK):
+            pass
+
+
+def compression_of(head: bytes) -> str:
+    """Name the compression that some bytes begin with; empty: none."""
+    if head[:3] == b"\x1f\x8b\x08":
+        return "gzip"
+    if head[:4] == b"\x28\xb5\x2f\xfd" or (head[1:4] == b"\x2a\x4d\x18" and 0x50 <= head[0] <= 0x5F):
+        return "zstd"
+    if head[:6] == b"\xfd7zXZ\0":
+        return "xz"
+    if head[:3] == b"BZh" and head[3:4].isdigit() and head[4:10] == b"1AY&SY":
+        return "bzip2"
+    return ""
+
+
+def header_holds(block: bytes) -> bool:
+    """Whether the checksum in 512 bytes is that of a header of tar."""
+    try:
+        told = int(block[148:156].strip(b"\0 ") or b"x", 8)
+    except ValueError:
+        return False
+    return told == sum(block) - sum(block[148:156]) + 8 * 0x20
+
+
+def is_tar(head: bytes) -> bool:
+    """Whether some bytes begin with a header of tar."""
+    return len(head) >= _HEADER and bool(head[:_HEADER].strip(b"\0")) and header_holds(head[:_HEADER])
+
+
+def _gunzip(source: _Source) -> Iterator[bytes]:
+    """Yield what a gzip stream of one or more members holds; zeros behind it are padding."""
+    rest = source.read(_BLOCK)
+    while True:
+        decoder = zlib.decompressobj(31)
+        while not decoder.eof:
+            try:
+                block = decoder.decompress(rest, _BLOCK)
+            except zlib.error as error:
+                raise _Broken(f"gzip stream broken: {error}") from None
+            if block:
+                yield block
+            rest = decoder.unused_data if decoder.eof else decoder.unconsumed_tail
+            if not decoder.eof and not rest and not (rest := source.read(_BLOCK)):
+                raise _Broken("gzip stream ends early")
+        rest = rest.lstrip(b"\0")
+        while not rest and (more := source.read(_BLOCK)):
+            rest = more.lstrip(b"\0")
+        if not rest:
+            return
+        if len(rest) < 3:
+            rest += source.read(_BLOCK)
+        if compression_of(rest) != "gzip":
+            raise _Broken("data that is not gzip follows the gzip stream")
+
+
+def _unzstd(source: _Source) -> Iterator[bytes]:
+    """Yield what the frames of a zstd stream hold."""
+    import zstandard  # noqa: PLC0415 - only where needed
+
+    unpacker = zstandard.ZstdDecompressor()
+    rest = source.read(_ZSTD_FEED)
+    while rest:
+        decoder = unpacker.decompressobj()
+        while not decoder.eof:
+            try:
+                block = decoder.decompress(rest)
+            except zstandard.ZstdError as error:
+                if "too much memory" in str(error):
+                    raise _Broken("zstd with a window of more than 128 MiB; unpack it with zstd -d --long=31") from None
+                raise _Broken(f"zstd stream broken: {error}") from None
+            if block:
+                yield block
+            rest = decoder.unused_data if decoder.eof else b""
+            if not decoder.eof and not (rest := source.read(_ZSTD_FEED)):
+                raise _Broken("zstd stream ends early")
+        rest = rest or source.read(_ZSTD_FEED)
+
+
+def _undo(
+    source: _Source, make: Callable[[], lzma.LZMADecompressor | bz2.BZ2Decompressor], name: str
+) -> Iterator[bytes]:
+    """Yield what the streams of an xz or bzip2 file hold."""
+    rest = source.read(_BLOCK)
+    while rest:
+        decoder = make()
+        while not decoder.eof:
+            try:
+                block = decoder.decompress(rest, _BLOCK)
+            except (lzma.LZMAError, OSError, ValueError) as error:
+                raise _Broken(f"{name} stream broken: {error}") from None
+            if block:
+                yield block
+            rest = decoder.unused_data if decoder.eof else b""
+            if not decoder.eof and decoder.needs_input and not (rest := source.read(_BLOCK)):
+                raise _Broken(f"{name} stream ends early")
+        rest = (rest or source.read(_BLOCK)).lstrip(b"\0")
+
+
+def _blocks(source: _Source, kind: str) -> Iterator[bytes]:
+    if kind == "gzip":
+        return _gunzip(source)
+    if kind == "zstd":
+        return _unzstd(source)
+    if kind == "xz":
+        return _undo(source, lambda: lzma.LZMADecompressor(memlimit=_XZ_MEMORY), kind)
+    return _undo(source, bz2.BZ2Decompressor, kind)
+
+
+class UnpackedStream:
+    """The plain bytes of a stream, however many times compressed, read once from front to end.
+
+    Args:
+        name: What to call it in errors.
+        stream: The stream as given.
+        limits: How far it may expand.
+
+    Attributes:
+        layers: Names of the compressions removed, outermost first.
+        broken: Why a compressed stream broke off; empty: it did not. What came before was handed out.
+    """
+
+    def __init__(self, name: str, stream: BinaryIO, limits: Limits | None = None) -> None:
+        limits = limits or Limits()
+        self._source = _Source(stream)
+        self._budget = _Budget(name, limits, self._source)
+        self.layers: list[str] = []
+        self.broken = ""
+        self._read: Callable[[int], bytes] = self._source.read
+        self._head = self._fill(HEAD_SIZE)
+        while kind := compression_of(self._head):
+            if len(self.layers) == limits.layers:
+                raise DamagedDump(name, f"compressed more than {limits.layers} times over", "", "unpack it yourself")
+            self.layers.append(kind)
+            blocks = self._counted(_blocks(_Source(_Below(self._read, self._head)), kind))
+            self._read = _Blocks(blocks).read
+            self._head = self._fill(HEAD_SIZE)
+
+    def _counted(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
+        try:
+            for block in blocks:
+                self._budget.spend(len(block))
+                yield block
+        except _Broken as broken:
+            self.broken = self.broken or str(broken)
+
+    def _fill(self, size: int) -> bytes:
+        out = b""
+        while len(out) < size and (block := self._read(size - len(out))):
+            out += block
+        return out
+
+    def peek(self) -> bytes:
+        """Return the first bytes that were not read yet: 64 KiB at the beginning, later what is there."""
+        return self._head
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes: at most `size`, fewer only at the end."""
+        if not self._head:
+            return self._fill(size)
+        block, self._head = self._head[:size], self._head[size:]
+        return block if len(block) == size else block + self._fill(size - len(block))
+
+    def skip(self, size: int) -> int:
+        """Read past some bytes; return how many there were."""
+        left = size
+        while left and (block := self.read(min(left, _BLOCK))):
+            left -= len(block)
+        return size - left
+
+    def drain(self) -> str:
+        """Read to the end, or to where the limits end it; return the hex digest of the stream as given."""
+        with contextlib.suppress(DamagedDump):
+            while self.read(_BLOCK):
+                pass
+        self._source.drain()
+        return self._source.hash.hexdigest()
+
+
+class _Below:
+    """A layer's bytes as the stream of the one above it, beginning with what was looked at."""
+
+    def __init__(self, read: Callable[[int], bytes], head: bytes) -> None:
+        self._read = read
+        self._head = head
+
+    def read(self, size: int) -> bytes:
+        if self._head:
+            block, self._head = self._head[:size], self._head[size:]
+            return block
+        return self._read(size)
+
+
+class _Blocks:
+    """Blocks of any size as a stream; a block is not copied for each small read."""
+
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self._blocks = blocks
+        self._block = b""
+        self._at = 0
+
+    def read(self, size: int) -> bytes:
+        if self._at >= len(self._block):
+            self._block, self._at = next(self._blocks, b""), 0
+        begin = self._at
+        self._at = begin + size
+        return self._block[begin : begin + size]
+
+
+def unpacked_head(path: Path) -> bytes:
+    """Return the first bytes of a file, of a compressed one the first that come out (of one layer)."""
+    with path.open("rb") as stream:
+        head = stream.read(HEAD_SIZE)
+        kind = compression_of(head)
+        return _first(_blocks(_Source(stream, head), kind)) if kind else head
+
+
+def _first(blocks: Iterator[bytes]) -> bytes:
+    out = b""
+    try:
+        for block in blocks:
+            out += block
+            if len(out) >= HEAD_SIZE:
+                break
+    except _Broken:
+        pass
+    return out[:HEAD_SIZE]
+
+
+def materialize(
+    name: str,
+    path: Path | None,
+    stream: BinaryIO | None,
+    *,
+    workdir: Path,
+    number: int,
+    damage: DamageLog,
+    limits: Limits | None = None,
+) -> Unpacked:
+    """Bring an input into the form of a plain file.
+
+    Args:
+        name: What to call it in errors.
+        path: The file; None: read `stream` (standard input).
+        workdir: Where copies go.
+        number: Position of the dump among the inputs.
+        damage: Told of streams that break off.
+
+    Raises:
+        DamagedDump: Nothing of it can be unpacked, or it expands past the limits.
+    """
+    limits = limits or Limits()
+    if path is None:
+        assert stream is not None
+        return _materialize(name, stream, None, workdir, number, damage, limits)
+    with path.open("rb") as opened:
+        return _materialize(name, opened, path, workdir, number, damage, limits)
+
+
+def _materialize(
+    name: str, stream: BinaryIO, path: Path | None, workdir: Path, number: int, damage: DamageLog, limits: Limits
+) -> Unpacked:
+    head = stream.read(HEAD_SIZE)
+    kind = compression_of(head)
+    source = _Source(stream, head)
+    if not kind:
+        if path is not None:
+            return Unpacked(path, "", ())
+        plain = workdir / f"input-{number:03d}"
+        check_free_space(name, workdir, _size_of(stream))
+        with plain.open("wb") as out:
+            while block := source.read(_BLOCK):
+                out.write(block)
+        return Unpacked(plain, source.hash.hexdigest(), ())
+    budget = _Budget(name, limits, source)
+    layers: list[str] = []
+    sha256 = ""
+    at: Path | None = None
+    while kind:
+        if len(layers) == limits.layers:
+            raise DamagedDump(name, f"compressed more than {limits.layers} times over", "", "unpack it yourself")
+        target = workdir / f"input-{number:03d}-{len(layers)}"
+        _check_free_space(name, path if at is None else at, kind, workdir)
+        if at is None:
+            _unpack(name, source, kind, target, budget, damage)
+            source.drain()
+            sha256 = source.hash.hexdigest()
+        else:
+            with at.open("rb") as inner:
+                _unpack(name, _Source(inner), kind, target, budget, damage)
+            at.unlink()
+        layers.append(kind)
+        at = target
+        with at.open("rb") as plain_stream:
+            kind = compression_of(plain_stream.read(16))
+    assert at is not None
+    return Unpacked(at, sha256, tuple(layers))
+
+
+def _check_free_space(name: str, path: Path | None, kind: str, folder: Path) -> None:
+    """Refuse to unpack a file that does not fit: the size that it states is proven before it counts.
+
+    Raises:
+        Refused: It holds more than may be written.
+    """
+    free = free_space(folder)
+    if path is None or free is None:
+        return
+    with path.open("rb") as stream:
+        head = stream.read(HEAD_SIZE)
+        stated = stated_size(stream, kind, head)
+        if (path.stat().st_size if stated is None else stated) <= free:
+            return
+        done = 0
+        with contextlib.suppress(_Broken):
+            for block in _blocks(_Source(stream, head), kind):
+                done += len(block)
+                if done > free:
+                    check_free_space(name, folder, max(done, stated or 0))
+
+
+def _size_of(stream: BinaryIO) -> int | None:
+    """Return the size of a stream that is a file, as `< dump.db` makes of standard input."""
+    try:
+        seen = os.fstat(stream.fileno())
+    except (OSError, ValueError, AttributeError):
+        return None
+    return seen.st_size if stat.S_ISREG(seen.st_mode) else None
+
+
+@dataclass(slots=True)
+class _Budget:
+    """What may still come out; the ratio is that of all layers to the outermost input."""
+
+    name: str
+    limits: Limits
+    source: _Source
+    total: int = 0
+
+    def spend(self, size: int) -> None:
+        self.total += size
+        limits = self.limits
+        ratio = self.total // max(1, self.source.count)
+        if self.total > limits.expanded or (self.total > limits.ratio_from and ratio > limits.ratio):
+            raise DamagedDump(
+                self.name,
+                f"expanded past {self.total} bytes (ratio {ratio})",
+                f"at most {limits.expanded} bytes and {limits.ratio} for one",
+                "unpack it yourself if you trust it",
+            )
+
+
+def _unpack(name: str, source: _Source, kind: str, target: Path, budget: _Budget, damage: DamageLog) -> None:
+    done = 0
+    with target.open("wb") as out:
+        try:
+            for block in _blocks(source, kind):
+                budget.spend(len(block))
+                out.write(block)
+                done += len(block)
+        except _Broken as broken:
+            if not done:
+                raise DamagedDump(name, str(broken), "", "copy it again") from None
+            damage.add("compressed stream", f"{broken}; {done} bytes were unpacked before that")
+        except DamagedDump:  # past a limit: the run may go on without it
+            target.unlink()
+            raise

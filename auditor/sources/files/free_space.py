@@ -1,0 +1,96 @@
+"""Ask for free space before a dump is unpacked or fetched, where it is known how much that takes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import TYPE_CHECKING
+
+from auditor.base.errors import Refused
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import BinaryIO
+
+__all__ = ["check_free_space", "free_space", "stated_size"]
+
+_TAIL = 12
+_MOST_INDEX = 1 << 20
+
+
+def free_space(folder: Path) -> int | None:
+    """Return the bytes that may still be written to the file system of a folder. Returns None if it does not say."""
+    try:
+        return shutil.disk_usage(folder).free
+    except OSError:
+        return None
+
+
+def check_free_space(name: str, folder: Path, size: int | None) -> None:
+    """Refuse to begin with a copy that does not fit.
+
+    Args:
+        name: What is copied.
+        folder: Where to.
+        size: Bytes of the copy; None: not known.
+
+    Raises:
+        Refused: There is less space; it says how much there is.
+    """
+    free = None if not size else free_space(folder)
+    if size and free is not None and size > free:
+        raise Refused(
+            name,
+            f"takes {size:,} bytes in {folder}, where {free:,} are free",
+            advice="free disk space, or write elsewhere (--report, $TMPDIR)",
+        )
+
+
+def stated_size(stream: BinaryIO, kind: str, head: bytes) -> int | None:
+    """Return how many bytes a compressed file states that it holds, true or not. Returns None if it states nothing.
+
+    Args:
+        stream: The file; it is left where it was.
+        kind: gzip, zstd, xz or bzip2.
+        head: Its first bytes.
+    """
+    if kind == "zstd":
+        import zstandard  # noqa: PLC0415 - only where needed
+
+        try:
+            size = int(zstandard.frame_content_size(head))
+        except zstandard.ZstdError:
+            return None
+        return size if size > 0 else None
+    if kind not in {"gzip", "xz"}:
+        return None
+    at = stream.tell()
+    try:
+        end = stream.seek(0, os.SEEK_END)
+        stream.seek(max(0, end - _TAIL))
+        tail = stream.read(_TAIL)
+        if kind == "gzip":
+            return int.from_bytes(tail[-4:], "little")
+        length = (int.from_bytes(tail[4:8], "little") + 1) * 4
+        if tail[-2:] != b"YZ" or length > min(_MOST_INDEX, end - _TAIL):
+            return None
+        stream.seek(end - _TAIL - length)
+        return _xz_size(stream.read(length))
+    except OSError:
+        return None
+    finally:
+        stream.seek(at)
+
+
+def _xz_size(index: bytes) -> int | None:
+    """Return the sum of the sizes in the index of an xz stream: a count, and two sizes for each block."""
+    numbers, value, shift = [], 0, 0
+    for byte in index[1:]:
+        value, shift = value | (byte & 0x7F) << shift, shift + 7
+        if byte < 0x80:
+            numbers.append(value)
+            value = shift = 0
+        elif shift > 63:
+            break
+    sizes = numbers[2 : 1 + 2 * numbers[0] : 2] if numbers else []
+    return sum(sizes) if sizes and len(sizes) == numbers[0] else None

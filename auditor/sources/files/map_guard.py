@@ -1,0 +1,64 @@
+"""A mapped file that is cut short while it is read: its lost pages read as zeros instead of ending the process.
+
+The system sends SIGBUS to a process that touches a page of a mapping that the file does not reach any more. Here
+the page is replaced by one of zeros, and the reader goes on; the caller looks at the file once more at the end
+(`auditor.sources.files.state`) and says that it changed. On Linux, where the records of a signal are known.
+"""
+
+from __future__ import annotations
+
+import mmap
+import signal
+import struct
+import sys
+from typing import Any, Final
+
+__all__ = ["guard_maps"]
+
+_SA_SIGINFO: Final = 4
+_NO_SUCH_PAGE: Final = 2
+"""Code of a SIGBUS for an address that nothing lies behind."""
+_ADDRESS_AT: Final = 16
+"""Position of the address in the record of a signal, its code being the third number."""
+_MAP: Final = 0x02 | 0x10 | 0x20
+"""Private, at this address, of no file."""
+_state: dict[str, Any] = {}
+
+
+def guard_maps() -> None:
+    """Let this process, and those forked from it, outlive mapped files that are cut short."""
+    if _state or sys.platform != "linux" or struct.calcsize("P") != 8:
+        return
+    _state["tried"] = True
+    import ctypes  # noqa: PLC0415 - what reads dumps has loaded it with numpy
+
+    class _Action(ctypes.Structure):
+        _fields_ = (
+            ("handler", ctypes.c_void_p),
+            ("mask", ctypes.c_ulong * 16),
+            ("flags", ctypes.c_int),
+            ("restorer", ctypes.c_void_p),
+        )
+
+    try:
+        libc = ctypes.PyDLL(None)
+        place, action, default, again = libc.mmap, libc.sigaction, libc.signal, getattr(libc, "raise")
+    except (OSError, AttributeError):
+        return
+    place.restype = ctypes.c_void_p
+    place.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)
+    default.argtypes = (ctypes.c_int, ctypes.c_void_p)
+    page, failed = mmap.PAGESIZE, ctypes.c_void_p(-1).value
+    number_at, address_at, bus = ctypes.c_int.from_address, ctypes.c_uint64.from_address, int(signal.SIGBUS)
+
+    def replace(_: int, record: int, __: int) -> None:
+        address = address_at(record + _ADDRESS_AT).value & -page
+        is_cut = number_at(record + 8).value == _NO_SUCH_PAGE
+        if not is_cut or place(address, page, mmap.PROT_READ, _MAP, -1, 0) == failed:
+            default(bus, None)  # it was something else: the process ends as it would have
+            again(bus)
+
+    handler = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(replace)
+    wanted = _Action(ctypes.cast(handler, ctypes.c_void_p).value, flags=_SA_SIGINFO)
+    action(bus, ctypes.byref(wanted), None)
+    _state["handler"] = handler  # as long as the process lives

@@ -1,0 +1,81 @@
+"""Files that change while they are read: what was read may be neither what they were nor what they are."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from auditor.sources.plan import Damage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["FileState", "changes", "state_of_file", "states_below"]
+
+_BESIDE = ("-wal",)
+"""What is read with a file: a write-ahead log."""
+
+
+class FileState(NamedTuple):
+    """A file as it was: which one, how long, and when somebody last wrote to it."""
+
+    path: str
+    device: int
+    number: int
+    size: int
+    written: int
+    changed: int
+
+
+def state_of_file(path: str | Path, opened: int | None = None) -> FileState | None:
+    """Return the state of a file, or of one that is open, or None if there is none, or it is no file."""
+    try:
+        found = os.stat(path) if opened is None else os.fstat(opened)  # noqa: PTH116 - of paths and open files alike
+    except OSError:
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        return None
+    return FileState(str(path), found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+def states_below(path: str) -> tuple[FileState, ...]:
+    """Return the states of a file and what is read with it, or of the files in a folder; hidden ones are not read.
+
+    What this process prints to is none of them: it changes because of that.
+    """
+    printed = {(state.device, state.number) for state in (state_of_file("", stream) for stream in (1, 2)) if state}
+    found = (state_of_file(one) for one in _files(path))
+    return tuple(state for state in found if state is not None and (state.device, state.number) not in printed)
+
+
+def _files(path: str) -> Iterator[str]:
+    if not os.path.isdir(path):  # noqa: PTH112 - names as they were given
+        yield path
+        yield from (path + suffix for suffix in _BESIDE)
+        return
+    for folder, below, names in os.walk(path):
+        below[:] = [name for name in below if not name.startswith(".")]
+        yield from (os.path.join(folder, name) for name in names if not name.startswith("."))  # noqa: PTH118
+
+
+def changes(states: Iterable[FileState]) -> list[Damage]:
+    """Return what has changed since, as parts of a dump that cannot be relied on."""
+    found = []
+    for before in states:
+        now = state_of_file(before.path)
+        if now == before:
+            continue
+        if now is None:
+            what = "was removed"
+        elif (now.device, now.number) != (before.device, before.number):
+            what = "was replaced by another file"
+        elif now.size != before.size:
+            what = f"was {before.size} bytes long and is {now.size}"
+        else:
+            what = "was written to"
+        found.append(
+            Damage(Path(before.path).name, f"{what} while it was read: rows may be of either state; audit it at rest")
+        )
+    return found

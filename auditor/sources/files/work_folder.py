@@ -1,0 +1,187 @@
+"""Folders for copies of dumps while a run lasts: readable by their owner alone, removed by a later run after a kill.
+
+Each holds a file that says which process made it and when that started, locked while the process lives. A later run
+removes folders beside its own whose lock is free and whose process is dead; it never touches others.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - not on this system
+    fcntl = None  # type: ignore[assignment]
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["clear_dead_folders", "temporary_folder", "work_folder"]
+
+_OWNER: Final = "owner.json"
+_RANDOM: Final = 8
+"""Characters that `tempfile` appends."""
+_LONGEST: Final = 200
+"""Bytes of a prefix; what a file system takes is 255."""
+_TOOL: Final = "auditor"
+
+
+@contextmanager
+def work_folder(parent: Path, name: str, restored: str = "") -> Iterator[Path]:
+    """Yield a new folder that is removed at the end; those that dead runs left beside it are removed first.
+
+    Args:
+        parent: Where it is made.
+        name: What its name begins with.
+        restored: Name beside it of what stepped aside into ``old``; put back where a dead run left neither there.
+
+    Raises:
+        OSError: It cannot be made.
+    """
+    prefix = name.encode("utf-8", "surrogateescape")[:_LONGEST].decode("utf-8", "ignore")
+    clear_dead_folders(parent, prefix[:1])
+    folder = Path(tempfile.mkdtemp(prefix=f"{prefix}.", dir=parent))
+    try:
+        with (folder / _OWNER).open("w") as stream:
+            json.dump({"tool": _TOOL, "restored": restored, **_this_process()}, stream)
+            stream.flush()
+            _lock(stream)
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def temporary_folder(name: str) -> Iterator[Path]:
+    """Yield a work folder in the folder of the system for temporary files."""
+    with work_folder(Path(tempfile.gettempdir()), f"auditor-{name}") as folder:
+        yield folder
+
+
+def clear_dead_folders(parent: Path, start: str) -> None:
+    """Remove the work folders of dead runs in a folder.
+
+    Args:
+        parent: The folder.
+        start: What their names begin with.
+    """
+    try:
+        with os.scandir(parent) as found:
+            names = [one.name for one in found if one.name.startswith(start) and one.is_dir(follow_symlinks=False)]
+    except OSError:
+        return
+    for name in names:
+        if name.rpartition(".")[2].isascii() and len(name.rpartition(".")[2]) == _RANDOM:
+            _clear(parent / name)
+
+
+def _clear(folder: Path) -> None:
+    """Remove a folder if it is a work folder of ours whose process is dead."""
+    try:
+        seen = os.lstat(folder)
+        if hasattr(os, "geteuid") and (seen.st_uid != os.geteuid() or stat.S_IMODE(seen.st_mode) & 0o077):
+            return  # another user's, or not made by tempfile
+        descriptor = os.open(folder / _OWNER, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    except OSError:
+        return
+    with os.fdopen(descriptor, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return
+        try:
+            owner = json.loads(stream.read(1 << 16))
+        except ValueError:
+            return
+        if type(owner) is not dict or owner.get("tool") != _TOOL or not _is_dead(owner):
+            return
+        is_free = _lock(stream)
+        if is_free is False or (is_free is None and owner.get("space") != _space()):
+            return
+        _restore(folder, owner.get("restored"))
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _lock(stream: IO[Any]) -> bool | None:
+    """Lock a file; return whether that went well. Returns None if the file system has no locks."""
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def _restore(folder: Path, name: Any) -> None:
+    """Put back what had stepped aside when a run was killed before it had put something else there."""
+    if type(name) is not str or Path(name).name != name or name in {"", ".", ".."}:
+        return
+    target, old = folder.parent / name, folder / "old"
+    if old.is_dir() and not os.path.lexists(target):
+        try:
+            old.rename(target)
+        except OSError:
+            return
+
+
+def _this_process() -> dict[str, Any]:
+    pid = os.getpid()
+    return {"pid": pid, "started": _start_of(pid), "boot": _boot(), "space": _space(), "host": _host()}
+
+
+def _is_dead(owner: dict[str, Any]) -> bool:
+    """Tell whether a process has ended; of one on another machine nobody knows here."""
+    pid, boot = owner.get("pid"), owner.get("boot")
+    if type(pid) is not int or pid <= 0:
+        return False
+    if boot != _boot():
+        return bool(boot) and owner.get("host") == _host()  # this machine was started anew since
+    if not boot and owner.get("host") != _host():
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        pass
+    started = _start_of(pid)
+    return bool(started) and started != owner.get("started")  # its number was given to another
+
+
+def _start_of(pid: int) -> str:
+    """Return when a process started, in ticks since the machine did; empty: not known."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return ""
+    fields = text.rpartition(")")[2].split()
+    if not fields or fields[0] in {"Z", "X"}:
+        return "ended"
+    return fields[19] if len(fields) > 19 else ""
+
+
+def _host() -> str:
+    return os.uname().nodename if hasattr(os, "uname") else ""
+
+
+def _space() -> str:
+    """Return which processes a number means one of: those of a container have numbers of their own."""
+    try:
+        return str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        return ""
+
+
+def _boot() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""

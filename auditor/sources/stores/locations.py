@@ -1,0 +1,527 @@
+"""Where dumps lie that are no local files: object stores and web servers, and patterns of names in them.
+
+``s3://`` goes through boto3, ``gs://``, ``az://`` (``abfs://``) and ``file://`` through pyarrow.fs, with the
+credentials of the environment, as the tools of these stores find them; ``https://`` through the standard library;
+other schemes through fsspec where it is installed. ``http://`` is refused unless the user allows it: anybody on the
+way could change a dump. A server that is too slow, or whose listing does not end, is given up (`patience`).
+
+A tar is read from the store as a stream; what has to be mapped is copied to the working directory first. Names in
+errors and reports carry neither user, password nor query.
+"""
+
+from __future__ import annotations
+
+import errno
+import fnmatch
+import os
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
+
+from auditor.base.errors import SourceError
+from auditor.base.visible import visible
+from auditor.sources.files.free_space import check_free_space
+from auditor.sources.stores import patience
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import BinaryIO
+
+__all__ = [
+    "Match",
+    "RemoteFile",
+    "allow_http",
+    "copy_name",
+    "expand",
+    "has_wildcards",
+    "is_remote",
+    "is_web",
+    "local_path",
+    "modified_at",
+    "remote_file",
+    "remote_files",
+    "remote_names",
+    "shown_url",
+    "upload",
+]
+
+Result = TypeVar("Result")
+
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_WILD: Final = re.compile(r"[*?\[]")
+_COPY: Final = 1 << 20
+_TIMEOUT: Final = 60
+_LONGEST_NAME: Final = 60
+"""Characters of the name of a copy: at most 240 bytes."""
+_MOST_TEXT: Final = 400
+_INSECURE: Final = "AUDITOR_INSECURE_HTTP"
+_TRUE: Final = frozenset({"1", "true", "yes", "on"})
+_NAME_ERRORS: Final = frozenset({
+    errno.EEXIST, errno.EILSEQ, errno.EINVAL, errno.EISDIR, errno.ENAMETOOLONG, errno.ENOTDIR,
+})  # fmt: skip
+_WEB: Final = frozenset({"http", "https"})
+_CONTAINERS: Final = frozenset({"az", "abfs", "abfss"})
+"""Schemes in which a container stands where others have a user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A file or folder that a pattern names.
+
+    Attributes:
+        path: Path or URL.
+        parts: What its wildcards stood for, in order.
+    """
+
+    path: str
+    parts: tuple[str, ...] = ()
+
+
+def is_remote(path: str) -> bool:
+    """Whether a path is a URL."""
+    return _SCHEME.match(path) is not None
+
+
+def has_wildcards(path: str) -> bool:
+    """Whether a path is a pattern; what stands behind a ``?`` of a web address is none."""
+    return _WILD.search(path) is not None and not is_web(path)
+
+
+def shown_url(url: str) -> str:
+    """Return a URL without user, password and query."""
+    if not is_remote(url):
+        return url
+    scheme, _, rest = url.partition("://")
+    rest = rest.partition("?")[0]
+    host, slash, path = rest.partition("/")
+    user, at, server = host.rpartition("@")
+    if scheme.lower() in _CONTAINERS and ":" not in user:
+        server = user + at + server
+    return f"{scheme}://{server}{slash}{path}"
+
+
+@contextmanager
+def _failures(url: str) -> Iterator[None]:
+    """Turn what a client of a store raises into an error of ours, without secrets and of bearable length."""
+    import http.client  # noqa: PLC0415 - only for what is remote
+
+    import pyarrow as pa  # noqa: PLC0415
+
+    try:
+        yield
+    except FileNotFoundError:
+        raise SourceError(shown_url(url), "no such file or folder") from None
+    except (OSError, ValueError, http.client.HTTPException, pa.ArrowException) as error:
+        text = str(error).replace(url, shown_url(url)).partition("\n")[0] or type(error).__name__
+        text = text if len(text) <= _MOST_TEXT else text[:_MOST_TEXT] + "..."
+        raise SourceError(shown_url(url), text, "", "see the credentials in use") from None
+
+
+class _Stream:
+    """The bytes behind a URL; breaks are errors of ours, an early end and a slow server among them."""
+
+    def __init__(self, url: str, stream: Any, size: int | None) -> None:
+        self._url = url
+        self._stream = stream
+        self._left = self.size = size
+        self._ahead = patience.ReadAhead(stream.read, patience.READ_SECONDS)
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes, empty at the end."""
+        with _failures(self._url):
+            block = self._ahead.read(size)
+            if self._left is not None:
+                self._left -= len(block)
+                if not block and size and self._left > 0:
+                    raise OSError(f"the connection ended {self._left} bytes early")
+        return block
+
+    def close(self) -> None:
+        """End the connection; one that is being waited for ends with the process."""
+        if self._ahead.stop():
+            self._stream.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _asked(call: Callable[[], Result]) -> Result:
+    """Return what a store answers, or give it up."""
+    return patience.within(patience.CALL_SECONDS, call, "the server")
+
+
+def allow_http() -> None:
+    """Let this process and those that it starts read ``http://``."""
+    os.environ[_INSECURE] = "1"
+
+
+def _allows_http() -> bool:
+    return os.environ.get(_INSECURE, "").lower() in _TRUE
+
+
+def _check_http(url: str) -> None:
+    if url.partition("://")[0].lower() == "http" and not _allows_http():
+        raise SourceError(
+            shown_url(url),
+            "http:// is neither encrypted nor authenticated: anybody on the way can read and change the file",
+            "https://",
+            "give --insecure-http to read it all the same",
+        )
+
+
+def _redirects() -> Any:
+    """Return what follows the redirects of a web server: not from https to http, unless that is allowed."""
+    import urllib.request  # noqa: PLC0415
+
+    class Redirects(urllib.request.HTTPRedirectHandler):
+        max_redirections = 5
+
+        def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+            if not is_web(newurl):
+                raise SourceError(shown_url(req.full_url), f"redirects to {shown_url(newurl)}", "https://")
+            _check_http(newurl)
+            return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+    return Redirects()
+
+
+def is_web(url: str) -> bool:
+    """Whether a URL is that of a web server, which names no folders and takes no files."""
+    return url.partition("://")[0].lower() in _WEB
+
+
+def local_path(url: str) -> str:
+    """Return the path of a ``file://`` URL; empty: it is another."""
+    scheme, _, rest = url.partition("://")
+    return _file_system(url)[1] if scheme.lower() == "file" and rest else ""
+
+
+def _file_system(url: str) -> tuple[Any, str]:
+    """Return the file system of a URL and the path in it."""
+    from auditor.sources.stores.clients import file_system  # noqa: PLC0415 - only for what is remote
+
+    scheme, _, rest = url.partition("://")
+    return file_system(scheme.lower(), rest, shown_url(url))
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFile:
+    """A file or folder behind a URL."""
+
+    url: str
+
+    @property
+    def shown(self) -> str:
+        """The URL as errors and reports have it."""
+        return shown_url(self.url)
+
+    def open(self) -> BinaryIO:
+        """Return the bytes as a stream, from the beginning.
+
+        Raises:
+            SourceError: They cannot be had.
+        """
+        import urllib.request  # noqa: PLC0415
+
+        with _failures(self.url):
+            if is_web(self.url):
+                _check_http(self.url)
+                request = urllib.request.Request(self.url)  # noqa: S310 - http or https, see above
+                # Not urlopen, which keeps the certificates that were trusted when it was first called.
+                opener = urllib.request.build_opener(_redirects())
+                answer = _asked(lambda: opener.open(request, timeout=_TIMEOUT))
+                return cast("BinaryIO", _Stream(self.url, answer, answer.length))
+            file_system, path = _file_system(self.url)
+            stream = _asked(lambda: file_system.open_input_stream(path, compression=None))
+            return cast("BinaryIO", _Stream(self.url, stream, None))
+
+    def is_folder(self) -> bool:
+        """Whether it is a folder (of an object store: whether names begin with it and a slash)."""
+        if is_web(self.url):
+            return False
+        import pyarrow.fs  # noqa: PLC0415
+
+        with _failures(self.url):
+            file_system, path = _file_system(self.url)
+            info = _asked(lambda: file_system.get_file_info(path.rstrip("/")))
+        if info.type == pyarrow.fs.FileType.NotFound:
+            raise SourceError(self.shown, "no such file or folder")
+        return bool(info.type == pyarrow.fs.FileType.Directory)
+
+    def modified(self) -> float | None:
+        """Return when the store last changed the file, in seconds since 1970; None where it does not say."""
+        if is_web(self.url):
+            return None
+        with _failures(self.url):
+            file_system, path = _file_system(self.url)
+            time = _asked(lambda: file_system.get_file_info(path.rstrip("/"))).mtime
+        return None if time is None else float(time.timestamp())
+
+    def copy_to(self, target: Path) -> None:
+        """Copy the bytes to a local file."""
+        with self.open() as stream, target.open("wb") as out:
+            check_free_space(self.shown, target.parent, self._size(cast("_Stream", stream)))
+            while block := stream.read(_COPY):
+                out.write(block)
+
+    def _size(self, stream: _Stream) -> int | None:
+        """Return the size that the server states. Returns None if it states none."""
+        if is_web(self.url):
+            return stream.size
+        with _failures(self.url):
+            file_system, path = _file_system(self.url)
+            return cast("int | None", _asked(lambda: file_system.get_file_info(path)).size)
+
+    def copy_folder_to(self, target: Path) -> list[tuple[str, str]]:
+        """Copy all files below a folder; return those whose names no file here can have, each with the reason."""
+        import pyarrow.fs  # noqa: PLC0415
+
+        with _failures(self.url):
+            file_system, path = _file_system(self.url)
+            base = path.rstrip("/")
+            found = _asked(lambda: file_system.get_file_info(pyarrow.fs.FileSelector(base, recursive=True)))
+            sizes = [info.size or 0 for info in found if info.type == pyarrow.fs.FileType.File]
+            check_free_space(self.shown, target.parent, sum(sizes))
+            left_out: list[tuple[str, str]] = []
+            for info in found:
+                name = info.path[len(base) :].lstrip("/")
+                is_marker = name.endswith("/") and not info.size  # some tools make one for a folder
+                if info.type != pyarrow.fs.FileType.File or not name or is_marker:
+                    continue
+                try:
+                    local = _made_below(target, name)
+                except _BadName as bad:
+                    left_out.append((name, str(bad)))
+                    continue
+                below = _asked(partial(file_system.open_input_stream, info.path, compression=None))
+                with _Stream(self.url, below, None) as stream, local.open("wb") as out:
+                    while block := stream.read(_COPY):
+                        out.write(block)
+            return left_out
+
+
+class _BadName(Exception):
+    """No file below a folder can have a name."""
+
+
+def _made_below(target: Path, name: str) -> Path:
+    """Make an empty file below a folder, by the name that a store lists.
+
+    Raises:
+        _BadName: There can be none of this name; the text is the reason.
+    """
+    parts = [part for part in name.split("/") if part]
+    if ".." in parts or "." in parts:
+        raise _BadName("a name that leads out of the folder")
+    local = target.joinpath(*parts)
+    try:
+        local.parent.mkdir(parents=True, exist_ok=True)
+        local.touch(exist_ok=False)
+    except ValueError as error:  # a NUL or half of a surrogate pair
+        raise _BadName(str(error)) from None
+    except OSError as error:
+        if error.errno not in _NAME_ERRORS:
+            raise
+        raise _BadName(os.strerror(error.errno)) from None
+    return local
+
+
+def copy_name(url: str) -> str:
+    """Return a name for the copy of what a URL names: its last part, of which the suffix counts."""
+    name = url.rstrip("/").rpartition("/")[2].replace("\0", "")
+    return name[-_LONGEST_NAME:] if name not in {"", ".", ".."} else "copy"
+
+
+def remote_file(url: str) -> RemoteFile:
+    """Return the file behind a URL; nothing is asked yet."""
+    return RemoteFile(url)
+
+
+def modified_at(path: str) -> float | None:
+    """Return when a dump was last changed, in seconds since 1970; None where nothing says so.
+
+    The time of a folder is that of the newest of its files.
+    """
+    try:
+        if is_remote(path):
+            return remote_file(path).modified()
+        local = Path(path)
+        files = (each for each in local.rglob("*") if each.is_file()) if local.is_dir() else [local]
+        return max((each.stat().st_mtime for each in files), default=None) if path != "-" else None
+    except (OSError, SourceError):
+        return None
+
+
+def fetched(url: str, folder: Path) -> Iterator[tuple[str, Path]]:
+    """Bring what a URL or a pattern of URLs names here, files and folders; yield (URL as it is shown, copy).
+
+    Raises:
+        SourceError: It is not there, or cannot be had.
+    """
+    for number, match in enumerate(expand(url)):
+        there = remote_file(match.path)
+        target = folder / str(number) / copy_name(there.shown)
+        target.parent.mkdir(parents=True)
+        if not there.is_folder():
+            there.copy_to(target)
+        else:
+            for left_out, reason in there.copy_folder_to(target):
+                raise SourceError(f"{there.shown.rstrip('/')}/{visible(left_out)}", f"cannot be copied: {reason}")
+        yield there.shown.rstrip("/"), target
+
+
+def _pattern(segment: str) -> re.Pattern[str]:
+    """Return the expression of one segment of a pattern, each wildcard a group."""
+    out, at = "", 0
+    for found in re.finditer(r"\*+|\?|\[!?\]?[^\]]*\]", segment):
+        out += re.escape(segment[at : found.start()])
+        translated = ".*" if found[0].startswith("*") else fnmatch.translate(found[0])[4:-3]
+        out += f"({translated})"
+        at = found.end()
+    return re.compile(out + re.escape(segment[at:]))
+
+
+def expand(pattern: str) -> list[Match]:
+    """Return what a pattern names, sorted; a path that is no pattern, or that exists as it is, stays as it is.
+
+    Wildcards are ``*``, ``?`` and ``[...]`` inside a segment, and ``**`` for any number of segments.
+
+    Raises:
+        SourceError: The pattern names nothing, or the store cannot be asked.
+    """
+    if pattern == "-" or not has_wildcards(pattern) or (not is_remote(pattern) and Path(pattern).exists()):
+        return [Match(pattern)]
+    import urllib.parse  # noqa: PLC0415
+
+    import pyarrow.fs  # noqa: PLC0415
+
+    scheme, _, rest = pattern.partition("://") if is_remote(pattern) else ("", "", pattern)
+    plain, mark, query = rest.partition("?") if is_remote(pattern) and "=" in rest.partition("?")[2] else (rest, "", "")
+    head = plain[: _WILD.search(plain).start()].rpartition("/")[0]  # type: ignore[union-attr]
+    segments = plain[len(head) :].strip("/").split("/")
+    with _failures(pattern):
+        if scheme:
+            file_system, base = _file_system(f"{scheme}://{head}{mark}{query}")
+        else:
+            file_system, base = pyarrow.fs.LocalFileSystem(), head or ("/" if plain.startswith("/") else ".")
+        found = sorted(_walk(file_system, base.rstrip("/") or "/", segments, ()))
+    if not found:
+        raise SourceError(shown_url(pattern), "the pattern names nothing")
+    out = []
+    for path, parts in found:
+        if not scheme:
+            out.append(Match(path, parts))
+        else:
+            below = path[len(base.rstrip("/")) :].lstrip("/")
+            if scheme.lower() == "file":  # of these alone the path is written as in a web address
+                below = urllib.parse.quote(below)
+            out.append(Match(f"{scheme}://{head.rstrip('/')}/{below}{mark}{query}", parts))
+    return out
+
+
+def _walk(
+    file_system: Any, base: str, segments: list[str], parts: tuple[str, ...]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield (path, parts) of what the segments name below a folder."""
+    import pyarrow.fs  # noqa: PLC0415
+
+    def below(name: str) -> str:
+        return name if base == "." else f"{base.rstrip('/')}/{name}"
+
+    segment, rest = segments[0], segments[1:]
+    if not _WILD.search(segment):
+        path = below(segment)
+        if rest:
+            yield from _walk(file_system, path, rest, parts)
+        elif _asked(lambda: file_system.get_file_info(path)).type != pyarrow.fs.FileType.NotFound:
+            yield path, parts
+        return
+    if segment == "**":
+        if rest:
+            yield from _walk(file_system, base, rest, parts)
+        for name, folder in _listed(file_system, base):
+            if folder:
+                yield from _walk(file_system, below(name), segments, parts)
+            elif not rest:
+                yield below(name), (*parts, name)
+        return
+    pattern = _pattern(segment)
+    for name, folder in _listed(file_system, base):
+        match = pattern.fullmatch(name)
+        if match is None or (name.startswith(".") and not segment.startswith(".")):
+            continue
+        if not rest:
+            yield below(name), (*parts, *match.groups())
+        elif folder:
+            yield from _walk(file_system, below(name), rest, (*parts, *match.groups()))
+
+
+def _listed(file_system: Any, base: str) -> list[tuple[str, bool]]:
+    """Return (name, whether it is a folder) of what lies in a folder; nothing where there is none."""
+    import pyarrow.fs  # noqa: PLC0415
+
+    # Google's client shows a folder only where somebody made an object that stands for it, so all below is listed
+    deep = getattr(file_system, "type_name", "") == "gcs"
+    selector = pyarrow.fs.FileSelector(base, allow_not_found=True, recursive=deep)
+    kinds = {pyarrow.fs.FileType.Directory: True, pyarrow.fs.FileType.File: False}
+    found: dict[str, bool] = {}
+    for info in _asked(lambda: file_system.get_file_info(selector)):
+        if info.type in kinds:
+            name, slash, _ = info.path[len(base) :].strip("/").partition("/") if deep else (info.base_name, "", "")
+            found[name] = found.get(name, False) or bool(slash) or kinds[info.type]
+    return sorted(found.items())
+
+
+def upload(folder: Path, url: str, *, last: str, replaced: Sequence[str] = ()) -> None:
+    """Copy a folder to a store; the file `last` at its root comes last, so that it stands for all of it.
+
+    Args:
+        folder: The folder.
+        url: Where it goes.
+        last: Name of that file.
+        replaced: Paths of files there that are removed, `last` first, unless there is a new one of the name.
+
+    Raises:
+        SourceError: The store does not take it.
+    """
+    if is_web(url):
+        raise SourceError(shown_url(url), "a web server takes no report", "s3://, gs://, az:// or a folder")
+    with _failures(url):
+        file_system, base = _file_system(url)
+        base = base.rstrip("/")
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
+        if last in replaced:
+            file_system.delete_file(f"{base}/{last}")
+        for name in sorted({*replaced} - {last, *(path.relative_to(folder).as_posix() for path in files)}):
+            file_system.delete_file(f"{base}/{name}")
+        for path in sorted(files, key=lambda one: (one == folder / last, one)):
+            target = f"{base}/{path.relative_to(folder).as_posix()}"
+            if getattr(file_system, "type_name", "") == "local":
+                Path(target).parent.mkdir(parents=True, exist_ok=True)
+            with path.open("rb") as stream, file_system.open_output_stream(target, compression=None) as out:
+                while block := stream.read(_COPY):
+                    out.write(block)
+
+
+def remote_files(url: str) -> list[str]:
+    """Return the path below a folder of a store of each file in it; nothing where there is no such folder."""
+    import pyarrow.fs  # noqa: PLC0415
+
+    with _failures(url):
+        file_system, base = _file_system(url)
+        base = base.rstrip("/")
+        found = file_system.get_file_info(pyarrow.fs.FileSelector(base, allow_not_found=True, recursive=True))
+        return [info.path[len(base) :].strip("/") for info in found if info.type == pyarrow.fs.FileType.File]
+
+
+def remote_names(url: str) -> list[str]:
+    """Return the names of what lies directly in a folder of a store; nothing where there is none."""
+    with _failures(url):
+        file_system, base = _file_system(url)
+        return [name for name, _ in _listed(file_system, base.rstrip("/"))]

@@ -1,0 +1,52 @@
+"""What a read does to the metadata of an object, beside what it prunes: parts that are gone, parts that look different.
+
+Metadata go through a typed round trip when an object is read. A malformed field is dropped whole, which the next write
+makes final; times are brought to UTC, null labels become empty ones and a missing generation becomes 1, which only
+looks different. Zero values that vanish mean the same as before.
+
+Source: apiextensions-apiserver pkg/apiserver/schema/objectmeta/coerce.go.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from auditor.base.records import JsonObject
+
+__all__ = ["DRIFTS", "LOSES_DATA", "rewritten_metadata"]
+
+LOSES_DATA: Final = "loses-data"  # the greater of the two
+DRIFTS: Final = "drifts"
+
+
+def rewritten_metadata(stored: Any, read: JsonObject) -> str:
+    """Return the impact of what the read made of metadata; empty where it made nothing of them.
+
+    Args:
+        stored: ``metadata`` as stored, whatever it is.
+        read: ``metadata`` after the read.
+    """
+    if type(stored) is not dict:
+        return DRIFTS if stored is None else LOSES_DATA
+    if _is_lost(stored, read):
+        return LOSES_DATA
+    return DRIFTS if _plain(stored) != read else ""
+
+
+def _is_lost(stored: Any, read: Any) -> bool:
+    """Say whether anything that is not zero is gone."""
+    if type(stored) is dict:
+        if type(read) is not dict:
+            return True
+        return any(value and (key not in read or _is_lost(value, read[key])) for key, value in stored.items())
+    if type(stored) is list:
+        return type(read) is not list or len(stored) != len(read) or any(map(_is_lost, stored, read))
+    is_number = type(stored) in (int, float) and type(read) in (int, float)
+    return stored is not None and type(stored) is not type(read) and not is_number
+
+
+def _plain(stored: JsonObject) -> JsonObject:
+    """Return metadata without zero values at the top, which mean that a field is absent."""
+    kept = "deletionGracePeriodSeconds"
+    return {key: value for key, value in stored.items() if value or (key == kept and value is not None)}

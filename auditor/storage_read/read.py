@@ -1,0 +1,273 @@
+"""The storage read: bytes of one stored value to the object that a GET at some version shows, as the server does it.
+
+This is the plain interpreter, by which faster paths are checked and to which they fall back. Order: decode, coerce
+metadata, prune, drop nulls and coerce embedded resources by the schema of the stored version, default by that schema,
+convert, then all but defaulting again by the schema of the version asked for, where nothing malformed is forgiven any
+more.
+
+Source: apiextensions-apiserver pkg/apiserver/customresource_handler.go (GetRESTOptions, unstructuredSchemaCoercer);
+apimachinery pkg/runtime/serializer/versioning/versioning.go (Decode).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.crds.conversion import NEEDS_WEBHOOK, ConversionError, convert, parse_group_version
+from auditor.golang import cbor
+from auditor.golang.jsontext import GoJsonError, as_text, decode
+from auditor.golang.text import display, type_name
+from auditor.schema.defaulting.reference import default, drop_nulls
+from auditor.schema.objectmeta.reference import CoerceError, coerce_embedded, decode_metadata
+from auditor.schema.objectmeta.types import to_json
+from auditor.schema.pruning.reference import prune
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from auditor.base.records import JsonObject
+    from auditor.crds.definition import CustomResourceDefinition
+    from auditor.schema.structural import StructuralSchema
+
+__all__ = [
+    "NO_METADATA",
+    "ReadError",
+    "ReadResult",
+    "before_conversion",
+    "choose_version",
+    "coerce",
+    "decode_value",
+    "finish_read",
+    "read_object",
+]
+
+NO_METADATA: Final = "panic: no metadata in a stored object"
+"""Reason of a value that ends the whole server process: it decodes, but has no metadata at all."""
+
+_CBOR_TAG: Final = b"\xd9\xd9\xf7"
+
+
+class ReadError(Exception):
+    """A stored value that the server cannot read; the text is the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadResult:
+    """What a read gave: an object, or why there is none.
+
+    Attributes:
+        object: After the read, at the version asked for.
+        unreadable: The reason, in the server's words where it has some.
+        pruned: Dotted paths of unknown fields that either pruning dropped, sorted.
+        defaulted: Dotted paths that were filled in and not pruned again, sorted.
+        stored_version: Version named by the stored apiVersion; None where it names none.
+    """
+
+    object: JsonObject | None = None
+    unreadable: str | None = None
+    pruned: tuple[str, ...] = ()
+    defaulted: tuple[str, ...] = ()
+    stored_version: str | None = None
+
+    @property
+    def crashes_server(self) -> bool:
+        """Whether reading the value ends the server process."""
+        return self.unreadable == NO_METADATA
+
+    @property
+    def needs_conversion(self) -> bool:
+        """Whether only a conversion webhook could read it at this version."""
+        return self.unreadable is not None and self.unreadable.startswith(NEEDS_WEBHOOK)
+
+
+def read_object(definition: CustomResourceDefinition, version_name: str, data: bytes) -> ReadResult:
+    """Read one stored value at a version of its definition.
+
+    Args:
+        definition: The definition whose key prefix the value has, even if the value names another kind.
+        version_name: The version to read at.
+        data: The stored bytes, decrypted.
+    Returns:
+        The object, or the reason why the server has none; nothing is raised for bad data.
+    """
+    target = definition.versions.get(version_name)
+    if target is None:
+        return ReadResult(unreadable=f'no version "{version_name}" in CRD {definition.name}')
+    if target.unserved_reason:
+        return ReadResult(unreadable=f"unusable CRD {definition.name}: {target.unserved_reason}")
+    try:
+        obj = decode_value(data)
+    except ReadError as error:
+        return ReadResult(unreadable=str(error))
+    return finish_read(definition, version_name, obj)
+
+
+def finish_read(definition: CustomResourceDefinition, version_name: str, obj: JsonObject) -> ReadResult:
+    """`read_object` after decoding; `obj` is changed in place and is the object of the result.
+
+    The definition has the version and can be served.
+    """
+    stored = _stored_version(obj)
+    try:
+        pruned, defaulted = _before_conversion(definition, obj)
+        convert(obj, definition, version_name)
+        again = coerce(definition, obj, drop=False)
+    except (CoerceError, ConversionError, ReadError) as error:
+        return ReadResult(unreadable=str(error), stored_version=stored)
+    if stored != version_name:
+        pruned += again
+        if again and defaulted:
+            defaulted = [path for path in defaulted if not _is_below(path, again)]
+    pruned.sort()
+    return ReadResult(obj, None, tuple(pruned), tuple(defaulted), stored)
+
+
+def before_conversion(definition: CustomResourceDefinition, data: bytes) -> JsonObject | None:
+    """Return a stored value as the server hands it to a conversion webhook, or None if it does not come so far."""
+    try:
+        obj = decode_value(data)
+        _before_conversion(definition, obj)
+    except (CoerceError, ReadError):
+        return None
+    return obj
+
+
+def _before_conversion(definition: CustomResourceDefinition, obj: JsonObject) -> tuple[list[str], list[str]]:
+    """Read an object by the schema of its own version, in place; return what was pruned and what was defaulted."""
+    pruned = coerce(definition, obj, drop=True)
+    stored_schema, own = _schema_of(definition, obj)
+    return pruned, default(obj, stored_schema) if own else []
+
+
+def decode_value(data: bytes) -> JsonObject:
+    """Decode stored bytes, JSON or CBOR, to an object that names a kind.
+
+    Raises:
+        ReadError: In the server's words.
+    Source: apimachinery pkg/apis/meta/v1/unstructured/helpers.go, pkg/runtime/serializer/cbor/cbor.go.
+    """
+    if data.startswith(_CBOR_TAG):
+        return _decode_cbor(data)
+    try:
+        obj = decode(data)
+    except GoJsonError as error:
+        raise ReadError(str(error)) from None
+    if type(obj) is not dict:
+        if obj is None:
+            raise ReadError(_missing_kind(data))
+        raise ReadError(f"json: cannot unmarshal {_word(obj)} into Go value of type map[string]interface {{}}")
+    if not _kind(obj):
+        raise ReadError(_missing_kind(data))
+    return obj
+
+
+def _decode_cbor(data: bytes) -> JsonObject:
+    try:
+        obj = cbor.decode_object(data)
+    except cbor.CborError as error:
+        raise ReadError(str(error)) from None
+    if not _kind(obj):
+        raise ReadError(_missing_kind(data))
+    if not _group_version(obj)[1]:
+        raise ReadError(f"Object 'apiVersion' is missing in '{as_text(data)}'")
+    return obj
+
+
+def coerce(definition: CustomResourceDefinition, obj: JsonObject, *, drop: bool) -> list[str]:
+    """Coerce metadata, prune, drop nulls and coerce embedded resources by the version that the object names, in place.
+
+    Args:
+        definition: The definition of the key; an object of another group or kind has only its metadata coerced.
+        obj: Decoded.
+        drop: The coercion that follows decoding: malformed metadata is dropped, a missing generation set to 1.
+            Otherwise that after conversion: malformed metadata fails the read.
+    Returns:
+        Dotted paths of what was dropped as unknown, in no order.
+    Raises:
+        ReadError, CoerceError: The read fails; the text is the server's.
+    """
+    for key in ("kind", "apiVersion"):
+        value = obj.get(key, "")
+        if type(value) is not str:
+            raise ReadError(
+                f".{key} accessor error: {display(value)} is of the type {type_name(value)}, expected string"
+            )
+    unknown: list[str] = []
+    metadata = decode_metadata(obj["metadata"], drop=drop, unknown=unknown) if "metadata" in obj else None
+    dropped = [f"metadata.{path}" for path in unknown]
+    schema, own = _schema_of(definition, obj)
+    if own:
+        if not definition.preserve_unknown_fields:
+            dropped += prune(obj, schema)
+            drop_nulls(obj, schema)
+        dropped += coerce_embedded(obj, schema, drop=drop)
+        if drop:
+            if metadata is None:
+                raise ReadError(NO_METADATA)
+            metadata["generation"] = metadata.get("generation", 0) or 1
+    if metadata is not None:  # written last: nulls and embedded resources see it as it was
+        obj["metadata"] = to_json(metadata)
+    return dropped
+
+
+def choose_version(definition: CustomResourceDefinition, obj: Any, version_name: str | None = None) -> str | None:
+    """Return the version at which an object is audited unless the caller gives another.
+
+    Args:
+        definition: The definition of its key.
+        obj: The decoded value, or whatever the bytes gave; only its apiVersion counts.
+        version_name: The version asked for; it is taken as it is.
+    Returns:
+        The version asked for, or the object's own where the definition has it (and its group), or the storage version;
+        None where there is no such.
+    """
+    if version_name is not None:
+        return version_name
+    group, own = _group_version(obj) if type(obj) is dict else ("", "")
+    if group == definition.group and own in definition.versions:
+        return own
+    storage = definition.storage_version
+    return None if storage is None else storage.name
+
+
+def _schema_of(definition: CustomResourceDefinition, obj: JsonObject) -> tuple[StructuralSchema | None, bool]:
+    """Return the schema of the version that an object names, and whether the object is of the definition's kind."""
+    group, name = _group_version(obj)
+    if group != definition.group or obj.get("kind") != definition.kind:
+        return None, False
+    version = definition.versions.get(name)
+    return (None if version is None else version.structural), True
+
+
+def _group_version(obj: JsonObject) -> tuple[str, str]:
+    api_version = obj.get("apiVersion", "")
+    return (parse_group_version(api_version) or ("", "")) if type(api_version) is str else ("", "")
+
+
+def _stored_version(obj: JsonObject) -> str | None:
+    return _group_version(obj)[1] or None
+
+
+def _kind(obj: JsonObject) -> str:
+    """Return the kind that the decoder finds: none where apiVersion does not parse."""
+    kind, api_version = obj.get("kind"), obj.get("apiVersion")
+    if type(api_version) is str and parse_group_version(api_version) is None:
+        return ""
+    return kind if type(kind) is str else ""
+
+
+def _missing_kind(data: bytes) -> str:
+    return f"Object 'Kind' is missing in '{as_text(data)}'"
+
+
+def _word(value: Any) -> str:
+    if type(value) is str:
+        return "string"
+    if type(value) is list:
+        return "array"
+    return "bool" if type(value) is bool else "number"
+
+
+def _is_below(path: str, dropped: Iterable[str]) -> bool:
+    return any(path == one or path.startswith((f"{one}.", f"{one}[")) for one in dropped)

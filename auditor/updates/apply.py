@@ -1,0 +1,83 @@
+"""A manifest brought onto a stored object: what a client would send, by `kubectl apply` or by `kubectl replace`.
+
+Source: kubectl pkg/cmd/apply/patcher.go; apimachinery pkg/util/jsonmergepatch/patch.go (three-way JSON merge patch,
+which is what custom resources get); RFC 7396.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.golang.jsontext import GoJsonError, decode
+
+if TYPE_CHECKING:
+    from auditor.base.records import JsonObject
+
+__all__ = ["LAST_APPLIED", "merged", "replaced"]
+
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def merged(live: JsonObject, manifest: JsonObject) -> JsonObject:
+    """Return the object after `kubectl apply`.
+
+    Args:
+        live: The object as the server shows it; not changed.
+        manifest: What is applied; not changed. Maps are merged, lists replaced, a null removes.
+    Returns:
+        A copy with the manifest on it. What the last apply had set and the manifest no longer has is removed, where
+        the object remembers its last apply.
+    """
+    out = deepcopy(live)
+    before = _last_applied(live)
+    if before is not None:
+        _remove(out, before, manifest)
+    _merge(out, manifest)
+    return out
+
+
+def replaced(live: JsonObject, manifest: JsonObject) -> JsonObject:
+    """Return the object after `kubectl replace`: the manifest, its metadata and status completed from the live one."""
+    out = deepcopy(manifest)
+    metadata, known = out.get("metadata"), live.get("metadata")
+    if type(known) is dict and (metadata is None or type(metadata) is dict):
+        out["metadata"] = {**deepcopy(known), **(metadata or {})}
+    if "status" in live:
+        out.setdefault("status", deepcopy(live["status"]))
+    return out
+
+
+def _last_applied(live: JsonObject) -> JsonObject | None:
+    metadata = live.get("metadata")
+    annotations = metadata.get("annotations") if type(metadata) is dict else None
+    text = annotations.get(LAST_APPLIED) if type(annotations) is dict else None
+    if type(text) is not str:
+        return None
+    try:
+        value = decode(text.encode("utf-8", "surrogatepass"))
+    except GoJsonError:
+        return None
+    return value if type(value) is dict else None
+
+
+def _remove(target: JsonObject, before: JsonObject, after: JsonObject) -> None:
+    """Remove what was in an earlier manifest and is not in this one."""
+    for key, value in before.items():
+        if key not in after:
+            target.pop(key, None)
+        elif type(value) is dict and type(after[key]) is dict and type(target.get(key)) is dict:
+            _remove(target[key], value, after[key])
+
+
+def _merge(target: JsonObject, patch: JsonObject) -> None:
+    for key, value in patch.items():
+        if value is None:
+            target.pop(key, None)
+        elif type(value) is dict:
+            below: Any = target.get(key)
+            if type(below) is not dict:
+                below = target[key] = {}
+            _merge(below, value)
+        else:
+            target[key] = deepcopy(value)

@@ -1,0 +1,184 @@
+"""Who last wrote a field: metadata.managedFields, read for one place in the object.
+
+Source: structured-merge-diff fieldpath/serialize-pe.go (``f:`` a field, ``k:`` the keys of an item, ``v:`` a value of a
+set, ``i:`` an index; ``{}`` owns everything below).
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from auditor.ratcheting import canonical_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from auditor.base.records import JsonObject
+
+__all__ = ["Writers", "last_writer", "owned_roots"]
+
+_FEW: Final = 8
+"""Managers up to which each is asked for a name."""
+_MOST_KEYS: Final = 64
+"""Combinations of keys by which the items of one list are told apart; a schema allows one, more are not looked at."""
+
+_Writer = tuple[str, str]
+"""Time and name of a manager."""
+_Name = tuple[int, int, str]
+"""The number of a manager, and the position and text of a name in its set."""
+
+
+def owned_roots(obj: JsonObject) -> set[str]:
+    """Return the names of the root's fields of which some manager is known to own a part."""
+    metadata = obj.get("metadata")
+    entries = metadata.get("managedFields") if type(metadata) is dict else None
+    owned: set[str] = set()
+    for entry in entries if type(entries) is list else ():
+        fields = entry.get("fieldsV1") if type(entry) is dict else None
+        if type(fields) is dict:
+            for name in fields:
+                if name.startswith("f:"):
+                    owned.add(name[2:])
+    return owned
+
+
+def last_writer(obj: JsonObject, steps: Sequence[str | int]) -> tuple[str, str | None] | None:
+    """Return manager and time (RFC 3339, None: not known) of the last write to a place; see `Writers`."""
+    return Writers(obj).last(steps)
+
+
+class Writers:
+    """The managers of an object: all their sets of fields are followed at once, each step of them a single time.
+
+    An object may have thousands of managers, and thousands of places that are asked for.
+
+    Args:
+        obj: The object; it must not change.
+    """
+
+    def __init__(self, obj: JsonObject) -> None:
+        metadata = obj.get("metadata")
+        entries = metadata.get("managedFields") if type(metadata) is dict else None
+        self._obj = obj
+        self._root = _Owned(
+            [
+                ((str(entry.get("time") or ""), str(entry.get("manager") or "")), entry.get("fieldsV1"))
+                for entry in (entries if type(entries) is list else ())
+                if type(entry) is dict
+            ]
+        )
+
+    def last(self, steps: Sequence[str | int]) -> tuple[str, str | None] | None:
+        """Return manager and time (RFC 3339, None: not known) of the last write to a field, or None if it is not known.
+
+        Of the managers that own it, or where none does the nearest place above it, the one that wrote last. A manager
+        whose set ends above the place owns it where that set is empty (`{}` owns everything below).
+
+        Args:
+            steps: The steps of a place that is there.
+        """
+        node, value = self._root, self._obj
+        owners: list[_Writer | None] = []
+        nearest: _Writer | None = None
+        for depth, step in enumerate(steps):
+            below, left = node.below(step, value)
+            if depth:
+                nearest = left or nearest
+            node, value = below, value[step]  # type: ignore[index]
+            owners.append(node.any if depth + 1 == len(steps) else node.whole)
+        best = max(filter(None, owners), default=nearest)
+        return None if best is None else (best[1], best[0] or None)
+
+
+class _Owned:
+    """What managers own at one place.
+
+    Args:
+        members: Each of them that owns something of it, with its set of fields from there on.
+
+    Attributes:
+        any: Who of them wrote last.
+        whole: The same of those that own everything below.
+    """
+
+    __slots__ = ("_below", "_items", "_names", "_some", "any", "whole")
+
+    def __init__(self, members: list[tuple[_Writer, Any]]) -> None:
+        self.any = max((writer for writer, _ in members), default=None)
+        self.whole = max((writer for writer, owned in members if type(owned) is dict and not owned), default=None)
+        some = [member for member in members if type(member[1]) is dict and member[1]]
+        self._some = sorted(some, key=itemgetter(0), reverse=True)
+        self._below: dict[str | int, tuple[_Owned, _Writer | None]] = {}
+        self._names: dict[str, list[int]] | None = None
+        self._items: _Items | None = None
+
+    def below(self, step: str | int, value: Any) -> tuple[_Owned, _Writer | None]:
+        """Return what is owned one step below, and who wrote last of those that own nothing there.
+
+        Args:
+            step: A key or an index.
+            value: What it is a step into.
+        """
+        found = self._below.get(step)
+        if found is None:
+            names = dict.fromkeys(self._having(f"f:{step}"), f"f:{step}") if type(step) is str else {}
+            if type(step) is int:
+                if self._items is None:
+                    self._items = _Items([owned for _, owned in self._some])
+                names = dict.fromkeys(self._having(f"i:{step}"), f"i:{step}") | self._items.names(value[step])
+            members = [(self._some[number][0], self._some[number][1][name]) for number, name in names.items()]
+            left = next((writer for number, (writer, _) in enumerate(self._some) if number not in names), None)
+            found = self._below[step] = (_Owned(members), left)
+        return found
+
+    def _having(self, name: str) -> list[int]:
+        """Return which managers own a name."""
+        if len(self._some) <= _FEW:
+            return [number for number, (_, owned) in enumerate(self._some) if name in owned]
+        if self._names is None:
+            self._names = {}
+            for number, (_, owned) in enumerate(self._some):
+                for each in owned:
+                    self._names.setdefault(each, []).append(number)
+        return self._names.get(name, [])
+
+
+class _Items:
+    """The items of a list that managers own by their keys or by their value.
+
+    Args:
+        sets: The set of fields of each manager.
+    """
+
+    def __init__(self, sets: list[JsonObject]) -> None:
+        self._by_keys: dict[tuple[str, ...], dict[str, list[_Name]]] = {}
+        self._by_value: dict[str, list[_Name]] = {}
+        for number, owned in enumerate(sets):
+            for at, name in enumerate(owned):
+                with suppress(orjson.JSONDecodeError):
+                    self._add(name, (number, at, name))
+
+    def _add(self, name: str, whose: _Name) -> None:
+        if name.startswith("v:"):
+            self._by_value.setdefault(canonical_text(orjson.loads(name[2:])), []).append(whose)
+        elif name.startswith("k:"):
+            keys = orjson.loads(name[2:])
+            if type(keys) is dict:
+                known = tuple(sorted(keys))
+                if known in self._by_keys or len(self._by_keys) < _MOST_KEYS:
+                    items = self._by_keys.setdefault(known, {})
+                    items.setdefault(canonical_text([keys[key] for key in known]), []).append(whose)
+
+    def names(self, item: Any) -> dict[int, str]:
+        """Return by what name managers own an item, by their number; the first of its set counts."""
+        found: list[_Name] = []
+        if self._by_value:
+            found += self._by_value.get(canonical_text(item), ())
+        if type(item) is dict:
+            for keys, items in self._by_keys.items():
+                found += items.get(canonical_text([item.get(key) for key in keys]), ())
+        return {number: name for number, _, name in sorted(found, reverse=True)}

@@ -1,0 +1,378 @@
+"""NoopUpdates: would an object go through if somebody sent it back as it is? Asked in every audit, answered cheaply.
+
+Most objects need no answer of their own: an object whose create has no finding passes the no-op update, but for the
+reasons that `is_needed` lists; a test holds that against everything at hand. The rest is tried (`UpdateProgram`), and
+each create finding gets its verdict:
+
+- ``blocks-every-update``: the no-op update reports it too.
+- ``tolerated-globally``: a duplicate in a list type; the server leaves these alone until the last of them is mended.
+- ``tolerated-while-unchanged``: the no-op update passes over it. The guard path is the nearest unchanged node that owns
+  it: whoever changes anything there meets the finding again.
+
+Source: apiextensions-apiserver pkg/apiserver/validation/ratcheting.go, schema/cel/validation.go (KEP-4008).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.base.trail import dotted
+from auditor.ratcheting import CorrelatedObject
+from auditor.schema.structural import ABSENT, StructuralSchema
+from auditor.storage_read.numbers_as_sent import has_respelled, may_be_respelled
+from auditor.updates.field_path import locate
+from auditor.updates.update import Place, TriedUpdate, UpdateProgram
+from auditor.validation.node import tolerated_values, validate_value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from auditor.base.longtext import LongText
+    from auditor.base.records import AuditedObject, Finding, JsonObject
+    from auditor.program.program import AuditProgram
+    from auditor.validation.update import UpdateRules
+
+__all__ = ["BLOCKS", "TOLERATED", "TOLERATED_GLOBALLY", "NoopUpdates", "NoopVerdict"]
+
+BLOCKS: Final = "blocks-every-update"
+TOLERATED: Final = "tolerated-while-unchanged"
+TOLERATED_GLOBALLY: Final = "tolerated-globally"
+
+_OLD_SELF: Final = re.compile(r"\boldSelf\b")
+
+
+@dataclass(frozen=True, slots=True)
+class NoopVerdict:
+    """What came of the no-op updates of one object, or of one change.
+
+    Attributes:
+        put: The result of sending it back, or of sending what it shall become.
+        label: The result of a patch that adds a label; None: it was not asked, of a change.
+        status: The result of sending it back to /status; None: there is no such subresource, or it was not asked.
+        end_delete: The result of a patch that removes all finalizers; None: it is not being deleted, or has none.
+        verdicts: (verdict, guard path or None) of each create finding, in their order.
+        impacts: Those of `auditor.base.records.IMPACTS` that follow.
+    """
+
+    put: TriedUpdate
+    label: TriedUpdate | None
+    status: TriedUpdate | None
+    end_delete: TriedUpdate | None
+    verdicts: tuple[tuple[str, str | None], ...]
+    impacts: tuple[str, ...]
+
+    def requests(self) -> Iterator[tuple[str, TriedUpdate]]:
+        """Yield the requests that were tried and have rows of their own, with what came of them."""
+        yield "put", self.put
+        if self.label is not None:
+            yield "label", self.label
+        if self.status is not None:
+            yield "status", self.status
+
+
+class NoopUpdates:
+    """The no-op updates of objects at one version.
+
+    Args:
+        program: The program that read and judged the objects.
+        ratcheting: Whether the server has CRDValidationRatcheting on.
+        is_export: The objects come from an export, where a uid may have been left out by whoever made it.
+    """
+
+    def __init__(self, program: AuditProgram, *, ratcheting: bool = True, is_export: bool = False) -> None:
+        self.update = UpdateProgram(program, ratcheting=ratcheting)
+        self.definition = program.definition
+        self.version = program.version
+        self.is_export = is_export
+        nodes = list(_nodes(self.version.structural))
+        defaults = [node.default for node in nodes if node.default is not ABSENT]
+        self._has_old_self = any(_OLD_SELF.search(rule.rule) for node in nodes for rule in node.rules)
+        own = _metadata_nodes(self.version.structural)
+        self._compares_metadata = any(_OLD_SELF.search(rule.rule) for node in own for rule in node.rules)
+        self._always = (
+            self._has_old_self
+            or (self.version.schema is not None and self.version.structural is None)
+            or self._may_be_unwritable()
+        )
+        self._defaults = bool(defaults)
+        self._has_doubles = self.definition.preserve_unknown_fields or _may_hold_double(self.version.structural)
+        self._respelled_default = any(has_respelled(default) for default in defaults)
+
+    def _may_be_unwritable(self) -> bool:
+        """Tell whether an object may be fine at this version and yet not be encoded for storage."""
+        storage = self.definition.storage_version
+        if storage is None or storage.name == self.version.name or self.definition.conversion == "Webhook":
+            return False
+        return any(node.embedded_resource for node in _nodes(storage.structural))
+
+    @property
+    def is_written_by_webhook(self) -> bool:
+        """Whether a write at this version needs a conversion webhook, so that nobody here knows whether it passes."""
+        storage = self.definition.storage_version
+        return self.definition.conversion == "Webhook" and storage is not None and storage.name != self.version.name
+
+    def is_needed(self, audited: AuditedObject, data: bytes, place: Place, *, proven: bool = False) -> bool:
+        """Tell whether an object's no-op updates must be tried; False: all of them pass.
+
+        Args:
+            audited: The object, readable, as audited at this version.
+            data: Its stored bytes.
+            place: Namespace and name of its key.
+            proven: Generated code has proven it valid (`AuditProgram.is_proven`), which takes no double for an integer.
+        """
+        if audited.findings or self._always:
+            return True
+        obj = audited.object or {}
+        metadata = obj.get("metadata")
+        if type(metadata) is not dict or metadata.get("name") != place.name:
+            return True
+        if metadata.get("namespace", "") != place.namespace:
+            return True
+        if not metadata.get("uid") and not self.is_export:
+            return True
+        if self._defaults and audited.stored_version != self.version.name:
+            return True
+        if proven and not self._has_doubles:
+            return False
+        return self._is_respelled(audited, data)
+
+    def _is_respelled(self, audited: AuditedObject, data: bytes) -> bool:
+        """Tell whether an object holds a number that changes its type when it is sent back."""
+        if data[:1] != b"{" or may_be_respelled(data) or (self._respelled_default and audited.defaulted):
+            return has_respelled(audited.object)
+        return False
+
+    def may_be_needed(
+        self, identity: tuple[str | None, str, str | None], data: bytes, place: Place, *, defaulted: bool
+    ) -> bool:
+        """Do as `is_needed` for an object of which little more is known than that it is proven valid as it is stored.
+
+        Args:
+            identity: Its namespace, name and uid.
+            data: Its stored bytes, JSON.
+            place: Namespace and name of its key.
+            defaulted: The read fills something in.
+        """
+        namespace, name, uid = identity
+        if self._always or name != place.name or (namespace or "") != place.namespace:
+            return True
+        if not uid and not self.is_export:
+            return True
+        return self._has_doubles and (may_be_respelled(data) or (self._respelled_default and defaulted))
+
+    def judge(self, audited: AuditedObject, place: Place, revision: int, data: bytes = b"") -> NoopVerdict:
+        """Try the no-op updates of a readable object.
+
+        Args:
+            audited: The object, readable, as audited at this version.
+            place: Namespace and name of its key.
+            revision: Its modification revision.
+            data: Its stored bytes; empty: they are not at hand.
+        """
+        obj = audited.object
+        assert obj is not None
+        metadata = {**(obj.get("metadata") or {}), "resourceVersion": str(revision)}
+        if self.is_export:
+            metadata.setdefault("uid", "left out")
+        old = {**obj, "metadata": metadata}
+        dropped: list[Any] | None = None
+        status = None
+        if self._is_same_when_sent(audited, data):
+            rules, dropped, known = self._rules_once(audited), [], audited.findings
+            put = self.update.attempt_same("put", old, place, rules, dropped, known)
+            if self.version.has_status:
+                status = self.update.attempt_same("status", old, place, rules, None, known)
+        else:
+            put = self.update.attempt("put", old, place, revision)
+            if self.version.has_status:
+                status = self.update.attempt("status", old, place, revision)
+        label = self._label(old, place, revision, put)
+        end_delete = None
+        if metadata.get("deletionTimestamp") and metadata.get("finalizers"):
+            end_delete = self.update.attempt("remove-finalizer", old, place, revision)
+        verdicts = tuple(self._verdicts(audited.findings, put, old, old, dropped)) if audited.findings else ()
+        return NoopVerdict(put, label, status, end_delete, verdicts, _impacts(put, label, status, end_delete, verdicts))
+
+    def judge_change(
+        self, audited: AuditedObject, before: JsonObject, place: Place, revision: int, *, with_status: bool
+    ) -> NoopVerdict:
+        """Try the update that makes an object what it is in another dump.
+
+        Args:
+            audited: What it shall become, readable.
+            before: What it is, as read at the same version.
+            place: Namespace and name of its key.
+            revision: The revision of what it is.
+            with_status: Its status is sent too, to /status.
+        """
+        new = audited.object
+        assert new is not None
+        metadata = {**(before.get("metadata") or {}), "resourceVersion": str(revision)}
+        old = {**before, "metadata": metadata}
+        put = self.update.attempt("put", old, place, revision, new)
+        status = None
+        if with_status and self.version.has_status:
+            status = self.update.attempt("status", old, place, revision, new)
+        verdicts = tuple(self._verdicts(audited.findings, put, old, new)) if audited.findings else ()
+        return NoopVerdict(put, None, status, None, verdicts, _impacts(put, None, status, None, verdicts))
+
+    def _rules_once(self, audited: AuditedObject) -> UpdateRules | None:
+        """Return an evaluator for updates that send back what was read: those with the same metadata hear the same.
+
+        Rules that hold on a create hold on such an update, where none of them looks at the old object.
+        """
+        rules = self.update.rules
+        if rules is None:
+            return None
+        if not self._has_old_self and not any(finding.check == "rule" for finding in audited.findings):
+            return _no_findings
+        told: list[tuple[Any, list[Finding]]] = []
+
+        def once(new: JsonObject, old: JsonObject, twin: CorrelatedObject | None) -> list[Finding]:
+            for metadata, found in told:
+                if metadata == new["metadata"]:
+                    return found
+            told.append((new["metadata"], rules(new, old, twin)))
+            return told[-1][1]
+
+        return once
+
+    def _is_same_when_sent(self, audited: AuditedObject, data: bytes) -> bool:
+        """Tell whether decoding what was shown gives what was read, so that both can share their values."""
+        if audited.stored_version != self.version.name:
+            return False
+        obj = audited.object or {}
+        return obj.get("kind") == self.definition.kind and not self._is_respelled(audited, data)
+
+    def _label(self, old: JsonObject, place: Place, revision: int, put: TriedUpdate) -> TriedUpdate:
+        """Return the answer to the patch of a label: that to the unchanged PUT, unless there is nothing to patch.
+
+        A rule that may compare metadata with the old ones may see the label.
+        """
+        if not old["metadata"].get("uid"):
+            return TriedUpdate(404, f'{self.definition.resource} "{place.name}" not found')
+        return self.update.attempt("label", old, place, revision) if self._compares_metadata else put
+
+    def _verdicts(
+        self,
+        findings: tuple[Finding, ...],
+        put: TriedUpdate,
+        old: JsonObject,
+        new: JsonObject,
+        dropped: list[Any] | None = None,
+    ) -> Iterator[tuple[str, str | None]]:
+        reported = {finding.words for finding in put.findings}
+        guards: dict[str | LongText, str] | None = None
+        for finding in findings:
+            if finding.words in reported:
+                yield BLOCKS, None
+            elif finding.check == "list-type":
+                yield TOLERATED_GLOBALLY, None
+            elif finding.check == "schema":
+                if guards is None:
+                    guards = self._guards(findings, old, new, dropped)
+                yield TOLERATED, guards.get(finding.words)
+            elif finding.check == "rule":
+                yield TOLERATED, self._guard_of_rule(finding, old, new)
+            else:
+                yield TOLERATED, None
+
+    def _guards(
+        self, findings: tuple[Finding, ...], old: JsonObject, new: JsonObject, dropped: list[Any] | None
+    ) -> dict[str | LongText, str]:
+        """Return the guard path of each schema finding that ratcheting drops, by its message."""
+        if dropped is not None and len(dropped) == 1 and len(dropped[0][1]) == 1:
+            known = [finding.words for finding in findings if finding.check == "schema"]
+            if len(known) == 1:  # then that is it
+                return {known[0]: dotted(dropped[0][0])}
+        if dropped is None:
+            twin = CorrelatedObject(new, old, self.version.structural)
+            twin.dropped = dropped = []
+            validate_value(self.update.validator.create.root, new, twin)
+        return {finding.words: guard for guard, found in tolerated_values(dropped) for finding in found}
+
+    def _guard_of_rule(self, finding: Finding, old: JsonObject, new: JsonObject) -> str | None:
+        """Return the nearest unchanged node at or above the one that owns a rule."""
+        twin = CorrelatedObject(new, old, self.version.structural)
+        guard: str | None = None
+        path = ""
+        for step in locate(new, finding.field)[0]:
+            below = twin.key(step) if isinstance(step, str) else twin.index(step)
+            if below is None or below.schema is None:
+                break
+            twin = below
+            path = f"{path}[{step}]" if isinstance(step, int) else f"{path}.{step}".removeprefix(".")
+            if twin.is_equal():
+                guard = path
+            if finding.rule is not None and any(rule.rule == finding.rule for rule in below.schema.rules):
+                break
+        return guard
+
+
+def _may_hold_double(node: StructuralSchema | bool | None) -> bool:
+    """Tell whether a value proven by a schema may be or hold a double, or something that no schema describes."""
+    if not isinstance(node, StructuralSchema):
+        return node is not False
+    if node.preserve_unknown_fields or node.embedded_resource or node.legacy is not None:
+        return True
+    if node.type == "object":
+        extra = node.additional_properties
+        return any(map(_may_hold_double, node.properties.values())) or (extra is not None and _may_hold_double(extra))
+    if node.type == "array":
+        return _may_hold_double(node.items)
+    return not node.int_or_string and node.type not in ("string", "integer", "boolean")
+
+
+def _no_findings(_new: JsonObject, _old: JsonObject, _twin: CorrelatedObject | None) -> list[Finding]:
+    return []
+
+
+def _impacts(
+    put: TriedUpdate,
+    label: TriedUpdate | None,
+    status: TriedUpdate | None,
+    end_delete: TriedUpdate | None,
+    verdicts: tuple[tuple[str, str | None], ...],
+) -> tuple[str, ...]:
+    """Return what the answers mean for whoever writes the object."""
+    found: list[str] = []
+    if _is_refused(end_delete):
+        found.append("blocks-delete")
+    refused = {name for name, tried in (("put", put), ("label", label), ("status", status)) if _is_refused(tried)}
+    if "put" in refused and (label is None or "label" in refused):
+        found.append(BLOCKS)
+    elif "put" in refused:
+        found.append("blocks-spec")
+    elif "label" in refused:
+        found.append("blocks-metadata")
+    if "status" in refused and BLOCKS not in found:
+        found.append("blocks-status")
+    if any(verdict != BLOCKS for verdict, _ in verdicts):
+        found.append(TOLERATED)
+    return tuple(found)
+
+
+def _is_refused(tried: TriedUpdate | None) -> bool:
+    return tried is not None and tried.is_refused and not tried.needs_webhook
+
+
+def _metadata_nodes(schema: StructuralSchema | None) -> list[StructuralSchema]:
+    """Return the nodes of a root schema whose rules see metadata."""
+    found = [] if schema is None else [schema]
+    for one in found:
+        found += one.all_of
+        found += [below for name, below in one.properties.items() if name == "metadata"]
+    return found
+
+
+def _nodes(schema: StructuralSchema | None) -> Iterator[StructuralSchema]:
+    """Yield a schema and everything in it that has a place in objects."""
+    stack: list[Any] = [schema]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, StructuralSchema):
+            yield one
+            stack += [*one.properties.values(), one.items, one.additional_properties]
+            stack += [*one.all_of, *one.any_of, *one.one_of, one.not_]

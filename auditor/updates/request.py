@@ -1,0 +1,241 @@
+"""What callers ask for one value at a time: find the definition and the version, then audit.
+
+For many values of one kind keep an `AuditProgram`; here the programs of the last kinds asked for are kept.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from threading import local
+from typing import TYPE_CHECKING, Any
+
+from auditor.base.records import AuditedObject, Unreadable
+from auditor.golang.jsontext import encode
+from auditor.program.program import AuditProgram
+from auditor.storage_read.read import ReadError, choose_version, decode_value, finish_read
+from auditor.updates.update import (
+    REQUESTS,
+    CheckedUpdate,
+    Place,
+    TriedUpdate,
+    UpdateProgram,
+    refused_read,
+)
+
+if TYPE_CHECKING:
+    from auditor.base.records import JsonObject
+    from auditor.crds.catalog import CrdCatalog
+    from auditor.crds.definition import CustomResourceDefinition
+
+__all__ = ["audit_object", "check_update", "try_update"]
+
+_MAX_PROGRAMS = 256
+
+
+class _Kept(local):
+    """The programs of one thread, by definition and version; a program keeps its definition, so the id stays taken."""
+
+    def __init__(self) -> None:
+        self.programs: dict[tuple[int, str], AuditProgram] = {}
+        self.updates: dict[tuple[int, bool], UpdateProgram] = {}
+
+
+_kept = _Kept()
+
+
+def _program(definition: CustomResourceDefinition, version: str) -> AuditProgram:
+    key = (id(definition), version)
+    found = _kept.programs.get(key)
+    if found is None:
+        if len(_kept.programs) >= _MAX_PROGRAMS:
+            _kept.programs.clear()
+        found = _kept.programs[key] = AuditProgram(definition, definition.versions[version])
+    return found
+
+
+def _update_program(program: AuditProgram, *, ratcheting: bool = True) -> UpdateProgram:
+    key = (id(program), ratcheting)
+    found = _kept.updates.get(key)
+    if found is None:
+        if len(_kept.updates) >= _MAX_PROGRAMS:
+            _kept.updates.clear()
+        found = _kept.updates[key] = UpdateProgram(program, ratcheting=ratcheting)
+    return found
+
+
+def audit_object(
+    catalog: CrdCatalog,
+    data: bytes,
+    resource: str | None = None,
+    version: str | None = None,
+) -> AuditedObject:
+    """Read one stored value as the API server would, and judge it as a create would.
+
+    Args:
+        catalog: The definitions.
+        data: The bytes of the value, decrypted: JSON or CBOR.
+        resource: ``plural.group``, from the value's key; used whatever the object says. None: the definition of the
+            object's group and kind, or the only one there is.
+        version: Read and judge at this version. None: the object's own, where the definition has it (and its group),
+            else the storage version.
+    Returns:
+        What came of it. A value that the server could not read, or a resource or version that is not there, is
+        `unreadable`; no bad value raises.
+    """
+    header: Any = None
+    reason = ""
+    try:
+        header = decode_value(data)
+    except ReadError as error:
+        reason = str(error)
+    definition = catalog.crds.get(resource) if resource is not None else _by_kind(catalog, header)
+    if definition is None:
+        return AuditedObject(Unreadable(_unknown(resource, header, reason)))
+    name = choose_version(definition, header, version)
+    if name not in definition.versions:
+        shown = "" if name is None else f' "{name}"'
+        return AuditedObject(Unreadable(f"no version{shown} in CRD {definition.name}"))
+    return _program(definition, name).audit(data, header)
+
+
+def _by_kind(catalog: CrdCatalog, header: Any) -> CustomResourceDefinition | None:
+    if header is not None:
+        api_version, kind = header.get("apiVersion"), header.get("kind")
+        if type(api_version) is str and type(kind) is str:
+            found = catalog.by_group_kind(api_version.rpartition("/")[0], kind)
+            if found is not None:
+                return found
+    return next(iter(catalog.crds.values())) if len(catalog.crds) == 1 else None
+
+
+def _unknown(resource: str | None, header: Any, reason: str) -> str:
+    if resource is not None:
+        return f'no CRD "{resource}"'
+    if header is None:
+        return reason
+    return f"no CRD for kind {header.get('kind')!r} in {header.get('apiVersion')!r}"
+
+
+def check_update(
+    catalog: CrdCatalog,
+    old: bytes | JsonObject,
+    new: bytes | JsonObject,
+    resource: str | None = None,
+    version: str | None = None,
+) -> CheckedUpdate:
+    """Read two stored values and judge the update from one to the other: the strategy alone, on both as given.
+
+    Args:
+        catalog: The definitions.
+        old: What is stored: JSON or CBOR, or what was decoded from it (numbers by their Python type).
+        new: What it shall become. It is not completed from the old one: status and generation count as given.
+        resource: ``plural.group``; None: the definition of the new object's group and kind, or the only one there is.
+        version: Read and judge both at this version. None: that of the new object, as in `audit_object`.
+    Returns:
+        What came of it. A value that the server could not read, or a resource or version that is not there, is
+        `unreadable`; no bad value raises.
+    Source: apiextensions-apiserver pkg/registry/customresource/strategy.go (ValidateUpdate).
+    """
+    try:
+        old_obj = _decoded(old)
+    except ReadError as error:
+        return CheckedUpdate(unreadable=Unreadable(f"old: {error}"))
+    try:
+        new_obj = _decoded(new)
+    except ReadError as error:
+        return CheckedUpdate(unreadable=Unreadable(f"new: {error}"))
+    definition = catalog.crds.get(resource) if resource is not None else _by_kind(catalog, new_obj)
+    if definition is None:
+        return CheckedUpdate(unreadable=Unreadable(_unknown(resource, new_obj, "")))
+    name = choose_version(definition, new_obj, version)
+    if name not in definition.versions:
+        shown = "" if name is None else f' "{name}"'
+        return CheckedUpdate(unreadable=Unreadable(f"no version{shown} in CRD {definition.name}"))
+    reason = definition.versions[name].unserved_reason
+    if reason:
+        return CheckedUpdate(unreadable=Unreadable(f"unusable CRD {definition.name}: {reason}"))
+    read_old, read_new = finish_read(definition, name, old_obj), finish_read(definition, name, new_obj)
+    for which, read in (("old", read_old), ("new", read_new)):
+        if read.object is None:
+            return CheckedUpdate(unreadable=Unreadable(f"{which}: {read.unreadable}"))
+    assert read_old.object is not None
+    assert read_new.object is not None
+    return _update_program(_program(definition, name)).check(read_old.object, read_new.object)
+
+
+def try_update(
+    catalog: CrdCatalog,
+    stored: bytes,
+    *,
+    key: str,
+    revision: int,
+    new: bytes | JsonObject | None = None,
+    version: str | None = None,
+    request: str = "put",
+    ratcheting: bool = True,
+) -> TriedUpdate:
+    """Answer an update of a stored object as the server would answer a client.
+
+    Args:
+        catalog: The definitions.
+        stored: The bytes of the value, decrypted: JSON or CBOR.
+        key: Its etcd key, e.g. ``/registry/example.com/widgets/default/a``: kind, namespace and name of the request.
+        revision: The key's modification revision, the object's resourceVersion.
+        new: What the client sends; None: the object as a GET shows it, sent back unchanged (patches add their change).
+        version: The version of the request. None: that of `new`, or of what is stored, as in `audit_object`.
+        request: ``put``; ``label``: a merge patch that adds one label; ``status``: a PUT of /status; or
+            ``remove-finalizer``: a merge patch that removes all finalizers.
+        ratcheting: Whether the server has CRDValidationRatcheting on; always on since Kubernetes 1.33.
+    Returns:
+        The code, the message and, of a 422, the causes; no bad value raises.
+    Raises:
+        ValueError: `request` is none of the four.
+    """
+    if request not in REQUESTS:
+        raise ValueError(f"request {request!r}: expected one of {', '.join(REQUESTS)}")
+    found = _by_key(catalog, key)
+    if found is None:
+        return TriedUpdate(404, "the server could not find the requested resource")
+    definition, place = found
+    header: Any = None
+    body: JsonObject | None = None
+    try:
+        if new is not None:
+            body = header = _decoded(new)
+        else:
+            header = decode_value(stored)
+    except ReadError as error:
+        short = f"/{key.lstrip('/').partition('/')[2]}"
+        return refused_read(str(error), short, revision) if new is None else TriedUpdate(400, str(error))
+    name = choose_version(definition, header, version)
+    if name not in definition.versions:
+        return TriedUpdate(404, "the server could not find the requested resource")
+    program = _program(definition, name)
+    audited = program.audit(stored)
+    if audited.unreadable is not None or audited.object is None:
+        reason = audited.unreadable.reason if audited.unreadable is not None else ""
+        return refused_read(reason, f"/{key.lstrip('/').partition('/')[2]}", revision)
+    update = _update_program(program, ratcheting=ratcheting)
+    return update.attempt(request, audited.object, place, revision, body)
+
+
+def _decoded(value: bytes | JsonObject) -> JsonObject:
+    """Decode a value; one that is decoded already is copied, for reading changes it."""
+    if isinstance(value, bytes):
+        return decode_value(value)
+    kind = value.get("kind")
+    if type(kind) is not str or not kind:
+        raise ReadError(f"Object 'Kind' is missing in '{encode(value)}'")
+    return deepcopy(value)
+
+
+def _by_key(catalog: CrdCatalog, key: str) -> tuple[CustomResourceDefinition, Place] | None:
+    """Find the definition whose objects stand below a key, whatever the prefix, and what the key names."""
+    parts = key.strip("/").split("/")
+    for at in range(len(parts) - 1):
+        definition = catalog.crds.get(f"{parts[at + 1]}.{parts[at]}")
+        if definition is not None:
+            rest = parts[at + 2 :]
+            if len(rest) == (2 if definition.namespaced else 1):
+                return definition, Place(rest[0] if definition.namespaced else "", rest[-1])
+    return None

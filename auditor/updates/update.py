@@ -1,0 +1,494 @@
+"""UpdateProgram: what a server answers to an update of one object, from the client's bytes to the code.
+
+`check` is the strategy alone on two objects as given. `attempt` is what a client meets: its JSON is decoded and
+defaulted at the version of the request, held against the name in the URL, completed from the stored object, checked as
+every update is, checked by the strategy, and written at the storage version.
+
+Source: apiserver pkg/endpoints/handlers/{update,patch,rest}.go, pkg/registry/rest/{update,meta}.go;
+apiextensions-apiserver pkg/registry/customresource/{strategy,status_strategy}.go; apimachinery
+pkg/util/managedfields/internal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from auditor.base.longtext import bounded_join
+from auditor.base.records import Finding, Unreadable
+from auditor.crds.conversion import NEEDS_WEBHOOK, ConversionError, convert, parse_group_version
+from auditor.fastpath.rules.updates import RuleUpdates
+from auditor.golang.jsontext import encode
+from auditor.ratcheting import canonical_text, deep_equal
+from auditor.schema.defaulting.reference import default
+from auditor.schema.objectmeta.reference import CoerceError
+from auditor.storage_read.numbers_as_sent import as_sent
+from auditor.storage_read.read import ReadError, coerce
+from auditor.validation.findings import unique
+from auditor.validation.update import UpdateValidator
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from auditor.base.records import JsonObject
+    from auditor.program.program import AuditProgram
+    from auditor.ratcheting import CorrelatedObject
+    from auditor.validation.update import UpdateRules
+
+__all__ = ["REQUESTS", "CheckedUpdate", "Place", "TriedUpdate", "UpdateProgram", "refused_read"]
+
+REQUESTS: Final = ("put", "label", "status", "remove-finalizer")
+"""What can be tried: the object sent back, a patch of one label, a write of its status, a patch that ends deletion."""
+
+_LABEL: Final = "auditor/update"
+
+
+class Place(NamedTuple):
+    """Namespace (empty: cluster-scoped) and name that a request names in its URL, as the object's key has them."""
+
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedUpdate:
+    """What the strategy says to an update.
+
+    Attributes:
+        findings: What the server reports, after ratcheting; sorted by field, type, message.
+        unratcheted: The same if nothing were tolerated for being old.
+        create: What it says to the new object as a create.
+        unreadable: Why one of the two could not be read (begins with ``old: `` or ``new: ``); then the rest is empty.
+        unevaluated_rules: Number of validation rules that should have run and did not.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    unratcheted: tuple[Finding, ...] = ()
+    create: tuple[Finding, ...] = ()
+    unreadable: Unreadable | None = None
+    unevaluated_rules: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TriedUpdate:
+    """What a client is answered.
+
+    Attributes:
+        code: HTTP status.
+        message: The server's message; empty for a success.
+        findings: The causes of a 422 as the server lists them: metadata are checked more than once, so that one cause
+            may stand there more than once. Sorted by field, type, message.
+        unevaluated_rules: Number of validation rules that should have run and did not.
+    """
+
+    code: int
+    message: str = ""
+    findings: tuple[Finding, ...] = ()
+    unevaluated_rules: int = 0
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the update does not go through."""
+        return self.code >= 300
+
+    @property
+    def needs_webhook(self) -> bool:
+        """Whether it went through all checks, and only a conversion webhook can tell whether it is written."""
+        return self.message.startswith(NEEDS_WEBHOOK)
+
+
+class _Refusal(Exception):
+    """An answer before anything was validated."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def refused_read(reason: str, key: str, revision: int) -> TriedUpdate:
+    """Return the answer to any update of a value that cannot be read."""
+    return TriedUpdate(
+        500,
+        f"Internal error occurred: StorageError: corrupt object, Code: 7, Key: {key}, ResourceVersion: 0, "
+        f"AdditionalErrorMsg: object not decodable revision={revision}: {reason}",
+    )
+
+
+class UpdateProgram:
+    """Judges updates of objects at one version of a definition.
+
+    Args:
+        program: The program that read the objects; its compiled checks are shared.
+        ratcheting: Whether the server has CRDValidationRatcheting on; always on since Kubernetes 1.33.
+
+    Attributes:
+        rules: Evaluator of validation rules, called with new object, old object and their correlation. None: there are
+            none, or the program leaves them out.
+        has_old_self: Whether some rule looks at the old object.
+    """
+
+    def __init__(self, program: AuditProgram, *, ratcheting: bool = True) -> None:
+        self.program = program
+        self.definition = program.definition
+        self.version = program.version
+        self.ratcheting = ratcheting
+        self.rules: UpdateRules | None = None if program.rule_program is None else self._rules
+        nodes = () if program.rule_program is None else program.rule_program.root.walk()
+        self.has_old_self = any(rule.uses_old_self for node in nodes for rule in node.rules)
+        self._validator = UpdateValidator(program.validator)
+        self._updates: RuleUpdates | None = None
+        self.api_version = f"{program.definition.group}/{program.version.name}"
+        self._api_versions = {f"{program.definition.group}/{name}" for name in program.definition.versions}
+
+    @property
+    def validator(self) -> UpdateValidator:
+        """The checks; the program is asked each time, for it attaches provers to them when that is worth its time."""
+        self._validator.create = self.program.validator
+        return self._validator
+
+    @property
+    def unevaluated_rules(self) -> int:
+        """Number of validation rules that are left out, or do not compile."""
+        return self.program.unevaluated_rules
+
+    def _rules(self, new: JsonObject, old: JsonObject, twin: CorrelatedObject | None) -> list[Finding]:
+        """Run the rules of an update; those that are proven to hold for the new object need no old one."""
+        rules = self.program.rule_program
+        if rules is None:
+            return []
+        if self.has_old_self or not self.program.compiled:
+            return rules.run_update(new, old, twin)
+        if self.program.rules_hold(new):
+            return []
+        if self._updates is None:
+            self._updates = RuleUpdates(self.program.prover)
+        return self._updates.update_findings(new, old, twin)
+
+    # -- the strategy alone -----------------------------------------------------------------------------------------
+
+    def check(self, old: JsonObject, new: JsonObject) -> CheckedUpdate:
+        """Judge an update of two objects as the storage read gave them."""
+        update, rules = self.validator, self.rules
+        if update.crashes(new, old):
+            return CheckedUpdate(unreadable=Unreadable("panic: the schema is not structural"))
+        return CheckedUpdate(
+            _sorted(self._run(new, old)),
+            _sorted(update.run(new, old, ratchet=False, rules=rules)),
+            _sorted(update.create.run(new, self._as_create if rules is not None else None)),
+            unevaluated_rules=self.unevaluated_rules,
+        )
+
+    def _as_create(self, obj: JsonObject) -> list[Finding]:
+        rules = self.program.rule_program
+        return [] if rules is None or self.program.rules_hold(obj) else rules.run(obj)
+
+    def _run(
+        self,
+        new: JsonObject,
+        old: JsonObject,
+        rules: UpdateRules | None = None,
+        dropped: list[Any] | None = None,
+        known: tuple[Finding, ...] | None = None,
+    ) -> list[Finding]:
+        # List types of the old object count with and without the feature gate.
+        rules = rules or self.rules
+        ratchet = self.ratcheting
+        return self.validator.run(
+            new, old, ratchet=ratchet, ratchet_lists=True, rules=rules, dropped=dropped, known=known
+        )
+
+    def _run_status(
+        self,
+        new: JsonObject,
+        old: JsonObject,
+        rules: UpdateRules | None = None,
+        known: tuple[Finding, ...] | None = None,
+    ) -> list[Finding]:
+        rules, ratchet = rules or self.rules, self.ratcheting
+        return self.validator.run_status(new, old, ratchet=ratchet, ratchet_lists=True, rules=rules, known=known)
+
+    # -- requests ---------------------------------------------------------------------------------------------------
+
+    def attempt(
+        self, request: str, old: JsonObject, place: Place, revision: int, body: JsonObject | None = None
+    ) -> TriedUpdate:
+        """Try one request.
+
+        Args:
+            request: One of `REQUESTS`.
+            old: The stored object as read at this version; not changed.
+            place: What the URL names.
+            revision: The object's modification revision.
+            body: What the client sends; None: what it was shown, for patches with their change.
+        """
+        old = {**old}
+        metadata = old.get("metadata")
+        if type(metadata) is dict:
+            old["metadata"] = {**metadata, "resourceVersion": str(revision)}
+        try:
+            new, found = self._attempt(request, old, place, revision, body)
+        except _Refusal as refusal:
+            return TriedUpdate(refusal.code, str(refusal))
+        except (CoerceError, ReadError) as error:
+            return TriedUpdate(400, str(error))
+        return self._answer(new, old, place, found)
+
+    def attempt_same(
+        self,
+        request: str,
+        old: JsonObject,
+        place: Place,
+        rules: UpdateRules | None = None,
+        dropped: list[Any] | None = None,
+        known: tuple[Finding, ...] | None = None,
+    ) -> TriedUpdate:
+        """Try to send back what was read, where decoding it would change nothing; the result is that of `attempt`.
+
+        Args:
+            request: ``put`` or ``status``, where the version has it.
+            old: The stored object as read at this version, with its resourceVersion; not changed.
+            place: What the URL names.
+            rules: Evaluates the rules in place of `rules`, where the caller knows what they say.
+            dropped: Takes what a PUT tolerates in the schema (`UpdateValidator.run`).
+            known: What a create finds in the object.
+        """
+        new = {**old, "metadata": {**_metadata(old)}}
+        try:
+            self._address(new, place)
+        except _Refusal as refusal:
+            return TriedUpdate(refusal.code, str(refusal))
+        found = self.judge(new, old, is_status=request == "status", rules=rules, dropped=dropped, known=known)
+        return self._answer(new, old, place, found)
+
+    def _answer(self, new: JsonObject, old: JsonObject, place: Place, found: list[Finding] | None) -> TriedUpdate:
+        if found is None:
+            return TriedUpdate(500, "panic: the schema is not structural")
+        if found:
+            return self._invalid(old, place, found)
+        reason = self._unwritable(new)
+        if reason:
+            return TriedUpdate(500, reason, unevaluated_rules=self.unevaluated_rules)
+        return TriedUpdate(200, unevaluated_rules=self.unevaluated_rules)
+
+    def _attempt(
+        self, request: str, old: JsonObject, place: Place, revision: int, body: JsonObject | None
+    ) -> tuple[JsonObject, list[Finding] | None]:
+        if request == "status" and not self.version.has_status:
+            raise _Refusal(404, "the server could not find the requested resource")
+        is_patch = request in ("label", "remove-finalizer")
+        if is_patch and not _metadata(old).get("uid"):
+            raise _Refusal(404, f'{self.definition.resource} "{place.name}" not found')
+        new = self.decoded(as_sent(old) if body is None else as_sent(body))
+        metadata = _metadata(new)
+        metadata["resourceVersion"] = str(revision)
+        if request == "label":
+            metadata["labels"] = {**(metadata.get("labels") or {}), _LABEL: "yes"}
+        elif request == "remove-finalizer":
+            metadata.pop("finalizers", None)
+        self._address(new, place)
+        old_uid, uid = _metadata(old).get("uid", ""), metadata.get("uid", "")
+        if uid and uid != old_uid:
+            raise _Refusal(
+                409,
+                f'Operation cannot be fulfilled on {self.definition.resource} "{place.name}": Precondition failed: '
+                f"UID in precondition: {uid}, UID in object meta: {old_uid}",
+            )
+        return new, self.judge(new, old, is_status=request == "status")
+
+    def decoded(self, sent: JsonObject) -> JsonObject:
+        """Decode what a client sent, in place: coerced without mercy, pruned and defaulted at the version it names.
+
+        Raises:
+            CoerceError, ReadError: The server answers 400 with this text.
+        """
+        kind, api_version = sent.get("kind"), sent.get("apiVersion", "")
+        if type(kind) is not str or not kind:
+            raise _Refusal(400, f"Object 'Kind' is missing in '{encode(sent)}'")
+        if (
+            type(api_version) is str
+            and parse_group_version(api_version) is not None
+            and api_version != self.api_version
+        ):
+            raise _Refusal(
+                400,
+                f"the API version in the data ({api_version}) does not match the expected API version "
+                f"({self.api_version})",
+            )
+        coerce(self.definition, sent, drop=False)
+        if kind == self.definition.kind:
+            default(sent, self.version.structural)
+        return sent
+
+    def _address(self, new: JsonObject, place: Place) -> None:
+        """Hold the object against the URL, and complete its namespace from there."""
+        metadata = _metadata(new)
+        wanted = place.namespace if self.definition.namespaced else ""
+        namespace = metadata.get("namespace", "")
+        if namespace != wanted:
+            if namespace and wanted:
+                raise _Refusal(
+                    400, "the namespace of the provided object does not match the namespace sent on the request"
+                )
+            metadata["namespace"] = wanted
+            if not wanted:
+                del metadata["namespace"]
+        name = metadata.get("name", "")
+        if not name:
+            text = f"the name of the object ({place.name} based on URL) was undeterminable: name must be provided"
+            raise _Refusal(400, text)
+        if name != place.name:
+            text = f"the name of the object ({name}) does not match the name on the URL ({place.name})"
+            raise _Refusal(400, text)
+
+    def judge(
+        self,
+        new: JsonObject,
+        old: JsonObject,
+        *,
+        is_status: bool = False,
+        rules: UpdateRules | None = None,
+        dropped: list[Any] | None = None,
+        known: tuple[Finding, ...] | None = None,
+    ) -> list[Finding] | None:
+        """Complete a new object from the old one and check it as the server does: every update, then the strategy.
+
+        Args:
+            new: Decoded, with the name and namespace of the URL; changed in place.
+            old: As read, with its resourceVersion.
+            is_status: The update is one of /status.
+            rules, dropped, known: As in `attempt_same`; with `known` both have the same values but in metadata.
+
+        Returns:
+            The causes, in the order of the checks; None: the server fails.
+        """
+        metadata, before = _metadata(new), _metadata(old)
+        _set(metadata, "generation", before.get("generation"))
+        managed = _managed_fields(metadata if not is_status else before, before, self._api_versions)
+        _drop_repeated_owners(metadata)
+        if is_status:  # of the metadata that were sent nothing is left
+            status = new.get("status", _ABSENT)
+            new = {**old, "metadata": {**before}}
+            new.pop("status", None)
+            if status is not _ABSENT:
+                new["status"] = status
+            metadata = _metadata(new)
+        elif self.version.has_status:
+            if "status" in old:
+                new["status"] = old["status"]
+            else:
+                new.pop("status", None)
+        _set(metadata, "managedFields", managed)
+        if not is_status and known is None and not _same_but_metadata(new, old):
+            following = before.get("generation", 0) + 1
+            _set(metadata, "generation", following if following < _BEYOND else -_BEYOND)
+        if not metadata.get("uid"):
+            _set(metadata, "uid", before.get("uid"))
+        for name in ("creationTimestamp", "deletionTimestamp"):
+            if before.get(name) is not None:
+                metadata[name] = before[name]
+        if before.get("deletionGracePeriodSeconds") is not None and metadata.get("deletionGracePeriodSeconds") is None:
+            metadata["deletionGracePeriodSeconds"] = before["deletionGracePeriodSeconds"]
+        if self.validator.crashes(new, old):
+            return None
+        found = self.validator.check_common(new, old, known)
+        if is_status:
+            return found + self._run_status(new, old, rules, known)
+        return found + self._run(new, old, rules, dropped, known)
+
+    def _invalid(self, old: JsonObject, place: Place, found: list[Finding]) -> TriedUpdate:
+        texts = [finding.words for finding in unique(found)]
+        joined = bounded_join(texts, _LONGEST)
+        shown = joined if len(texts) == 1 else f"[{joined}]"
+        message = f'{old.get("kind", "")}.{self.definition.group} "{place.name}" is invalid: {shown}'
+        return TriedUpdate(422, message, _sorted(found), self.unevaluated_rules)
+
+    def _unwritable(self, obj: JsonObject) -> str:
+        """Return why the new object cannot be encoded for storage; empty: it can."""
+        storage = self.definition.storage_version
+        if storage is None or storage.name == self.version.name:
+            return ""
+        stored = as_sent(obj)
+        try:
+            convert(stored, self.definition, storage.name)
+            coerce(self.definition, stored, drop=False)
+        except (ConversionError, CoerceError, ReadError) as error:
+            return str(error)
+        return ""
+
+
+_ABSENT: Final = object()
+_LONGEST: Final = 1 << 20
+"""Characters of the text of an answer: beyond, it says how many messages are left out."""
+_BEYOND: Final = 2**63
+"""The first number beyond 64 bits; what follows the last one before it is the least."""
+
+
+def _metadata(obj: JsonObject) -> JsonObject:
+    found = obj.get("metadata")
+    if type(found) is not dict:
+        found = obj["metadata"] = {}
+    return found
+
+
+def _set(metadata: JsonObject, name: str, value: Any) -> None:
+    """Set a field as the server's setters do: what is empty is removed."""
+    if value:
+        metadata[name] = value
+    else:
+        metadata.pop(name, None)
+
+
+def _same_but_metadata(new: JsonObject, old: JsonObject) -> bool:
+    names = (new.keys() | old.keys()) - {"metadata"}
+    return all(name in new and name in old and deep_equal(new[name], old[name]) for name in names)
+
+
+def _drop_repeated_owners(metadata: JsonObject) -> None:
+    owners = metadata.get("ownerReferences")
+    if owners and len(owners) > 1:
+        kept: dict[str, Any] = {}
+        for owner in owners:
+            kept.setdefault(canonical_text(owner), owner)
+        metadata["ownerReferences"] = list(kept.values())
+
+
+def _managed_fields(sent: JsonObject, live: JsonObject, known: Collection[str]) -> list[Any]:
+    """Return managedFields as the field manager leaves them: those sent, else the live ones, else none.
+
+    A list of which one entry cannot be decoded is dropped whole. Of two entries of one manager the last one counts, and
+    one without fields is dropped; where one is of a version that is not known, the live list stays as it is. What the
+    update itself would add is left out.
+    """
+    for metadata in (sent, live):
+        entries = metadata.get("managedFields") or []
+        if entries and all(_is_decodable(entry) for entry in entries):
+            by_manager = {_manager(entry): entry for entry in entries}
+            if any(entry["apiVersion"] not in known for entry in by_manager.values()):
+                return live.get("managedFields") or []
+            return sorted((entry for entry in by_manager.values() if entry.get("fieldsV1")), key=_entry_order)
+    return []
+
+
+def _manager(entry: JsonObject) -> tuple[str, ...]:
+    """Return what tells managers apart: one that applies is the same at all versions."""
+    names = ("operation", "manager", "subresource", *(("apiVersion",) if entry["operation"] == "Update" else ()))
+    return tuple(entry.get(name) or "" for name in names)
+
+
+def _is_decodable(entry: Any) -> bool:
+    return (
+        type(entry) is dict
+        and entry.get("operation") in ("Apply", "Update")
+        and bool(entry.get("apiVersion"))
+        and entry.get("fieldsType") == "FieldsV1"
+        and type(entry.get("fieldsV1", {})) is dict
+    )
+
+
+def _entry_order(entry: JsonObject) -> tuple[str, ...]:
+    names = ("operation", "time", "manager", "apiVersion", "subresource")
+    return tuple(str(entry.get(name) or "") for name in names)
+
+
+def _sorted(findings: list[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(findings, key=Finding.sort_key))

@@ -1,0 +1,168 @@
+"""Defaults of options from files: the file given with --config; else the user's own, overridden by `./auditor.yaml`.
+
+An `auditor.yaml` in an unpacked backup was not written by the user who looks into the backup. So a file that was not
+given with --config sets only the options that `pipelines.cli.option_safety` lists, and its path is always printed.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from pipelines.cli.option_safety import refused_unnamed
+
+__all__ = ["load_configuration", "shown", "spellings"]
+
+_NAME: Final = "auditor.yaml"
+_MOST_BYTES: Final = 1 << 20
+"""Largest size of a file that was not given with --config."""
+
+
+def load_configuration(context: click.Context, _: click.Parameter, named: str | None) -> None:
+    """Read defaults from files, each a mapping of command to options; dashes in names may be underscores."""
+    if context.resilient_parsing or named == "":
+        return
+    if named is not None:
+        files = [(Path(named), True)]
+    else:
+        own, here = _users_own(), Path(_NAME)
+        files = [] if own is None else [(own, True)]
+        if os.path.lexists(here) and not (own is not None and here.exists() and here.samefile(own)):
+            files.append((here, False))
+    made: dict[str, Any] = {}
+    for path, trusted in files:
+        try:
+            defaults = _read(context, path, trusted=trusted)
+        except click.UsageError as error:
+            if trusted:
+                raise
+            advice = f"if the file is yours, name it (--config {path}); to run without it: --config ''"
+            raise click.UsageError(f"{error.message}; {advice}") from error
+        _lay_over(made, defaults)
+        sets = "" if trusted else f", found in the current directory, sets {_names(defaults) or 'nothing'}"
+        click.echo(f"configuration: {shown(str(path.absolute()))}{sets}", err=True)
+    if files:
+        context.default_map = made
+
+
+def _users_own() -> Path | None:
+    """Return the path of the user's file, or None; as XDG says, a folder that is not absolute is ignored."""
+    folder = Path(os.environ.get("XDG_CONFIG_HOME", ""))
+    if not folder.is_absolute():
+        folder = Path(os.path.expanduser("~/.config"))  # noqa: PTH111 - without a home it stays unchanged
+    own = folder / "auditor" / _NAME
+    return own if own.is_absolute() and os.path.exists(own) else None  # noqa: PTH110 - pathlib's may raise
+
+
+def _names(defaults: dict[str, Any], *path: str) -> str:
+    """Return the options that are set, by command."""
+    said = []
+    for name, value in defaults.items():
+        if isinstance(value, dict):
+            said.append(_names(value, *path, name))
+        else:
+            said.append(f"{' '.join(path)} {name.replace('_', '-')}")
+    return ", ".join(filter(None, said))
+
+
+def _lay_over(below: dict[str, Any], above: dict[str, Any]) -> None:
+    """Override the options of one file with those of another, in place."""
+    for name, value in above.items():
+        if isinstance(value, dict) and isinstance(below.get(name), dict):
+            _lay_over(below[name], value)
+        else:
+            below[name] = value
+
+
+def _read(context: click.Context, path: Path, *, trusted: bool) -> dict[str, Any]:
+    from auditor.base.errors import AuditorError  # noqa: PLC0415
+    from auditor.sources.yaml import yaml_chunks, yaml_to_json  # noqa: PLC0415
+
+    where = shown(str(path))
+    try:
+        text = path.read_bytes() if trusted else _bytes_unnamed(path)
+        documents = [yaml_to_json(chunk.text) for chunk in yaml_chunks(text)]
+    except (OSError, ValueError, RecursionError, AuditorError) as error:
+        raise click.UsageError(f"{where}: {shown(str(error))}") from error
+    given = [document for document in documents if document is not None]
+    content = given[0] if len(given) == 1 else None
+    if not isinstance(content, dict):
+        raise click.UsageError(f"{where}: expected a mapping of command to options, in one document")
+    group = context.command
+    assert isinstance(group, click.Group)
+    return _defaults(context, group, content, where, path=(), trusted=trusted)
+
+
+def _bytes_unnamed(path: Path) -> bytes:
+    """Return the content of a file that was not given with --config: no endless pipe, and of limited size."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise ValueError("is not a regular file")
+    with path.open("rb") as file:
+        text = file.read(_MOST_BYTES + 1)
+    if len(text) > _MOST_BYTES:
+        raise ValueError(f"is longer than {_MOST_BYTES} bytes")
+    return text
+
+
+def _defaults(
+    context: click.Context,
+    group: click.Group,
+    content: dict[str, Any],
+    where: str,
+    *,
+    path: tuple[str, ...],
+    trusted: bool,
+) -> dict[str, Any]:
+    """Return the defaults of a group's commands; unknown commands and options are refused, not ignored."""
+    made: dict[str, Any] = {}
+    for name, options in content.items():
+        at = f"{where}: {shown(name)}"
+        command = group.get_command(context, name)
+        if command is None:
+            known = ", ".join(sorted(group.commands))
+            raise click.UsageError(f"{at}: there is no such command; expected one of {known}")
+        if not isinstance(options, dict):
+            raise click.UsageError(f"{at}: expected a mapping of options")
+        below = (*path, name)
+        if isinstance(command, click.Group):
+            made[name] = _defaults(context, command, options, at, path=below, trusted=trusted)
+            continue
+        named = spellings(command)
+        unknown = [option for option in options if option.replace("-", "_") not in named]
+        if unknown:
+            advice = f"see `auditor {' '.join(below)} -h`"
+            raise click.UsageError(f"{at}: {shown(unknown[0])}: there is no such option; {advice}")
+        made[name] = {}
+        for option, value in options.items():
+            parameter = named[option.replace("-", "_")]
+            if not trusted and (why := refused_unnamed(below, parameter, value)):
+                raise click.UsageError(f"{at}: {option}: {why}")
+            made[name][parameter.name] = _default(parameter, value, f"{at}: {option}")
+    return made
+
+
+def _default(option: click.Option, value: Any, where: str) -> Any:
+    """Return the value of an option; only an option that can be given several times may have a list."""
+    several = isinstance(value, list) and option.multiple
+    if any(isinstance(each, (dict, list)) for each in (value if several else [value])):
+        raise click.UsageError(f"{where}: expected {'one value or a list of them' if option.multiple else 'one value'}")
+    return [value] if option.multiple and not several and value is not None else value
+
+
+def spellings(command: click.Command) -> dict[str, click.Option]:
+    """Return the options of a command by each of their names, underscores for dashes."""
+    return {
+        spelling.lstrip("-").replace("-", "_"): one
+        for one in command.params
+        if isinstance(one, click.Option)
+        for spelling in (*one.opts, f"--{one.name}")
+    }
+
+
+def shown(text: str) -> str:
+    """Return text of a file for a terminal: characters that are not printable are escaped."""
+    return "".join(each if each.isprintable() else each.encode("unicode_escape", "replace").decode() for each in text)

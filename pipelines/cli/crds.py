@@ -1,0 +1,292 @@
+"""`auditor crds`: checks definitions as a server would, and lists the kinds of a dump."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from typing import Any
+
+import click
+
+from auditor.base.visible import label, visible
+from pipelines.console import ignore_closed_stdout
+
+__all__ = ["crds"]
+
+_OUTPUT = click.Choice(["table", "json", "ndjson"])
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]}, short_help="Check and list definitions.")
+def crds() -> None:
+    """Check definitions as the API server would, and list those of a dump.
+
+    \b
+    Examples:
+      auditor crds check crds/
+      auditor crds list snapshot.db
+    """
+
+
+def _no_definition(paths: tuple[str, ...]) -> Exception:
+    from auditor.base.errors import PlanError  # noqa: PLC0415
+
+    return PlanError(", ".join(paths), "no definition found", "at least one CustomResourceDefinition")
+
+
+def _documents(paths: tuple[str, ...]) -> list[Any]:
+    from auditor.sources.crd_files import read_crd_documents  # noqa: PLC0415
+
+    found = read_crd_documents(paths)
+    if not found:
+        raise _no_definition(paths)
+    return found
+
+
+# -- check -------------------------------------------------------------------------------------------------------------
+
+
+@crds.command(short_help="Check definitions as the API server would.")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--old", multiple=True, metavar="PATH", help="Stored definitions: check PATH as updates of them.")
+@click.option("--costs", is_flag=True, help="Print the estimated cost of every validation rule.")
+@click.option("-o", "--output", type=_OUTPUT, default="table", show_default=True)
+def check(paths: tuple[str, ...], old: tuple[str, ...], *, costs: bool, output: str) -> None:
+    """Run the API server's checks of a create on every definition in files and folders (`-`: standard input).
+
+    The estimated costs of validation rules are checked too. With --old, definitions of the same name are checked as
+    updates, in which some errors of the old definition are tolerated. Definitions in v1beta1, which servers no longer
+    accept, are checked too. Exit code 1: the server would refuse a definition.
+
+    \b
+    Examples:
+      auditor crds check crds/
+      helm template . | auditor crds check -
+      auditor crds check --old released/ crds/ -o ndjson
+    """
+    from auditor.crds.definition import document_name  # noqa: PLC0415
+
+    before = {document_name(document): document for document in (_documents(old) if old else ())}
+    results = [_checked(document, before.get(document_name(document))) for document in _documents(paths)]
+    with ignore_closed_stdout():
+        if output == "json":
+            click.echo(json.dumps(results, indent=2, ensure_ascii=False))
+        elif output == "ndjson":
+            for result in results:
+                click.echo(json.dumps(result, ensure_ascii=False))
+        else:
+            _print_checks(results, costs=costs)
+    sys.exit(0 if all(result["accepted"] for result in results) else 1)
+
+
+def _checked(document: Any, old: Any) -> dict[str, Any]:
+    import auditor  # noqa: PLC0415
+    from auditor.crds.definition import document_name  # noqa: PLC0415
+
+    if old is None:
+        got = auditor.check_crd(document)
+    else:
+        from auditor.upgrade import as_sent  # noqa: PLC0415
+
+        got = auditor.check_crd_update(old, as_sent(document, old))
+    return {
+        "name": document_name(document),
+        "request": "create" if old is None else "update",
+        "accepted": not got.findings and got.unreadable is None and got.is_served,
+        "apiVersion": got.api_version,
+        "served": got.is_served,
+        "unreadable": None if got.unreadable is None else got.unreadable.reason,
+        "findings": [
+            {
+                "field": one.field,
+                "type": one.type,
+                "badValue": one.bad_value,
+                "detail": one.detail,
+                "message": one.message,
+            }
+            for one in got.findings
+        ],
+        "warnings": [*(f'unknown field "{path}"' for path in got.unknown_fields), *got.warnings],
+        "storedVersions": list(got.stored_versions),
+        "costs": [{"path": path, "cost": cost} for path, cost in got.costs],
+    }
+
+
+_LONGEST = 600
+_RULE_LIMIT = 10_000_000
+
+
+def _print_checks(results: list[dict[str, Any]], *, costs: bool) -> None:
+    for result in results:
+        wrong = result["findings"]
+        name = label(result["name"])
+        if result["unreadable"] is not None:
+            click.echo(f"{name}: cannot be decoded: {visible(result['unreadable'])}")
+        elif wrong:
+            click.echo(f"{name}: refused ({len(wrong)} {'error' if len(wrong) == 1 else 'errors'})")
+        else:
+            click.echo(f"{name}: {'ok' if result['served'] else 'ok except for its apiVersion'}")
+        if not result["served"]:
+            click.echo("  apiextensions.k8s.io/v1beta1 is not served since Kubernetes 1.22; checked as if it were")
+        for one in wrong:
+            text = one["message"]
+            shown = text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} [...] {text[-_LONGEST // 2 :]}"
+            click.echo("  " + visible(shown))
+        for warning in result["warnings"]:
+            click.echo(f"  warning: {visible(warning)}")
+        for one in sorted(result["costs"], key=lambda one: -one["cost"]) if costs else ():
+            click.echo(
+                f"  {one['cost']:>12,} ({100 * one['cost'] / _RULE_LIMIT:.2f} % of the limit)  {visible(one['path'])}"
+            )
+    refused = sum(1 for result in results if not result["accepted"])
+    click.echo(f"{len(results)} definitions, {refused} refused", err=True)
+
+
+# -- list --------------------------------------------------------------------------------------------------------------
+
+
+@crds.command("list", short_help="List the kinds of a dump.")
+@click.argument("dumps", nargs=-1, required=True, metavar="DUMP...")
+@click.option("--crds", "paths", multiple=True, metavar="PATH", help="Definitions; they replace the dump's by name.")
+@click.option("--openapi", is_flag=True, help="Print the OpenAPI v3 schema that discovery publishes of each kind.")
+@click.option("--sidecar", multiple=True, metavar="FILE", help="File of field-level gates, by name of the definition.")
+@click.option("--field-gates", default="", metavar="NAME=BOOL,...", help="Turn gates on or off in this run.")
+@click.option("--etcd-prefix", default="/registry", show_default=True, help="Prefix of the API server's keys.")
+@click.option("-o", "--output", type=_OUTPUT, default="table", show_default=True)
+def list_(
+    dumps: tuple[str, ...],
+    paths: tuple[str, ...],
+    sidecar: tuple[str, ...],
+    *,
+    field_gates: str,
+    openapi: bool,
+    etcd_prefix: str,
+    output: str,
+) -> None:
+    """List kinds with their versions, how many objects are stored at each, selectable fields and field-level gates.
+
+    STORED shows the versions at which objects are stored, with counts; a version in brackets is listed in
+    status.storedVersions, but no object is stored at it.
+
+    \b
+    Examples:
+      auditor crds list snapshot.db
+      auditor crds list crds/ --openapi
+    """
+    from auditor.shards.objects import open_objects  # noqa: PLC0415
+
+    with open_objects(dumps, paths, etcd_prefix=etcd_prefix) as objects:
+        if not objects.definitions and not objects.broken:
+            raise _no_definition(dumps)
+        gates = _gates(objects, sidecar, field_gates)
+        if openapi:
+            click.echo(json.dumps(_openapi(objects, gates), indent=2, ensure_ascii=False))
+        else:
+            _print_kinds(_kinds(objects, gates), output)
+        for name, reason in objects.broken.items():
+            click.echo(f"{label(name)}: a server cannot use it: {visible(reason)}", err=True)
+        sys.exit(3 if objects.incomplete() else 0)
+
+
+def _gates(objects: Any, sidecar: tuple[str, ...], field_gates: str) -> dict[str, list[dict[str, Any]]]:
+    """Return the gates that are on or off, by definition, as OpenAPI publishes them."""
+    from auditor.gates.sidecar import read_sidecars, resolved_gates  # noqa: PLC0415
+
+    found = resolved_gates(objects.definitions, read_sidecars(sidecar), field_gates)
+    return {name: gates.published() for name, gates in found.items()}
+
+
+def _openapi(objects: Any, gates: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
+    from auditor.crdcheck.published import published_schemas  # noqa: PLC0415
+
+    out: dict[str, Any] = {}
+    for name, definition in objects.definitions.items():
+        for version in definition.served_versions:
+            path = f"apis/{definition.group}/{version.name}"
+            document = out.setdefault(path, {"openapi": "3.0.0", "components": {"schemas": {}}})
+            document["components"]["schemas"].update(published_schemas(definition, version.name, gates.get(name)))
+    return out
+
+
+def _kinds(objects: Any, gates: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    stored: dict[str, Counter[str]] = {name: Counter() for name in objects.definitions}
+    unknown: Counter[str] = Counter()
+    for one in objects:
+        document = one.document
+        api = document.get("apiVersion") if document is not None else None
+        if type(api) is str:
+            stored[one.definition.name][api.rpartition("/")[2]] += 1
+        else:
+            unknown[one.definition.name] += 1
+    rows = []
+    for name, definition in objects.definitions.items():
+        counts = stored[name]
+        versions = [
+            {
+                "name": version.name,
+                "served": version.served,
+                "storage": version.storage,
+                "objects": counts.pop(version.name, 0),
+                "inStoredVersions": version.name in definition.stored_versions,
+                "selectableFields": [path.removeprefix(".") for path in version.selectable_fields],
+            }
+            for version in definition.versions.values()
+        ]
+        rows.append(
+            {
+                "name": name,
+                "group": definition.group,
+                "kind": definition.kind,
+                "plural": definition.plural,
+                "scope": "Namespaced" if definition.namespaced else "Cluster",
+                "conversion": definition.conversion,
+                "established": definition.established,
+                "objects": sum(version["objects"] for version in versions) + sum(counts.values()) + unknown[name],
+                "versions": versions,
+                "otherVersions": dict(sorted(counts.items())),
+                "withoutVersion": unknown[name],
+                "gates": gates.get(name, []),
+            }
+        )
+    return rows
+
+
+def _print_kinds(kinds: list[dict[str, Any]], output: str) -> None:
+    from auditor.report.terminal import format_table  # noqa: PLC0415
+
+    if output == "json":
+        click.echo(json.dumps(kinds, indent=2, ensure_ascii=False))
+        return
+    if output == "ndjson":
+        for kind in kinds:
+            click.echo(json.dumps(kind, ensure_ascii=False))
+        return
+    rows = []
+    for kind in kinds:
+        stored = [_stored(version) for version in kind["versions"]]
+        stored += [f"{version}?={count}" for version, count in kind["otherVersions"].items()]
+        fields = sorted({path for version in kind["versions"] for path in version["selectableFields"]})
+        rows.append(
+            (
+                kind["name"],
+                kind["kind"],
+                ",".join(_served(version) for version in kind["versions"]),
+                kind["objects"],
+                " ".join(filter(None, stored)) or "-",
+                ",".join(fields) or "-",
+                len(kind["gates"]) or "-",
+            )
+        )
+    header = ("NAME", "KIND", "VERSIONS", "OBJECTS", "STORED", "SELECTABLE", "GATES")
+    click.echo(format_table(header, rows))
+
+
+def _served(version: dict[str, Any]) -> str:
+    marks = ("*" if version["storage"] else "") + ("" if version["served"] else "!")
+    return f"{version['name']}{marks}"
+
+
+def _stored(version: dict[str, Any]) -> str:
+    if version["objects"]:
+        return f"{version['name']}={version['objects']}"
+    return f"[{version['name']}]" if version["inStoredVersions"] and not version["storage"] else ""

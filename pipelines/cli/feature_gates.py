@@ -1,0 +1,24 @@
+"""Feature gates of the server (--feature-gates); only one of them changes the checks."""
+
+from __future__ import annotations
+
+from auditor.base.errors import PlanError
+
+__all__ = ["parse_feature_gates"]
+
+
+def parse_feature_gates(text: str) -> bool:
+    """Return whether CRDValidationRatcheting is on.
+
+    Args:
+        text: ``Name=true,Name=false``: feature gates of the server, as on its command line.
+    Raises:
+        PlanError: The text has another form, or names a gate that changes no check.
+    """
+    ratcheting = True
+    for part in filter(None, text.split(",")):
+        name, _, value = part.strip().partition("=")
+        if name != "CRDValidationRatcheting" or value.lower() not in ("true", "false"):
+            raise PlanError("--feature-gates", repr(part), "CRDValidationRatcheting=true or =false", "")
+        ratcheting = value.lower() == "true"
+    return ratcheting

@@ -1,0 +1,410 @@
+"""`auditor gates`: field-level feature gates of definitions, the objects that use them, and what writes would store."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from auditor.base.visible import label, visible
+from pipelines.console import ignore_closed_stdout
+
+if TYPE_CHECKING:
+    from auditor.base.records import JsonObject
+    from auditor.gates import ResolvedGates, Written
+    from auditor.shards.objects import CustomObject, CustomObjects
+
+__all__ = ["gates"]
+
+_OUTPUT = click.Choice(["table", "json", "ndjson"])
+
+
+def gate_options(command: Any) -> Any:
+    """Add the options for where gates are declared and which are on."""
+    for option in (
+        click.option("--field-gates", default="", metavar="NAME=BOOL,...", help="Turn gates on or off in this run."),
+        click.option(
+            "--sidecar",
+            multiple=True,
+            metavar="FILE",
+            help="File of gates by definition; overrides manifests.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"]}, short_help="Field-level feature gates of definitions."
+)
+def gates() -> None:
+    """Work with field-level feature gates: a proposal, which no API server implements yet.
+
+    Gates are declared in a definition's manifest (spec.customFeatureGates, which servers drop), or in a sidecar file
+    that maps names of definitions to the same. --field-gates overrides them for a run, AllAlpha= and AllBeta= included.
+
+    \b
+    Examples:
+      auditor gates list --crds crds/
+      auditor gates list snapshot.db --crds crds/
+    """
+
+
+# -- check -------------------------------------------------------------------------------------------------------------
+
+
+@gates.command(short_help="Check the declarations of gates.")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@gate_options
+@click.option("-o", "--output", type=_OUTPUT, default="table", show_default=True)
+def check(paths: tuple[str, ...], sidecar: tuple[str, ...], field_gates: str, output: str) -> None:
+    """Check the gates of the definitions in files and folders against the rules of the proposal.
+
+    Exit code 1: a declaration breaks a rule. Paths that are not in the storage version's schema are warnings.
+
+    \b
+    Examples:
+      auditor gates check crds/
+      auditor gates list snapshot.db --crds crds/ --field-gates AllAlpha=true
+    """
+    from auditor.gates import parse_overrides  # noqa: PLC0415
+    from auditor.gates.resolve import check_overrides  # noqa: PLC0415
+    from auditor.gates.sidecar import gate_configs, read_sidecars  # noqa: PLC0415
+
+    definitions = _definitions(paths)
+    sidecars = read_sidecars(sidecar)
+    configs = gate_configs(definitions, sidecars)
+    check_overrides(configs.values(), parse_overrides(field_gates))
+    unused = sorted(set(sidecars) - set(definitions))
+    results: list[dict[str, Any]] = [
+        {
+            "name": name,
+            "component": config.component,
+            "gates": len(config.gates),
+            "findings": [
+                {"field": one.field, "type": one.type, "detail": one.detail, "message": one.message}
+                for one in config.findings
+            ],
+            "warnings": list(config.warnings),
+        }
+        for name, config in configs.items()
+    ]
+    with ignore_closed_stdout():
+        if output == "table":
+            for result in results:
+                wrong = len(result["findings"])
+                state = f"{wrong} {'error' if wrong == 1 else 'errors'}" if wrong else "ok"
+                click.echo(f"{label(result['name'])}: {result['gates']} {_plural('gate', result['gates'])}, {state}")
+                for one in result["findings"]:
+                    click.echo(f"  {visible(one['message'])}")
+                for warning in result["warnings"]:
+                    click.echo(f"  warning: {visible(warning)}")
+            for name in unused:
+                click.echo(f"warning: the sidecar names {visible(name)}, but there is no such definition", err=True)
+            if not results:
+                click.echo("no definition has gates", err=True)
+        else:
+            _print_json(results, output)
+    sys.exit(1 if any(result["findings"] for result in results) else 0)
+
+
+def _definitions(paths: tuple[str, ...]) -> dict[str, Any]:
+    from auditor.base.errors import PlanError  # noqa: PLC0415
+    from auditor.crds.catalog import CrdCatalog  # noqa: PLC0415
+    from auditor.sources.crd_files import read_crd_documents  # noqa: PLC0415
+
+    catalog = CrdCatalog.from_documents(read_crd_documents(paths))
+    for name, reason in catalog.broken.items():
+        click.echo(f"{label(name)}: a server cannot decode it: {visible(reason)}", err=True)
+    if not catalog.crds:
+        raise PlanError(", ".join(paths), "no definition found", "at least one CustomResourceDefinition")
+    return {definition.name: definition for definition in catalog.crds.values()}
+
+
+def _plural(word: str, count: int) -> str:
+    return word if count == 1 else f"{word}s"
+
+
+def _print_json(results: list[Any], output: str) -> None:
+    if output == "json":
+        click.echo(json.dumps(results, indent=2, ensure_ascii=False))
+        return
+    for result in results:
+        click.echo(json.dumps(result, ensure_ascii=False))
+
+
+# -- list --------------------------------------------------------------------------------------------------------------
+
+
+@gates.command("list", short_help="List gates, whether they are on and why, and how many objects use them.")
+@click.argument("dumps", nargs=-1, metavar="[DUMP]...")
+@click.option("--crds", multiple=True, metavar="PATH", help="Definitions; they replace the dump's by name.")
+@gate_options
+@click.option("--etcd-prefix", default="/registry", show_default=True, help="Prefix of the API server's keys.")
+@click.option("-o", "--output", type=_OUTPUT, default="table", show_default=True)
+def list_(
+    dumps: tuple[str, ...],
+    crds: tuple[str, ...],
+    sidecar: tuple[str, ...],
+    field_gates: str,
+    etcd_prefix: str,
+    output: str,
+) -> None:
+    """List every gate: component, stage, default, enabled, whether it is on and why, and its paths.
+
+    With dumps, OBJECTS is the number of stored objects that have the field.
+
+    \b
+    Examples:
+      auditor gates list --crds crds/
+      auditor gates list snapshot.db --crds crds/ --field-gates AllBeta=false
+    """
+    from auditor.base.errors import PlanError  # noqa: PLC0415
+    from auditor.gates.sidecar import read_sidecars, resolved_gates  # noqa: PLC0415
+    from auditor.shards.objects import open_objects  # noqa: PLC0415
+
+    if not dumps and not crds:
+        raise PlanError("", "nothing to list", "DUMP or --crds PATH")
+    with open_objects(dumps, crds, etcd_prefix=etcd_prefix) as objects:
+        found = resolved_gates(objects.definitions, read_sidecars(sidecar), field_gates)
+        counts = _uses(objects, found) if dumps else None
+        rows = [row for gates in found.values() for row in _rows(gates, counts)]
+        if output == "table":
+            _print_rows(rows)
+        else:
+            _print_json(rows, output)
+        sys.exit(3 if objects.incomplete() else 0)
+
+
+def _uses(objects: CustomObjects, found: dict[str, ResolvedGates]) -> dict[tuple[str, str], int]:
+    """Return how many objects have a guarded field, by definition and path."""
+    from auditor.gates.paths import places  # noqa: PLC0415
+
+    counts: dict[tuple[str, str], int] = {}
+    for one in objects:
+        gates_of = found.get(one.definition.name)
+        document = one.document if gates_of is not None else None
+        if gates_of is None or document is None:
+            continue
+        for guarded in gates_of.paths:
+            if next(iter(places(document, guarded.path.steps)), None) is not None:
+                key = (one.definition.name, str(guarded.path))
+                counts[key] = counts.get(key, 0) + 1
+    return counts
+
+
+def _rows(found: ResolvedGates, counts: dict[tuple[str, str], int] | None) -> list[dict[str, Any]]:
+    on = {one.path: one for one in found.paths}
+    return [
+        {
+            "definition": found.name,
+            "component": found.component,
+            "gate": state.gate.name,
+            "stage": state.gate.stage,
+            "default": state.gate.default,
+            "enabled": state.gate.enabled,
+            "on": state.on,
+            "why": state.why,
+            "deprecatedWarning": state.gate.warning,
+            "paths": [
+                {
+                    "path": str(path),
+                    "on": on[path].on,
+                    "blockedBy": None if on[path].blocked_by is None else str(on[path].blocked_by),
+                    "objects": None if counts is None else counts.get((found.name, str(path)), 0),
+                }
+                for path in state.gate.paths
+            ],
+        }
+        for state in found.states
+    ]
+
+
+def _print_rows(rows: list[dict[str, Any]]) -> None:
+    from auditor.report.terminal import format_table  # noqa: PLC0415
+
+    if not rows:
+        click.echo("no definition has gates", err=True)
+        return
+    lines = []
+    for row in rows:
+        for number, path in enumerate(row["paths"] or [{"path": None, "on": None, "blockedBy": None, "objects": None}]):
+            head = (row["definition"], row["component"] or None, row["gate"], row["stage"])
+            state = "on" if row["on"] else "off"
+            shown = (*head, _said(row["default"]), _said(row["enabled"]), state, row["why"])
+            field = path["path"] if not path["blockedBy"] else f"{path['path']} (off by {path['blockedBy']})"
+            lines.append((*(shown if not number else ("",) * len(shown)), field, path["objects"]))
+    header = ("DEFINITION", "COMPONENT", "GATE", "STAGE", "DEFAULT", "ENABLED", "STATE", "WHY", "PATH", "OBJECTS")
+    click.echo(format_table(header, lines))
+
+
+def _said(value: bool | None) -> str | None:
+    return None if value is None else str(value).lower()
+
+
+# -- simulate ----------------------------------------------------------------------------------------------------------
+
+
+@gates.command(short_help="Show what writes would store.")
+@click.argument("dumps", nargs=-1, required=True, metavar="[OLD] NEW")
+@click.option("--crds", multiple=True, metavar="PATH", help="Definitions; they replace the dumps' by name.")
+@gate_options
+@click.option(
+    "--apply", "how", type=click.Choice(["merge", "replace"]), default="merge", show_default=True,
+    help="How manifests in NEW are applied to objects of OLD.",
+)  # fmt: skip
+@click.option("--etcd-prefix", default="/registry", show_default=True, help="Prefix of the API server's keys.")
+@click.option("-o", "--output", type=_OUTPUT, default="table", show_default=True)
+def simulate(
+    dumps: tuple[str, ...],
+    crds: tuple[str, ...],
+    sidecar: tuple[str, ...],
+    field_gates: str,
+    how: str,
+    etcd_prefix: str,
+    output: str,
+) -> None:
+    """Write the objects of NEW over those of OLD, and show what would be stored.
+
+    OLD and NEW are dumps or manifests, of one object or of many. An object that is only in NEW is created (without OLD
+    all are); one that is only in OLD does not change. A field whose gate is off is dropped, or keeps its old value.
+    Items of lists are paired by their keys if the list is a map, else by position: the proposal leaves that open. The
+    table lists the fields that were dropped or kept their old value; json lists all objects, with what is stored.
+
+    \b
+    Examples:
+      auditor gates simulate new.yaml --crds crds/
+      auditor gates simulate snapshot.db manifests/ --crds crds/ --field-gates AllAlpha=false -o json
+    """
+    from auditor.base.errors import PlanError  # noqa: PLC0415
+    from auditor.gates.sidecar import read_sidecars, resolved_gates  # noqa: PLC0415
+    from auditor.shards.objects import open_objects  # noqa: PLC0415
+
+    if len(dumps) > 2:
+        raise PlanError(" ".join(dumps), f"{len(dumps)} dumps", "NEW, or OLD and NEW")
+    sidecars = read_sidecars(sidecar)
+    old, new = (dumps[0], dumps[1]) if len(dumps) == 2 else ("", dumps[0])
+    before: dict[Any, JsonObject] = {}
+    results: list[dict[str, Any]] = []
+    with open_objects(dumps, crds, etcd_prefix=etcd_prefix) as objects:
+        definitions = objects.definitions
+        found = resolved_gates(definitions, sidecars, field_gates)
+        skipped: list[str] = []
+        for one in objects if old else ():
+            if _is_of(one, old) and one.definition.name in found:
+                document = _at_storage(one, skipped)
+                if document is not None:
+                    before[_identity(one)] = document
+        if any(_has_lists(gates_of, definitions[name]) for name, gates_of in found.items()):
+            click.echo(_LISTS, err=True)
+        for one in objects:
+            if _is_of(one, new) and one.definition.name in found:
+                document = _at_storage(one, skipped)
+                if document is not None:
+                    stored = before.get(_identity(one))
+                    results.append(_simulated(found[one.definition.name], one, document, stored, how))
+        damaged = objects.incomplete()
+    for reason in skipped:
+        click.echo(visible(reason), err=True)
+    if output == "table":
+        _print_simulated(results)
+    else:
+        _print_json(results, output)
+    sys.exit(3 if damaged else 0)
+
+
+_LISTS = (
+    "note: fields in items of lists: old and new items are paired by their keys if the list is a map, else by "
+    "position; the proposal leaves that open"
+)
+
+
+def _has_lists(gates_of: ResolvedGates, definition: Any) -> bool:
+    from auditor.gates.paths import goes_through_list  # noqa: PLC0415
+
+    storage = definition.storage_version
+    schema = None if storage is None else storage.schema
+    return any(goes_through_list(one.path, schema) for one in gates_of.paths)
+
+
+def _is_of(one: CustomObject, dump: str) -> bool:
+    from pathlib import Path  # noqa: PLC0415
+
+    return one.source == dump or Path(dump) in Path(one.source).parents
+
+
+def _identity(one: CustomObject) -> tuple[str, str | None, str | None]:
+    return (one.definition.name, one.namespace, one.name)
+
+
+def _at_storage(one: CustomObject, skipped: list[str]) -> JsonObject | None:
+    """Return an object at the storage version; None, with the reason in `skipped`, if only a webhook can convert it."""
+    document, storage = one.document, one.definition.storage_version
+    kind = f"{one.definition.kind} {one.place}"
+    if document is None or storage is None:
+        skipped.append(f"{kind}: cannot be decoded")
+        return None
+    wanted = f"{one.definition.group}/{storage.name}"
+    if document.get("apiVersion") != wanted:
+        if one.definition.conversion == "Webhook":
+            skipped.append(f"{kind}: is at {document.get('apiVersion')}, and only a webhook can convert it to {wanted}")
+            return None
+        document["apiVersion"] = wanted
+    return document if type(document) is dict else None
+
+
+def _simulated(
+    found: ResolvedGates, one: CustomObject, sent: JsonObject, old: JsonObject | None, how: str
+) -> dict[str, Any]:
+    from auditor.gates import simulate_write  # noqa: PLC0415
+    from auditor.updates.apply import merged, replaced  # noqa: PLC0415
+
+    new = sent
+    if old is not None and one.key is None:
+        new = merged(old, sent) if how == "merge" else replaced(old, sent)
+    storage = one.definition.storage_version
+    assert storage is not None
+    written: Written = simulate_write(found, new, old, storage.structural, has_status=storage.has_status)
+    return {
+        "definition": one.definition.name,
+        "kind": one.definition.kind,
+        "namespace": one.namespace,
+        "name": one.name,
+        "request": "create" if old is None else "update",
+        "dropped": [{"path": path, "sent": value} for path, value in written.dropped],
+        "kept": [{"path": path, "sent": value, "stored": was} for path, value, was in written.kept],
+        "generationChanges": written.generation_changes,
+        "stored": written.stored,
+    }
+
+
+def _print_simulated(results: list[dict[str, Any]]) -> None:
+    from auditor.report.terminal import format_table  # noqa: PLC0415
+
+    lines: list[tuple[Any, ...]] = []
+    for result in results:
+        place = f"{result['namespace']}/{result['name']}" if result["namespace"] else result["name"]
+        changes = {None: None, True: "yes", False: "no"}[result["generationChanges"]]
+        head = (result["kind"], place, result["request"], changes)
+        lines += [(*head, "dropped", one["path"], _short(one["sent"]), None) for one in result["dropped"]]
+        lines += [(*head, "kept", one["path"], _short(one["sent"]), _short(one["stored"])) for one in result["kept"]]
+    if lines:
+        header = ("KIND", "OBJECT", "REQUEST", "GENERATION CHANGES", "FIELD IS", "PATH", "SENT", "STORED")
+        click.echo(format_table(header, lines))
+    dropped = sum(1 for result in results if result["dropped"])
+    kept = sum(1 for result in results if result["kept"])
+    unchanged = sum(1 for result in results if result["generationChanges"] is False)
+    click.echo(
+        f"{len(results)} {_plural('write', len(results))} of kinds with gates: {dropped} drop fields, {kept} keep old "
+        f"values of fields, {unchanged} change no generation",
+        err=True,
+    )
+
+
+def _short(value: Any) -> str | None:
+    if value is None:
+        return None
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:57]}..."

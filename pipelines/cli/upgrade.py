@@ -1,0 +1,169 @@
+"""`auditor upgrade`: checks an update of definitions, and its effects on the stored objects."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from pipelines.cli.engine_options import engine_options, jobs_of
+from pipelines.cli.report_options import report_mode_option
+from pipelines.console import ignore_closed_stdout
+
+__all__ = ["upgrade"]
+
+_FAIL_ON = ("never", "unreadable", "blocked", "data-loss", "invalid")
+
+
+@click.command(short_help="Show what new definitions would do to every stored object.")
+@click.argument("dumps", nargs=-1, required=True, metavar="DUMP...")
+@click.option(
+    "--new-crds",
+    multiple=True,
+    required=True,
+    metavar="PATH",
+    help="New definitions: file, folder, or - (e.g. helm template).",
+)
+@click.option("--old-crds", multiple=True, metavar="PATH", help="Today's definitions; they replace the dump's by name.")
+@click.option(
+    "--missing",
+    type=click.Choice(["keep", "delete"]),
+    default="keep",
+    show_default=True,
+    help="What happens to definitions that are not among the new ones.",
+)
+@click.option("--report", required=True, metavar="DIR", help="Folder to write the report to.")
+@click.option("--force", is_flag=True, help="Replace an existing report in DIR; nothing but a report is removed.")
+@report_mode_option
+@click.option(
+    "--at",
+    default="storage",
+    show_default=True,
+    help="Check objects at their stored version, the storage version, each served version, or this version.",
+)
+@engine_options
+@click.option(
+    "--fail-on",
+    type=click.Choice(_FAIL_ON),
+    default="invalid",
+    show_default=True,
+    help="Exit with 1 if the upgrade reaches this level, or one listed before it; earlier errors do not count.",
+)
+@click.option("--fail-on-sealed", is_flag=True, help="Exit with 1 if a value is encrypted and no key is given.")
+@click.option(
+    "--assume-format",
+    "assume_formats",
+    multiple=True,
+    metavar="FORMAT=KNOWN",
+    help="Count the values that would fail if a format unknown to this release were, e.g., dns1123subdomain.",
+)
+@click.option("--field-gates", default="", metavar="NAME=BOOL,...", help="Turn gates of the new definitions on or off.")
+@click.option("--sidecar", multiple=True, metavar="FILE", help="File of gates of the new definitions, by name.")
+@click.option("--old-sidecar", multiple=True, metavar="FILE", help="The same for today's definitions.")
+@click.option("--etcd-prefix", default="/registry", show_default=True, help="Prefix of the API server's keys.")
+@click.option("--encryption-config", default="", metavar="FILE", help="EncryptionConfiguration of the API server.")
+@click.option("--kms-decryptor", default="", metavar="CMD", help="Unwraps KMS data keys: wrapped on stdin, plain out.")
+@click.option(
+    "--convert-with",
+    default="",
+    metavar="CMD",
+    help="Command to run instead of conversion webhooks: ConversionReview on stdin and stdout.",
+)
+@click.option("--cluster-name", "cluster", default="", help="Value of the cluster column.")
+@click.option("--redact", is_flag=True, help="Leave values of objects out of the report (and with them its index).")
+@click.option("--include", multiple=True, metavar="KIND[.GROUP]", help="Only these kinds.")
+@click.option("--exclude", multiple=True, metavar="KIND[.GROUP]", help="All but these kinds.")
+@click.option("-n", "--namespace", default="", help="Only objects of this namespace.")
+@click.option("-l", "--selector", "labels", default="", help="Only objects with these labels.")
+@click.option("--field-selector", "fields", default="", help="Only objects with these field values.")
+def upgrade(
+    dumps: tuple[str, ...],
+    new_crds: tuple[str, ...],
+    old_crds: tuple[str, ...],
+    missing: str,
+    report: str,
+    *,
+    force: bool,
+    report_mode: str,
+    at: str,
+    jobs: int | None,
+    engine: str,
+    ray_address: str,
+    fail_on: str,
+    fail_on_sealed: bool,
+    assume_formats: tuple[str, ...],
+    field_gates: str,
+    sidecar: tuple[str, ...],
+    old_sidecar: tuple[str, ...],
+    etcd_prefix: str,
+    encryption_config: str,
+    kms_decryptor: str,
+    convert_with: str,
+    cluster: str,
+    redact: bool,
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
+    namespace: str,
+    labels: str,
+    fields: str,
+) -> None:
+    """Check every object of a dump under today's definitions and under new ones, and report what changes.
+
+    The first line is the answer: safe, safe after the steps that it names, or blocks, and why. For each definition
+    follow the server's answer to its update, the versions that are added or removed with the objects stored at them,
+    and its objects: those that can no longer be read, those that become invalid (updates refused, or tolerated while
+    the fields are unchanged), the stored data that the new schema drops, and the defaults that reads will show. The
+    report holds objects/ and findings/ as checked under the new definitions, and changes/ with the old and the new
+    value of every path.
+
+    \b
+    Exit codes: 0; 1 --fail-on reached by what changes; 2 usage; 3 part of a dump could not be read; 70 internal error;
+    130 Ctrl-C. blocked includes a definition that the server refuses, data-loss objects deleted with their definition.
+
+    \b
+    Examples:
+      auditor upgrade snapshot.db --new-crds crds/ --report out/
+      helm template chart/ --include-crds | auditor upgrade snapshot.db --new-crds - --report out/
+      auditor upgrade export.json --old-crds v1/ --new-crds v2/ --report out/ --fail-on data-loss
+      auditor upgrade snapshot.db --new-crds crds/ --missing delete --report out/
+      auditor upgrade snapshot.db --new-crds crds/ --report out/ --assume-format k8s-name=dns1123subdomain
+    """
+    from auditor.plan.options import AuditOptions, Scope  # noqa: PLC0415
+    from auditor.report.upgrade_terminal import upgrade_summary  # noqa: PLC0415
+    from auditor.selectors.grammar import parse_field_selector, parse_label_selector  # noqa: PLC0415
+    from auditor.shards.upgrade import UpgradeOptions  # noqa: PLC0415
+    from auditor.upgrade import parse_assumptions  # noqa: PLC0415
+    from pipelines.run.upgrade import run_upgrade  # noqa: PLC0415
+
+    parse_label_selector(labels)
+    parse_field_selector(fields)
+    is_default = click.get_current_context().get_parameter_source("at") is click.core.ParameterSource.DEFAULT
+    options = AuditOptions(
+        dumps=dumps,
+        crds=old_crds,
+        report=report,
+        at=at,
+        at_of_exports="stored" if is_default else at,
+        jobs=jobs_of(engine, jobs),
+        engine=engine,
+        ray_address=ray_address,
+        force=force,
+        report_mode=report_mode,
+        fail_on=fail_on,
+        fail_on_sealed=fail_on_sealed,
+        etcd_prefix=etcd_prefix,
+        cluster=cluster,
+        redact=redact,
+        encryption_config=encryption_config,
+        kms_decryptor=kms_decryptor,
+        convert_with=convert_with,
+        field_gates=field_gates,
+        gate_sidecars=sidecar,
+        scope=Scope(namespace, labels, fields, include, exclude),
+        progress=sys.stderr.isatty(),
+    )
+    wanted = UpgradeOptions(new_crds, missing, parse_assumptions(assume_formats), old_sidecar)
+    code, manifest = run_upgrade(options, wanted)
+    with ignore_closed_stdout():
+        click.echo(upgrade_summary(manifest, report))
+    sys.exit(code)

@@ -1,0 +1,39 @@
+"""`auditor watch`: only the arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from pipelines.cli.query import cluster_option, query_options, run, source_options
+
+__all__ = ["watch"]
+
+
+@click.command(short_help="Show what a watch would have sent, from the revisions of a dump.")
+@click.argument("target", metavar="DUMP")
+@click.argument("kind", metavar="KIND")
+@cluster_option
+@click.option("-n", "--namespace", default="", help="Only objects of this namespace.")
+@click.option("-l", "--selector", "labels", default="", help="Only objects with these labels.")
+@click.option("--field-selector", "fields", default="", help="Only objects with these field values.")
+@click.option("--any-field", is_flag=True, help="Let --field-selector use any path, not only the server's fields.")
+@click.option("--from", "after", type=click.IntRange(0), default=None, metavar="REV", help="Start after this revision.")
+@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option("--show-secrets", is_flag=True, help="Print the values of Secrets; otherwise they are redacted.")
+@source_options
+def watch(target: str, kind: str, *, after: int | None, output: str, **flags: Any) -> None:
+    """Print the changes of a kind's objects, as a watch with these selectors would have sent them.
+
+    An object that starts to match the selectors is ADDED; one that stops matching, or is deleted, is DELETED. An etcd
+    database holds every revision since its last compaction.
+
+    \b
+    Examples:
+      auditor watch snapshot.db widgets --field-selector spec.color=blue
+      auditor watch snapshot.db widgets -n prod --from 123456 -o json
+    """
+    from pipelines.run.watch import run_watch  # noqa: PLC0415 - help stays light
+
+    run(lambda: run_watch(query_options(target, flags), kind, after=after, output=output))

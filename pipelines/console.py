@@ -1,0 +1,72 @@
+"""Keep the exit code when standard output is closed early (`| head`).
+
+Only a broken pipe at standard output means that the reader stopped reading, so it has an error of its own. Any other
+broken pipe is a failure of the run. Standard error may be closed at any time.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["OutputClosed", "forget_output", "ignore_closed_stdout", "watch_streams"]
+
+
+class OutputClosed(BrokenPipeError):
+    """The reader of standard output closed it."""
+
+
+class _Output(io.FileIO):
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError as error:
+            raise OutputClosed(*error.args) from error
+
+
+class _Errors(io.FileIO):
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            return len(data)
+
+
+def watch_streams() -> None:
+    """Make a closed standard output raise `OutputClosed`, and ignore a closed standard error."""
+    for name, kind in (("stdout", _Output), ("stderr", _Errors)):
+        stream = getattr(sys, name)
+        if stream is not getattr(sys, f"__{name}__") or type(stream) is not io.TextIOWrapper:
+            continue  # replaced by the caller (e.g. a test), who captures the output
+        stream.flush()
+        raw: Any = kind(stream.fileno(), "w", closefd=False)
+        buffered = isinstance(stream.buffer, io.BufferedWriter)
+        watched = io.TextIOWrapper(
+            io.BufferedWriter(raw) if buffered else raw,
+            encoding=stream.encoding,
+            errors=stream.errors,
+            line_buffering=stream.line_buffering,
+            write_through=stream.write_through,
+        )
+        setattr(sys, name, watched)
+
+
+def forget_output() -> None:
+    """Send all further output to /dev/null."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def ignore_closed_stdout() -> Iterator[None]:
+    """Leave the block when standard output is closed (`| head`), and continue after it."""
+    try:
+        yield
+        sys.stdout.flush()
+    except OutputClosed:
+        forget_output()

@@ -1,0 +1,116 @@
+"""Limits of a run: memory of its processes, time for an object's rules and for the whole run.
+
+Imports little: options are read before anything heavy is loaded.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from auditor.plan.limits import LEAST_MEMORY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = [
+    "Memory",
+    "Seconds",
+    "deadline_of",
+    "limit_options",
+    "share_of_memory",
+]
+
+_UNITS: Final = {"": 1, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "k": 10**3, "M": 10**6, "G": 10**9}
+_SECONDS: Final = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_AMOUNT: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)([A-Za-z]*)")
+_SHARE: Final = 0.75
+_CGROUPS: Final = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+def _amount(text: str, units: dict[str, Any]) -> float | None:
+    found = _AMOUNT.fullmatch(text.strip())
+    if found is None or found[2] not in units:
+        return None
+    return float(found[1]) * float(units[found[2]])
+
+
+class Memory(click.ParamType):  # type: ignore[type-arg]
+    """An amount of memory as Kubernetes writes it."""
+
+    name = "memory"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return bytes."""
+        amount = float(value) if isinstance(value, int) else _amount(str(value), _UNITS)
+        if amount is None:
+            self.fail(f"{value!r} is not an amount of memory; expected e.g. 512Mi or 2Gi", param, ctx)
+        if amount < LEAST_MEMORY:
+            self.fail(f"{value} is less than a run needs; expected at least {LEAST_MEMORY >> 20}Mi", param, ctx)
+        return int(amount)
+
+
+class Seconds(click.ParamType):  # type: ignore[type-arg]
+    """A length of time."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return seconds."""
+        amount = float(value) if isinstance(value, int | float) else _amount(str(value), _SECONDS)
+        if amount is None or amount <= 0:
+            self.fail(f"{value!r} is not a duration; expected e.g. 500ms, 10s or 2h", param, ctx)
+        return amount
+
+
+def limit_options(command: Any) -> Any:
+    """Add --memory, --time-per-object and --time."""
+    for option in (
+        click.option(
+            "--time",
+            "time_in_all",
+            type=Seconds(),
+            default=None,
+            metavar="DURATION",
+            help="Stop checking after this time: the remaining objects are counted, exit code 3  [default: no limit]",
+        ),
+        click.option(
+            "--time-per-object",
+            type=Seconds(),
+            default="10s",
+            show_default=True,
+            metavar="DURATION",
+            help="Processor time for the validation rules of one object; after it they count as not evaluated.",
+        ),
+        click.option(
+            "--memory",
+            type=Memory(),
+            default=None,
+            metavar="BYTES",
+            help="Memory limit of the command's own process, e.g. 2Gi; its workers get the same amount again, in equal "
+            "shares of at least 128Mi. Mapped files do not count  [default: 3/4 of the cgroup's or the machine's]",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def share_of_memory(files: Iterable[str] = _CGROUPS) -> int:
+    """Return three quarters of the memory of the cgroup, or else of the machine; 0 if that is not known."""
+    known = []
+    for name in files:
+        with suppress(OSError, ValueError):
+            known.append(int(Path(name).read_text(encoding="ascii")))
+    with suppress(OSError, ValueError, IndexError):
+        known.append(int(Path("/proc/meminfo").read_text(encoding="ascii").split()[1]) << 10)
+    return int(min(known) * _SHARE) if known else 0
+
+
+def deadline_of(seconds: float | None) -> float:
+    """Return the time (of `time.time`) at which a run that starts now must stop; 0 means no limit."""
+    return 0.0 if seconds is None else time.time() + seconds

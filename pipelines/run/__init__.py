@@ -1,0 +1,1 @@
+"""One module a command: what it does, as a chain of stages."""

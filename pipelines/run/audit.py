@@ -1,0 +1,269 @@
+"""Runs the stages of an audit in turn; the stages never call each other."""
+
+from __future__ import annotations
+
+import datetime
+import shutil
+import sys
+import time
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import astuple
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from auditor.base.errors import PlanError
+from auditor.plan.limits import SIZE_IN_MEMORY
+from auditor.plan.options import FAIL_ON
+from auditor.sources.files.work_folder import clear_dead_folders, work_folder
+from pipelines.run.report_mode import mode_of, set_modes
+from pipelines.run.report_target import check_target, inputs_of, list_files, put_in_place, target_of
+from pipelines.workers import PRELOAD, expect_workers, lost_later, ready_later
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from auditor.plan.options import AuditOptions
+    from auditor.plan.plan import Given, Plan, SourceShard
+    from auditor.shards.result import ShardResult
+    from pipelines.run.incremental import Earlier
+
+__all__ = ["exit_code", "new_report", "run_audit", "run_shards"]
+
+
+def run_audit(options: AuditOptions) -> tuple[int, dict[str, Any]]:
+    """Run one audit; write the report whole or not at all.
+
+    Returns:
+        (exit code, manifest), the code as `exit_code` returns it.
+    Raises:
+        AuditorError: A dump cannot be read as a whole, or the report cannot be written where it was asked for.
+    """
+    expected = expect_workers(options.dumps, engine=options.engine, jobs=options.jobs, since=options.since)
+    from auditor.plan.plan import cut_shards, look_again, make_plan  # noqa: PLC0415
+    from auditor.report.check import check_report  # noqa: PLC0415
+    from auditor.report.manifest import merge, whole_report, write_empty_parts, write_manifest, write_versions  # noqa: PLC0415
+    from auditor.shards.gates import check_plan  # noqa: PLC0415 - heavy imports only when work is done
+
+    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    clock = time.monotonic()
+    with new_report(options) as (spool, parts):
+        earlier = None
+        if options.since:
+            from pipelines.run.incremental import Earlier, audit_since  # noqa: PLC0415
+
+            with whole_report(options.since):
+                earlier = Earlier(options, apart=expected)
+        with _from_files(options, earlier, apart=expected) as from_files:
+            plan = make_plan(options, spool, from_files, go_on=True)
+        check_plan(plan)
+        _check_version(plan)
+        since: dict[str, Any] | None = None
+        if earlier is not None:
+            total, since = audit_since(plan, spool, parts, run_shards, earlier)
+        else:
+            lost = partial(lost_later, plan=plan, parts=str(parts))
+            total = merge(run_shards(partial(ready_later, plan, str(parts)), cut_shards(plan), options, lost, spool))
+        write_empty_parts(plan, parts, "objects", "findings")
+        versions = write_versions(plan, total, parts)
+        look_again(plan)
+        code = exit_code(options, plan.sources, total)
+        seconds = time.monotonic() - clock
+        manifest = write_manifest(
+            plan, total, parts, started=started, seconds=seconds, exit_code=code, versions=versions, since=since
+        )
+        check_report(options, parts, manifest, total)
+        if not options.in_fleet:
+            from auditor.report.presence import note_presence  # noqa: PLC0415
+
+            note_presence(options, parts, manifest)
+            code = manifest["exit_code"]
+        if options.diff:
+            from pipelines.run.diff import write_difference  # noqa: PLC0415
+
+            code = write_difference(options, parts, manifest)
+        shutil.copyfile(plan.definitions, parts / "definitions.ndjson")  # what a query of the report goes by
+        if options.redact:
+            from auditor.report.redact import redact_report  # noqa: PLC0415
+
+            redact_report(parts, manifest)
+        list_files(parts, manifest)
+    return code, manifest
+
+
+def _check_version(plan: Plan) -> None:
+    """Refuse an --at that is a version of no definition: everything would be judged at the storage version."""
+    from auditor.crds.outline import outline  # noqa: PLC0415
+    from auditor.plan.plan import definition_document  # noqa: PLC0415
+
+    at = plan.options.at
+    if at in ("stored", "storage", "served") or not plan.entries:
+        return
+    known = {version.name for entry in plan.entries for version in outline(definition_document(plan, entry))}
+    if at not in known:
+        expected = f"stored, storage, served, or one of {', '.join(sorted(known))}"
+        raise PlanError("--at", f"no definition has the version {at}", expected)
+
+
+def _from_files(
+    options: AuditOptions, earlier: Earlier | None, *, apart: bool
+) -> AbstractContextManager[Callable[[], Given]]:
+    """Return a context manager that yields a function returning the definitions in files.
+
+    Args:
+        options: The options of the run.
+        earlier: The report whose rows are reused; it may already hold the definitions.
+        apart: Read them in a process that is needed later anyway, while this one opens the dumps.
+    """
+    from auditor.plan.plan import read_definitions  # noqa: PLC0415
+    from pipelines.engines import run_in_background  # noqa: PLC0415
+
+    known = None if earlier is None else earlier.report.definitions
+    read = partial(read_definitions, options.crds, known)
+    return run_in_background(read, PRELOAD) if apart and options.crds and "-" not in options.crds else nullcontext(read)
+
+
+@contextmanager
+def new_report(options: AuditOptions, *inputs: str) -> Iterator[tuple[Path, Path]]:
+    """Yield (spool, parts): two new folders; parts becomes the report if the block ends without an error.
+
+    Args:
+        options: The options of the run.
+        inputs: Further paths that the run reads, beside those in its options.
+
+    Raises:
+        PlanError: The report cannot be written where it was asked for.
+    """
+    _check_texts(astuple(options))
+    report = target_of(options.report)
+    clear_dead_folders(report.parent, ".")
+    read = inputs_of(options, *inputs) if report.exists() else []
+    check_target(report, force=options.force, inputs=read)
+    with ExitStack() as stack:
+        try:
+            report.parent.mkdir(parents=True, exist_ok=True)
+            workdir = stack.enter_context(work_folder(report.parent, f".{report.name}", report.name))
+        except OSError as error:
+            found = f"cannot be written: {error.strerror}"
+            raise PlanError(str(report), found, "a path in a writable folder", "give another --report") from error
+        spool, parts = workdir / "spool", workdir / "report"
+        spool.mkdir()
+        (parts / "objects").mkdir(parents=True)
+        (parts / "findings").mkdir()
+        yield spool, parts
+        set_modes(parts, mode_of(options, parts))
+        check_target(report, force=options.force, inputs=read)  # another run may have put one there meanwhile
+        put_in_place(parts, report)
+
+
+def run_shards(
+    ready: Any,
+    shards: list[SourceShard],
+    options: AuditOptions,
+    lost: Any,
+    spool: Path,
+    beside: Callable[[Any], None] | None = None,
+) -> list[Any]:
+    """Return the results of all shards, from this process or from workers.
+
+    Args:
+        ready: Makes the function that a worker calls with each of its shards; picklable.
+        lost: Called with a shard whose worker died twice, and the error; returns the shard's result.
+        spool: Folder for temporary files of this run.
+        beside: Called with each result as it arrives, for work in this process while workers audit.
+    """
+    from pipelines.engines import run_inline, run_processes  # noqa: PLC0415
+
+    if options.engine == "ray":
+        from pipelines.engines.ray import run_ray  # noqa: PLC0415 - only when asked
+
+        answers = run_ray(ready, shards, on_lost=lost, shared=spool, address=options.ray_address, jobs=options.jobs)
+    elif options.engine == "inline" or ((options.jobs == 1 or len(shards) <= 1) and _fits(options, shards, beside)):
+        answers = run_inline(ready, shards)
+    else:
+        jobs = min(options.jobs, len(shards))
+        answers = run_processes(ready, shards, jobs=jobs, on_lost=lost, preload=PRELOAD)
+    if beside is not None:
+        answers = _passed_to(answers, beside)
+    return _with_progress(answers, shards, show=options.progress)
+
+
+def _fits(options: AuditOptions, shards: list[SourceShard], beside: Any) -> bool:
+    """Return whether this process may judge objects itself: none is too large for it, and it has no other work."""
+    if beside is not None and len(shards) > 1:
+        return False
+    return not options.memory or all(item.largest * SIZE_IN_MEMORY < options.memory for item in shards)
+
+
+def _passed_to(answers: Any, beside: Callable[[Any], None]) -> Iterator[Any]:
+    for answer in answers:
+        beside(answer)
+        yield answer
+
+
+_PROGRESS_EVERY = 5.0
+"""Seconds between two lines of progress."""
+
+_PROGRESS_WIDTH = 72
+
+
+def _with_progress(answers: Any, shards: list[SourceShard], *, show: bool) -> list[Any]:
+    """Return the results; print lines of progress, without cursor movements and without content of the dump."""
+    if not show:
+        return list(answers)
+    from tqdm import tqdm  # noqa: PLC0415 - only on a terminal
+
+    out = []
+    rows = sum(item.shard.stop - item.shard.start for item in shards)
+    by_number = {item.shard.number: item.shard for item in shards}
+    done, began = 0, time.monotonic()
+    shown = began
+    for answer in answers:
+        shard = by_number[answer.number]
+        done += shard.stop - shard.start
+        out.append(answer)
+        now = time.monotonic()
+        if done == rows or now - shown >= _PROGRESS_EVERY:
+            shown = now
+            meter = tqdm.format_meter(done, rows, now - began, ncols=_PROGRESS_WIDTH, unit=" objects", unit_scale=True)
+            sys.stderr.write(f"audit: {meter}\n")
+    return out
+
+
+def _check_texts(values: tuple[Any, ...]) -> None:
+    """Refuse texts that cannot be written to a table or a manifest."""
+    for value in values:
+        if type(value) is tuple:
+            _check_texts(value)
+        elif type(value) is str:
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                from auditor.sources.registry_key import printable_name  # noqa: PLC0415 - only on failure
+
+                shown, advice = printable_name(value), "rename it, or give a link to it"
+                raise PlanError(shown, "is not UTF-8", "names that a report can hold", advice) from None
+
+
+def exit_code(options: AuditOptions, sources: Any, total: ShardResult) -> int:
+    """Return the exit code of an audit.
+
+    3: part of a dump could not be read, or rules exceeded their limits; 2: it held no object; 1: --fail-on is reached.
+    """
+    if any(source.damage for source in sources) or total.lost or total.given_up:
+        return 3
+    statuses = {status for _, status in total.statuses}
+    if statuses <= {"other"} and not total.out_of_scope:
+        return 2
+    if options.fail_on_sealed and "sealed" in statuses:
+        return 1
+    impacts = {impact for _, impact in total.impacts}
+    reached = {
+        "unreadable": bool(statuses & {"unreadable", "needs-conversion"}) or "breaks-list" in impacts,
+        "blocked": any(impact.startswith("blocks-") or impact == "breaks-list" for impact in impacts),
+        "data-loss": "loses-data" in impacts,
+        "invalid": "invalid" in statuses,
+    }
+    levels = FAIL_ON[1 : FAIL_ON.index(options.fail_on) + 1]
+    return 1 if any(reached[level] for level in levels) else 0

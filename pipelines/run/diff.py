@@ -1,0 +1,429 @@
+"""Compares two reports: each finding is new, the same or fixed.
+
+Two findings are the same if their object (cluster, kind, namespace, name), request, check, field, type and rule are
+equal; their messages may differ. If a report has several equal findings, they are paired one to one. A finding is
+fixed if it is gone and its object was judged by the same checks, or is gone too (`rechecked`). All work is done on
+columns.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+import auditor
+from auditor.base import tables
+from auditor.base.arrow import concat, plain, whole_parquet
+from auditor.base.visible import visible, visible_tree
+from auditor.plan.options import FAIL_ON
+from auditor.report.allclear import missing_lines, stale_lines
+from auditor.report.check import check_earlier
+from auditor.report.compared_rows import Selected, identified
+from auditor.report.comparison import compared
+from auditor.report.manifest import MANIFEST, whole_report
+from auditor.report.presence import judged_clusters, missing_clusters, stale_dumps
+from auditor.report.reader import check_rows, read_manifest
+from auditor.report.rechecked import REASONS, Owners, reasons_of
+from auditor.report.worse import Objects, WorseObjects
+from auditor.shards.columns import write_parquet, write_row_groups
+from auditor.sources.stores.locations import shown_url
+from pipelines.reuse.rows import encoded
+from pipelines.run.remote import reports_here
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from auditor.plan.options import AuditOptions
+
+__all__ = ["Difference", "difference", "run_diff", "write_difference"]
+
+Numbers = np.ndarray[Any, Any]
+
+_OBJECT: Final = ("group", "kind", "namespace", "name")
+_FINDING: Final = ("request", "check", "field", "type", "rule")
+_FOUND: Final = ("cluster", "key", "mod_revision", *_OBJECT, *_FINDING, "verdict")
+"""Columns of findings/ by which they are compared and counted."""
+_COLUMNS: Final = (
+    *("cluster", "key", *_OBJECT, "plural", "status", "reason", "impact", "impacts", "value_hash", "mod_revision"),
+    "put_code",
+)
+_OPTIONS: Final = ("at", "skip", "ratcheting", "scope", "etcd_prefix")
+_NAMED: Final = 10
+_SEPARATOR: Final = "\0"
+_DEFINITION: Final = "CustomResourceDefinition"
+"""The kind of findings without a kind: those of definitions read from keys."""
+_NONE: Final = "\1"
+"""Stands for an unknown part in a joined text; no name contains it."""
+
+
+class _Side:
+    """Findings and objects of one report."""
+
+    def __init__(self, folder: Path, *, by_cluster: bool) -> None:
+        self.folder = folder
+        self.paths = sorted((folder / "findings").glob("part-*.parquet"))
+        schema = pa.schema([tables.FINDINGS.field(name) for name in _FOUND])
+        parts = [identified(path, schema) for path in self.paths]
+        self.counts = [part.num_rows for part in parts]
+        self.findings = concat(parts, plain(schema.empty_table()).schema)
+        schema = pa.schema([tables.OBJECTS.field(name) for name in _COLUMNS])
+        some = [identified(path, schema, ["reason"]) for path in sorted((folder / "objects").glob("part-*.parquet"))]
+        self.objects = concat(some, plain(schema.empty_table()).schema)
+        self.by_cluster = by_cluster
+
+    def rows(self) -> dict[str, int]:
+        """Return how many rows each table has."""
+        return {"objects": self.objects.num_rows, "findings": self.findings.num_rows}
+
+    def selected(self, mask: Numbers) -> Selected:
+        """Return those findings, with all of their columns."""
+        return Selected(self.paths, self.counts, mask, tables.FINDINGS)
+
+    def finding_names(self) -> Any:
+        """Return one text for each finding, by which it is looked up in the other report."""
+        return _joined([self._whose(self.findings), *(_text(self.findings[name]) for name in _FINDING)])
+
+    def plurals(self, findings: pa.Table) -> Any:
+        """Return the plural name of the kind of some findings; null if it is not known."""
+        names = ["group", "kind", "plural"]
+        kinds = self.objects.select(names).group_by(names, use_threads=False).aggregate([]).drop_null()
+        known, wanted = (_known([rows["group"], rows["kind"]]) for rows in (kinds, findings))
+        return kinds["plural"].take(pc.index_in(wanted, value_set=known))
+
+    def names_of(self, findings: pa.Table) -> list[Any]:
+        """Return the names of the objects of some findings, in each of the ways of `_called`."""
+        return self._called(findings, self.plurals(findings))
+
+    def objects_compared(self) -> Objects:
+        """Return the objects in the form in which they are compared with those of another report."""
+        return Objects(self.objects, self._whose(self.objects), self.names_of_objects())
+
+    def names_of_objects(self) -> list[Any]:
+        """Return the names of the objects, in each of the ways of `_called`."""
+        return self._called(self.objects, self.objects["plural"])
+
+    def _called(self, rows: pa.Table, plural: Any) -> list[Any]:
+        """Return texts for objects: by key, by kind and by plural name; null if that is not known.
+
+        An export has no keys; without a definition a key does not show the kind, nor an export the plural name.
+        """
+        cluster, place = self._cluster(rows), [_text(rows["group"]), _text(rows["namespace"]), rows["name"]]
+        return [_known([cluster, *some]) for some in ([rows["key"]], [rows["kind"], *place], [plural, *place])]
+
+    def sealed(self) -> Any:
+        """Return a text for each encrypted object for which no key was given."""
+        return pc.unique(self._whose(self.objects.filter(pc.equal(self.objects["status"], "sealed"))))
+
+    def _cluster(self, rows: pa.Table) -> Any:
+        return _text(rows["cluster"]) if self.by_cluster else pa.array([""] * rows.num_rows, pa.string())
+
+    def _whose(self, rows: pa.Table) -> Any:
+        plural = rows["plural"] if "plural" in rows.column_names else _DEFINITION
+        kind = pc.coalesce(rows["kind"], plural)
+        name = pc.coalesce(rows["name"], rows["key"])
+        if "value_hash" in rows.column_names:
+            name = pc.coalesce(name, rows["value_hash"])
+        return _joined([self._cluster(rows), *map(_text, (rows["group"], kind, rows["namespace"], name))])
+
+
+def _read(path: Path, schema: pa.Schema) -> pa.Table:
+    with whole_parquet(path), pq.ParquetFile(path) as file:
+        return file.read(columns=schema.names, use_threads=False).select(schema.names).cast(schema)
+
+
+def _text(column: Any) -> Any:
+    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    return pc.fill_null(column, _NONE)
+
+
+def _joined(columns: list[Any]) -> Any:
+    return pc.binary_join_element_wise(*map(_text, columns), _SEPARATOR)
+
+
+def _known(columns: list[Any]) -> Any:
+    """Return columns joined as `_joined` does; null if one of them is."""
+    whole = [column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column for column in columns]
+    return pc.binary_join_element_wise(*whole, _SEPARATOR)
+
+
+class Difference:
+    """What changed from an old report to a new one.
+
+    Attributes:
+        is_new: For each finding of the new report, whether it is new.
+        is_fixed: For each finding of the old report, whether it is fixed.
+        not_rechecked: Number of findings of the old report that are gone and were not checked again, by reason.
+        objects: The change of each object.
+        newly_sealed: Number of objects that are encrypted without a key now, and were not before.
+    """
+
+    def __init__(self, old: _Side, new: _Side, before: dict[str, Any], now: dict[str, Any]) -> None:
+        self.old, self.new = old, new
+        was, now_names = _paired(old.finding_names(), new.finding_names())
+        self.is_new = ~np.isin(now_names, was)
+        gone = ~np.isin(was, now_names)
+        self.is_fixed = np.zeros(len(was), dtype=bool)
+        self.not_rechecked: dict[str, int] = {}
+        if gone.any():
+            findings = old.findings.filter(pa.array(gone))
+            names = new.names_of_objects()
+            owners = Owners(findings, old.plurals(findings), old.names_of(findings), names, new.objects)
+            reasons = reasons_of(owners, before, now, new.folder)
+            self.is_fixed[gone] = reasons == 0
+            counts = np.bincount(reasons, minlength=len(REASONS))
+            self.not_rechecked = {reason: int(counts[at]) for at, reason in enumerate(REASONS) if at and counts[at]}
+        self.objects = WorseObjects(old.objects_compared(), new.objects_compared())
+        self.worse = self.objects.counts
+        sealed = pc.is_in(new.sealed(), value_set=old.sealed())
+        self.newly_sealed = len(sealed) - (pc.sum(sealed).as_py() or 0)
+
+    def fresh(self) -> Selected:
+        """Return the findings that are new."""
+        return self.new.selected(self.is_new)
+
+    def fixed(self) -> Selected:
+        """Return the findings that are fixed, as in the old report."""
+        return self.old.selected(self.is_fixed)
+
+    def reaches(self, fail_on: str) -> bool:
+        """Return whether what is new reaches a level of --fail-on."""
+        fresh = self.new.findings.filter(pa.array(self.is_new))
+        blocking = pc.fill_null(pc.equal(fresh["verdict"], "blocks-every-update"), False)
+        judged = pc.and_(pc.equal(fresh["request"], "create"), pc.not_equal(fresh["check"], "gate"))
+        judged = pc.and_(judged, pc.fill_null(pc.not_equal(fresh["group"], "apiextensions.k8s.io"), True))
+        reached = {
+            "unreadable": self.worse["unreadable"] > 0,
+            "blocked": self.worse["blocked"] > 0 or bool(pc.any(blocking).as_py()),
+            "data-loss": self.worse["data-loss"] > 0,
+            "invalid": bool(pc.any(judged).as_py()),
+        }
+        return any(reached[level] for level in FAIL_ON[1 : FAIL_ON.index(fail_on) + 1])
+
+    def section(self) -> dict[str, Any]:
+        """Return the section for the manifest."""
+        fresh, same = (self.new.findings.filter(pa.array(mask)) for mask in (self.is_new, ~self.is_new))
+        fixed = self.old.findings.filter(pa.array(self.is_fixed))
+        kinds: dict[tuple[str, str], dict[str, int]] = {}
+        for change, rows in (("new", fresh), ("same", same), ("fixed", fixed)):
+            counted = rows.select(["group", "kind"]).group_by(["group", "kind"]).aggregate([([], "count_all")])
+            for row in counted.to_pylist():
+                kind = kinds.setdefault((row["group"] or "", row["kind"] or ""), {"new": 0, "same": 0, "fixed": 0})
+                kind[change] += row["count_all"]
+        return {
+            "findings": {"new": fresh.num_rows, "same": same.num_rows, "fixed": fixed.num_rows},
+            "distinct": {"new": _distinct(fresh), "same": _distinct(same), "fixed": _distinct(fixed)},
+            "not_judged": sum(self.not_rechecked.values()),
+            "not_rechecked": self.not_rechecked,
+            "worse": self.worse,
+            "kinds": [{"group": group, "kind": kind, **counts} for (group, kind), counts in sorted(kinds.items())],
+            "first_new": _named(self.fresh()),
+            "first_fixed": _named(self.fixed()),
+            "first_worse": _worse(self.objects.worse()),
+        }
+
+    def write(self, crds_sha256: str) -> None:
+        """Mark the findings of the new report, and write the fixed ones into its folder fixed/."""
+        meta = {"tool": auditor.__version__, "release": auditor.KUBERNETES_RELEASE, "crds": crds_sha256}
+        schema = tables.with_metadata(tables.COMPARED, **meta)
+        change = np.where(self.is_new, "new", "same")
+        start = 0
+        for path, count in zip(self.new.paths, self.new.counts, strict=True):
+            rows = plain(_read(path, tables.FINDINGS))
+            marked = _marked(rows, change[start : start + count], schema) if count else schema.empty_table()
+            write_parquet(marked, path)
+            start += count
+        self._write_objects(meta)
+        fixed = (_marked(group, np.full(group.num_rows, "fixed"), schema) for group in self.fixed().groups())
+        write_row_groups(fixed, schema, self.new.folder / "fixed" / "part-00000.parquet")
+
+    def _write_objects(self, meta: dict[str, str]) -> None:
+        """Mark the objects of the new report."""
+        schema = tables.with_metadata(tables.COMPARED_OBJECTS, **meta)
+        start = 0
+        for path in sorted((self.new.folder / "objects").glob("part-*.parquet")):
+            rows = plain(_read(path, tables.OBJECTS))
+            change = self.objects.change[start : start + rows.num_rows]
+            write_parquet(_marked(rows, change, schema) if rows.num_rows else schema.empty_table(), path)
+            start += rows.num_rows
+
+
+def _marked(rows: pa.Table, change: Numbers, schema: pa.Schema) -> pa.Table:
+    return encoded(rows.append_column("change", pa.array(change.tolist(), pa.string())), schema)
+
+
+def _distinct(rows: pa.Table) -> int:
+    """Return the number of findings, counting one that several requests have only once."""
+    names = ["cluster", "key", *_OBJECT, *(name for name in _FINDING if name != "request")]
+    return int(rows.select(names).group_by(names, use_threads=False).aggregate([]).num_rows)
+
+
+def _worse(rows: pa.Table) -> list[dict[str, Any]]:
+    out = []
+    for row in rows.slice(0, _NAMED).to_pylist():
+        name = row["key"] or "/".join(filter(None, (row["kind"], row["namespace"], row["name"])))
+        shown = f"{row['cluster']}: {name}" if row["cluster"] else name
+        impacts = [one for one in row["impacts"] or () if one not in ("none", "drifts")]
+        key = row["key"] or f"{row['namespace'] or ''}/{row['name'] or ''}"  # of an export
+        out.append(
+            {"object": shown, "cluster": row["cluster"], "key": key, "level": row["level"], "impacts": impacts,
+             "message": row["reason"]}
+        )  # fmt: skip
+    return out
+
+
+def _named(rows: Selected) -> list[dict[str, str]]:
+    out = []
+    for row in islice(rows.rows(), _NAMED):
+        name = row["key"] or "/".join(filter(None, (row["kind"], row["namespace"], row["name"])))
+        out.append({"object": f"{row['cluster']}: {name}" if row["cluster"] else name, "message": row["message"]})
+    return out
+
+
+def _paired(old: Any, new: Any) -> tuple[Numbers, Numbers]:
+    """Return numbers for the texts of two columns: the nth occurrence of a text has the same number in both."""
+    codes = pc.dictionary_encode(pa.chunked_array([old, new], pa.string()).combine_chunks())
+    numbers = codes.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    split = len(old)
+    pairs = [_counted(numbers[:split]), _counted(numbers[split:])]
+    most = 1 + max((int(nth.max()) for nth in pairs if len(nth)), default=0)
+    return numbers[:split] * most + pairs[0], numbers[split:] * most + pairs[1]
+
+
+def _counted(numbers: Numbers) -> Numbers:
+    """Return for each number how many equal numbers are before it."""
+    order = np.argsort(numbers, kind="stable")
+    ordered = numbers[order]
+    first = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1]))) if len(ordered) else ordered
+    lengths = np.diff(np.append(first, len(ordered)))
+    out = np.empty(len(numbers), dtype=np.int64)
+    out[order] = np.arange(len(ordered)) - np.repeat(first, lengths)
+    return out
+
+
+def difference(
+    folder: Path, manifest: dict[str, Any], report: str, option: str = "--diff", shown: str = ""
+) -> tuple[Difference, Any]:
+    """Compare a report with an earlier one.
+
+    Args:
+        folder: The report.
+        manifest: Its manifest.
+        report: The earlier one.
+        option: The option or argument that names the earlier report, for errors.
+        shown: Its name in messages, if `report` is a copy.
+
+    Returns:
+        (the difference, its section for the manifest)
+
+    Raises:
+        PlanError: The earlier folder is not a report, or one of the reports is incomplete.
+    """
+    shown = shown_url(shown or report)
+    before = read_manifest(report, option, shown)
+    stale = stale_dumps(manifest, before, (Path(report), folder))
+    compared_as = {**manifest, "diff": {"stale": stale}}
+    by_cluster = "clusters" in before or "clusters" in manifest or _other_cluster(before, manifest)
+    check_earlier(Path(report), before, option)
+    old, new = (_Side(one, by_cluster=by_cluster) for one in (Path(report), folder))
+    check_rows(folder, manifest, new.rows(), "NEW_REPORT")
+    found = Difference(old, new, before, compared_as)
+    notes = [
+        f"{shown} was made with other options: {name} was {_shown(before['options'].get(name))} and is "
+        f"{_shown(manifest['options'].get(name))}"
+        for name in _OPTIONS
+        if before["options"].get(name) != manifest["options"].get(name)
+    ]
+    notes += [
+        f"the cluster {name} is not in {shown}: all of its findings count as new"
+        for name in sorted(judged_clusters(manifest) - judged_clusters(before))
+        if by_cluster and name
+    ]
+    section = {"report": shown, "started": before["started"], **found.section(), "notes": notes, "stale": stale}
+    return found, section
+
+
+def write_difference(options: AuditOptions, folder: Path, manifest: dict[str, Any]) -> int:
+    """Compare a new report with the one of --diff; write the result into its tables and manifest.
+
+    Returns:
+        The exit code of the run.
+
+    Raises:
+        PlanError: The earlier folder is not a report.
+    """
+    with whole_report(options.diff):
+        found, section = difference(folder, manifest, options.diff)
+    found.write(manifest["definitions"]["sha256"])
+    manifest["diff"] = section
+    if options.only_new and manifest["exit_code"] not in (2, 3):
+        is_sealed = options.fail_on_sealed and found.newly_sealed > 0
+        manifest["exit_code"] = int(is_sealed or found.reaches(options.fail_on))
+    (folder / MANIFEST).write_bytes(orjson.dumps(manifest, option=orjson.OPT_INDENT_2) + b"\n")
+    return int(manifest["exit_code"])
+
+
+def run_diff(old: str, new: str, write: Callable[[str], None], *, output: str, fail_on: str) -> int:
+    """Compare two reports.
+
+    Args:
+        old: The older one.
+        new: The newer one.
+        write: Called with the output, part by part.
+        output: text, or ndjson: the new findings, then those that are fixed, one a line.
+        fail_on: A level of --fail-on.
+
+    Returns:
+        The exit code: 1 if what is new reaches the level, 3 if a cluster of the older report is missing.
+
+    Raises:
+        PlanError: One is not a report of an audit.
+    """
+    with reports_here(old, new) as (before, after), whole_report(f"{old}, {new}"):
+        manifest = read_manifest(after, "NEW_REPORT", new)
+        check_earlier(Path(after), manifest, "NEW_REPORT")
+        found, section = difference(Path(after), manifest, before, "OLD_REPORT", old)
+        missing = missing_clusters(manifest, [read_manifest(before, "OLD_REPORT", old)])
+        code = 3 if missing else int(found.reaches(fail_on))
+        if output == "ndjson":
+            _write_lines(found, write)
+            return code
+    shown = visible_tree({"diff": section, "missing": missing})
+    absent = [*missing_lines(shown), *stale_lines(shown["diff"]["stale"])]
+    text = "\n\n".join([*(["\n".join(absent)] if absent else []), *compared(shown, visible(new))])
+    if text:
+        write(f"{text}\n")
+    return code
+
+
+def _write_lines(found: Difference, write: Callable[[str], None]) -> None:
+    """Write new and fixed findings, then objects that are worse or better, one a line."""
+    for change, findings in (("new", found.fresh()), ("fixed", found.fixed())):
+        for row in findings.rows():
+            write(f"{_line({**row, 'change': change})}\n")
+    for rows in (found.objects.worse(), found.objects.better()):
+        for batch in rows.to_batches(max_chunksize=1000):
+            for row in batch.to_pylist():
+                write(f"{_line(row)}\n")
+
+
+def _line(row: dict[str, Any]) -> str:
+    return orjson.dumps(row).decode()
+
+
+def _other_cluster(before: dict[str, Any], now: dict[str, Any]) -> bool:
+    """Return whether two reports of one cluster name different clusters."""
+    names = [one["options"].get("cluster") for one in (before, now)]
+    return all(names) and names[0] != names[1]
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_shown(one)}" for name, one in value.items() if one) or "everything"
+    return ", ".join(value) or "nothing" if isinstance(value, list) else str(value)

@@ -1,0 +1,381 @@
+"""`auditor query`: the answer that `kubectl get` would have given, from a dump or from the index of a report."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from auditor.base.errors import PlanError
+from auditor.base.visible import label
+from auditor.crds.definition import document_name
+from auditor.plan.options import AuditOptions
+from auditor.plan.plan import damage_text, look_again, make_plan
+from auditor.printing.discovery import UnknownResource
+from auditor.printing.get import GetOptions, get
+from auditor.report.check import check_earlier
+from auditor.report.clusters import chosen_clusters, cluster_view, is_fleet
+from auditor.report.manifest import MANIFEST, whole_report
+from auditor.report.terminal import damage_lines
+from auditor.selectors.query import DEFINITIONS
+from auditor.server.dump import DumpStore, ReadMode
+from auditor.server.fleet import FleetStore
+from auditor.server.history import plan_as_of
+from auditor.server.report import (
+    IndexOnlyStore,
+    ReportStore,
+    check_dumps,
+    find_dumps,
+    read_manifest,
+    report_plan,
+    scope_of,
+)
+from auditor.sources.files.work_folder import temporary_folder
+from auditor.sources.stores.locations import is_remote
+from pipelines.run.query_output import extra_formats
+from pipelines.run.remote import query_here
+from pipelines.streams import ErrorLines, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from auditor.printing.discovery import Resource
+
+OneStore = DumpStore | IndexOnlyStore
+AnyStore = OneStore | FleetStore
+
+__all__ = ["AnyStore", "OneStore", "QueryOptions", "Writer", "is_damaged", "open_store", "open_stores", "run_query"]
+
+
+@dataclass(slots=True)
+class QueryOptions:
+    """Arguments of `auditor query` and similar commands.
+
+    Attributes:
+        target: A dump, or the folder of a report.
+        dumps: New paths of the dumps of a report; empty: the paths in its manifest.
+        args: Kinds and names, as after `kubectl get`.
+        namespace: Empty: all of them.
+        where: CEL predicate.
+        explain: Print on standard error how the answer was found.
+        max_scan: Fail rather than read more rows of a kind.
+        save_index: Folder for a report of the dump, whose index then answers the query.
+        as_of: Revision whose state is queried; None: the newest.
+        shown_as: ``read``, ``stored``, or a version.
+        clusters: For the report of a fleet: only these clusters; empty: all.
+    """
+
+    target: str
+    dumps: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
+    namespace: str = ""
+    labels: str = ""
+    fields: str = ""
+    output: str = ""
+    crds: tuple[str, ...] = ()
+    etcd_prefix: str = "/registry"
+    encryption_config: str = ""
+    kms_decryptor: str = ""
+    convert_with: str = ""
+    shown_as: str = "read"
+    as_of: int | None = None
+    clusters: tuple[str, ...] = ()
+    where: str = ""
+    explain: bool = False
+    max_scan: int | None = None
+    save_index: str = ""
+    mode: ReadMode = field(default_factory=ReadMode)
+    get: GetOptions = field(default_factory=GetOptions)
+
+
+@contextmanager
+def open_store(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[AnyStore]:
+    """Open the store of a dump or report; its temporary files exist as long as the context.
+
+    Raises:
+        AuditorError: It cannot be read at all, or is not the dump that the report was made from.
+    """
+    with open_stores(options, warn) as opened:
+        if opened.is_fleet:
+            yield FleetStore(opened.stores, warn, has_unread=opened.has_unread)
+        else:
+            yield opened.stores[""]
+
+
+@dataclass(slots=True)
+class Opened:
+    """The stores of the clusters of a fleet by name, or one store with an empty name for anything else.
+
+    Attributes:
+        has_unread: Whether a requested cluster could not be read at all.
+    """
+
+    stores: dict[str, OneStore]
+    is_fleet: bool = False
+    has_unread: bool = False
+
+    def is_damaged(self) -> bool:
+        """Return whether part of the requested objects could not be read, or was left out."""
+        return any([self.has_unread, *(is_damaged(one) or one.failed for one in self.stores.values())])
+
+
+@contextmanager
+def open_stores(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[Opened]:
+    """Open a dump, a report, or each cluster of the report of a fleet.
+
+    Raises:
+        AuditorError: As `open_store`; or there is no such cluster.
+    """
+    with query_here(options) as local, ExitStack() as stack:
+        report = Path(local.target)
+        manifest = read_manifest(report) if (report / MANIFEST).exists() else None
+        if manifest is None and options.clusters:
+            raise PlanError("--cluster", "a dump is of one cluster", "the report of a fleet")
+        if manifest is not None:
+            with whole_report(options.target):
+                check_earlier(report, manifest, options.target)
+                chosen = chosen_clusters(manifest, options.clusters)
+        if manifest is None or not is_fleet(manifest):
+            yield Opened({"": stack.enter_context(_open_local(local, warn))})
+            return
+        folder = Path(stack.enter_context(temporary_folder("fleet")))
+        stores = {
+            name: stack.enter_context(_open_local(one, _warner_of(name, warn)))
+            for name, one in _views(local, manifest, chosen, folder)
+        }
+        unread = [] if options.clusters else [one for one in manifest["inputs"] if one.get("cluster") not in chosen]
+        for source in unread:
+            for line in damage_lines(source):
+                warn(f"cluster {source.get('cluster')}: {line}\n")
+        yield Opened(stores, is_fleet=True, has_unread=bool(unread))
+
+
+def _warner_of(cluster: str, warn: Callable[[str], None]) -> Callable[[str], None]:
+    """Return a function that prefixes the notes of one cluster with its name."""
+    return lambda text: warn(f"cluster {cluster}: {text}")
+
+
+def _views(
+    options: QueryOptions, manifest: dict[str, Any], chosen: list[str], folder: Path
+) -> Iterator[tuple[str, QueryOptions]]:
+    """Yield for each cluster the options that query only this cluster."""
+    report = Path(options.target)
+    if options.dumps and len(options.dumps) != len(chosen):
+        found = f"{len(options.dumps)} dumps for {len(chosen)} clusters ({', '.join(chosen)})"
+        raise PlanError("--dump", found, "one for each cluster, in this order", "--cluster chooses clusters")
+    for number, name in enumerate(chosen):
+        with whole_report(options.target):
+            view = cluster_view(report, manifest, name, folder / f"{number:05d}")
+        dumps = options.dumps[number : number + 1]
+        if not dumps:
+            own = {**manifest, "inputs": [source for source in manifest["inputs"] if source.get("cluster") == name]}
+            dumps = tuple(map(str, find_dumps(own, report, ()) or ()))
+        yield name, replace(options, target=str(view), dumps=dumps)
+
+
+@contextmanager
+def _open_local(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[OneStore]:
+    path = Path(options.target)
+    if options.target != "-" and not is_remote(options.target) and not path.exists():
+        raise PlanError(options.target, "there is no such file", "a dump, or the --report folder of an audit")
+    with temporary_folder("query") as workdir:
+        asked = AuditOptions(
+            dumps=(options.target,),
+            crds=options.crds,
+            etcd_prefix=options.etcd_prefix,
+            encryption_config=options.encryption_config,
+            kms_decryptor=options.kms_decryptor,
+            convert_with=options.convert_with,
+        )
+        if (path / "definitions.ndjson").exists() and (path / "objects").is_dir():
+            read_manifest(path)  # a report without its manifest must not be read as a folder of manifests
+        if (path / MANIFEST).exists() and options.as_of is None:
+            with whole_report(options.target):
+                yield _report_store(path, options, asked, warn, workdir)
+            return
+        plan = make_plan(_dumps_of(path, options, asked), workdir)
+        if options.as_of is not None:
+            plan = plan_as_of(plan, options.as_of, workdir)
+        for line in damage_text(plan.sources).splitlines():
+            warn(f"{line}\n")
+        yield DumpStore(plan, options.mode, warn)
+
+
+def is_damaged(store: AnyStore) -> bool:
+    """Return whether part of a dump could not be read, which changes the exit code."""
+    if isinstance(store, FleetStore):
+        return any([store.has_unread, *map(is_damaged, store.stores.values())])
+    if isinstance(store, IndexOnlyStore):
+        return any(source["damage"] for source in store.manifest["inputs"])
+    Writer(sys.stderr)(look_again(store.plan))
+    return any(source.damage for source in store.plan.sources)
+
+
+def _dumps_of(path: Path, options: QueryOptions, asked: AuditOptions) -> AuditOptions:
+    """Return options that read the dumps of a report: its index does not have earlier revisions."""
+    if not (path / MANIFEST).exists():
+        return asked
+    dumps = find_dumps(read_manifest(path), path, options.dumps)
+    if dumps is None:
+        raise PlanError(str(path), "the dump of this report is not here", "", "--dump names it")
+    return replace(asked, dumps=tuple(map(str, dumps)))
+
+
+def _report_store(
+    report: Path, options: QueryOptions, asked: AuditOptions, warn: Callable[[str], None], workdir: Path
+) -> ReportStore | IndexOnlyStore:
+    manifest = read_manifest(report)
+    for source in manifest["inputs"]:
+        for line in damage_lines(source):
+            warn(f"{line}\n")
+    dumps = find_dumps(manifest, report, options.dumps)
+    if dumps is None:
+        names = ", ".join(label(source["name"]) for source in manifest["inputs"])
+        warn(f"{names} is not here: showing what the index holds of {manifest['started']} (--dump names the dump)\n")
+        if manifest["options"].get("redact"):
+            warn("the report was made with --redact and has no index: without the dump only `auditor show` works\n")
+        if scope := scope_of(manifest):
+            warn(f"the report has only the objects in its scope: {scope}\n")
+        return IndexOnlyStore(report, manifest, options.mode, warn)
+    asked = replace(asked, dumps=tuple(map(str, dumps)), etcd_prefix=manifest["options"]["etcd_prefix"])
+    if manifest["definitions"]["from_files"] and not asked.crds:
+        asked = replace(asked, crds=(str(_from_files(report, manifest, workdir)),))
+    plan = report_plan(report, manifest, dumps, asked)
+    if plan is None:
+        plan = make_plan(asked, workdir)
+        check_dumps(plan, manifest)
+    return ReportStore(plan, options.mode, warn, report=report, dumps=dumps, workdir=workdir, manifest=manifest)
+
+
+def _from_files(report: Path, manifest: dict[str, Any], workdir: Path) -> Path:
+    """Return a file with the definitions of a report that came from files: the others may not be established."""
+    path = report / DEFINITIONS
+    if not path.exists():
+        return path
+    names = set(manifest["definitions"]["from_files"])
+    target = workdir / "definitions-from-files.ndjson"
+    target.write_bytes(b"".join(line for line in path.read_bytes().splitlines(keepends=True) if _is_one(line, names)))
+    return target
+
+
+def _is_one(line: bytes, names: set[str]) -> bool:
+    try:
+        return document_name(json.loads(line)) in names
+    except ValueError:
+        return True  # its reader reports the error
+
+
+def run_query(options: QueryOptions) -> int:
+    """Answer; return the exit code of `kubectl get`: 0, or 1 where anything asked for was refused or not found."""
+    out = _output(options)
+    err = ErrorLines()
+    asked = options.get
+    asked.args = options.args
+    asked.namespace = options.namespace
+    asked.all_namespaces = not options.namespace
+    asked.labels, asked.fields, asked.output = options.labels, options.fields, options.output
+    if options.output == "table":
+        asked.output = ""
+    asked.status_objects = True
+    asked.hints = True
+    asked.usage_code = 2
+    if options.shown_as == "stored":
+        options.mode.stored = True
+    if options.save_index:
+        _save_index(options, err)
+    asked.for_terminal = sys.stdout.isatty()
+    with open_store(options, err) as store:
+        if options.shown_as not in ("read", "stored"):
+            asked.args = _at_version(store, options.args, options.shown_as, err)
+        names_only = (asked.output == "name" or asked.count) and not asked.sort_by
+        if isinstance(store, FleetStore):
+            asked.clusters = store
+            store.ask(asked.args, where=options.where, max_scan=options.max_scan, names_only=names_only)
+        else:
+            if isinstance(store, (ReportStore, IndexOnlyStore)):
+                store.names_only = names_only
+            store.where, store.max_scan = options.where, options.max_scan
+        asked.extra_formats = extra_formats(store, options, out)
+        if isinstance(store, (DumpStore, FleetStore)):
+            asked.place = store.place_of
+        code = get(store, asked, out, err)
+        if isinstance(store, FleetStore):
+            code = code or int(store.refused > 0)
+            if options.output.partition("=")[0] not in ("", "table", "wide", "csv", "parquet") or asked.count:
+                store.note_clusters()
+        if options.explain:
+            for line in store.explain().removesuffix("\n").split("\n"):
+                err(f"{line}\n")
+        incomplete = is_damaged(store) or bool(store.sealed or store.failed)
+    sys.stdout.flush()
+    return 3 if code == 0 and incomplete else code
+
+
+def _output(options: QueryOptions) -> Writer:
+    """Return a writer to standard output: byte for byte as kubectl unless it is a terminal or a table."""
+    name = options.output.partition("=")[0]
+    if sys.stdout.isatty() or name in ("", "table", "wide", "name", "csv"):
+        return Writer(sys.stdout)
+    return Writer(plain(sys.stdout))
+
+
+def _save_index(options: QueryOptions, err: Callable[[str], None]) -> None:
+    """Audit the dump, and continue with its report."""
+    from pipelines.run.audit import run_audit  # noqa: PLC0415 - only where it is asked for
+
+    _, manifest = run_audit(
+        AuditOptions(
+            dumps=(options.target,),
+            crds=options.crds,
+            report=options.save_index,
+            etcd_prefix=options.etcd_prefix,
+            encryption_config=options.encryption_config,
+            kms_decryptor=options.kms_decryptor,
+            convert_with=options.convert_with,
+            jobs=os.cpu_count() or 1,
+            fail_on="never",
+        )
+    )
+    files = list((Path(options.save_index) / "index").rglob("*.parquet"))
+    size = sum(path.stat().st_size for path in files)
+    rows = manifest["counts"]["rows"]
+    err(f"index of {rows} rows in {options.save_index}: {size / max(rows, 1):.1f} bytes an object\n")
+    options.dumps = options.dumps or (options.target,)
+    options.target = options.save_index
+
+
+def _at_version(store: AnyStore, args: tuple[str, ...], version: str, err: Callable[[str], None]) -> tuple[str, ...]:
+    """Add the version to each kind; unknown kinds are left unchanged, so that `get` reports them."""
+
+    def named(kind: str, members: tuple[Resource, ...] = ()) -> str:
+        try:
+            found = members or (store.discovery.resolve(kind, lambda text: err(text + "\n")),)
+        except UnknownResource:
+            return kind
+        return ",".join(f"{one.plural}.{version}.{one.group}" for one in found)
+
+    if any("/" in arg for arg in args):
+        parts = (arg.partition("/") for arg in args)
+        return tuple(f"{named(kind)}{slash}{name}" for kind, slash, name in parts)
+    return tuple(
+        arg if at else ",".join(named(kind, store.discovery.category(kind)) for kind in arg.split(","))
+        for at, arg in enumerate(args)
+    )
+
+
+class Writer:
+    """Writes text to a stream, also text that is not valid Unicode."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def __call__(self, text: str) -> None:
+        """Write some text."""
+        try:
+            self.stream.write(text)
+        except UnicodeEncodeError:  # a lone surrogate that a stored value smuggled in
+            self.stream.write(text.encode("utf-8", "replace").decode())

@@ -1,0 +1,124 @@
+"""Output formats that kubectl does not have: NDJSON, CSV and Parquet of an object's fields in the index."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from auditor.base.errors import PlanError
+from auditor.base.visible import csv_cell
+from auditor.golang import jsontext
+from auditor.server.fleet import FleetStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from auditor.base.records import JsonObject
+    from auditor.printing.discovery import Resource
+    from pipelines.run.query import AnyStore, QueryOptions
+
+__all__ = ["extra_formats"]
+
+Pairs = list[tuple["Resource", "JsonObject"]]
+_COLUMNS = ("apiVersion", "kind", "namespace", "name", "uid", "created", "resourceVersion", "labels")
+
+
+def extra_formats(
+    store: AnyStore, options: QueryOptions, out: Callable[[str], None]
+) -> dict[str, Callable[[Pairs], Callable[[], None]]]:
+    """Return by name of the format a function that takes objects and returns a function that prints them."""
+    return {
+        "ndjson": lambda pairs: _ndjson(pairs, options, out),
+        "csv": lambda pairs: _csv(store, pairs, options, out),
+        "parquet": lambda pairs: _parquet(store, pairs, options),
+    }
+
+
+def _ndjson(pairs: Pairs, options: QueryOptions, out: Callable[[str], None]) -> Callable[[], None]:
+    lines = []
+    for _, obj in pairs:
+        shown = obj
+        metadata = obj.get("metadata")
+        if not options.get.show_managed_fields and type(metadata) is dict and "managedFields" in metadata:
+            shown = {**obj, "metadata": {key: value for key, value in metadata.items() if key != "managedFields"}}
+        lines.append(jsontext.encode(shown) + "\n")
+    return lambda: out("".join(lines))
+
+
+def _rows(store: AnyStore, pairs: Pairs) -> tuple[list[str], list[dict[str, Any]]]:
+    """Return the labels of all kinds, and one row an object."""
+    labels: dict[str, None] = {}
+    rows = []
+    for resource, obj in pairs:
+        metadata = obj.get("metadata")
+        metadata = metadata if type(metadata) is dict else {}
+        seen = store.fields_of(resource, obj)
+        own = {name: value for name, value in seen.items() if not name.startswith("metadata.")}
+        labels |= dict.fromkeys(own)
+        rows.append(
+            {
+                **({"cluster": store.cluster_of(obj)} if isinstance(store, FleetStore) else {}),
+                "apiVersion": obj.get("apiVersion"),
+                "kind": obj.get("kind"),
+                "created": metadata.get("creationTimestamp"),
+                **{name: metadata.get(name) for name in ("namespace", "name", "uid", "resourceVersion", "labels")},
+                **{f"field:{name}": value for name, value in own.items()},
+            }
+        )
+    return list(labels), rows
+
+
+def _leading(store: AnyStore) -> tuple[str, ...]:
+    """Return the columns that a fleet has before the others."""
+    return ("cluster",) if isinstance(store, FleetStore) else ()
+
+
+def _csv(store: AnyStore, pairs: Pairs, options: QueryOptions, out: Callable[[str], None]) -> Callable[[], None]:
+    labels, rows = _rows(store, pairs)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    if options.get.headers:
+        writer.writerow(csv_cell(name) for name in (*_leading(store), *_COLUMNS, *labels))
+    for row in rows:
+        cells = [row[name] for name in (*_leading(store), *_COLUMNS[:-1])]
+        cells.append(jsontext.encode(row["labels"]) if row["labels"] else "")
+        writer.writerow(
+            csv_cell("" if cell is None else cell)
+            for cell in [*cells, *(row.get(f"field:{one}", "") for one in labels)]
+        )
+    return lambda: out(text.getvalue())
+
+
+def _parquet(store: AnyStore, pairs: Pairs, options: QueryOptions) -> Callable[[], None]:
+    labels, rows = _rows(store, pairs)
+    columns: dict[str, pa.Array] = {
+        name: pa.array([row[name] for row in rows], pa.string())
+        for name in (*_leading(store), *_COLUMNS)
+        if name != "labels"
+    }
+    columns["created"] = columns["created"].cast(pa.timestamp("us", tz="UTC"))
+    columns["labels"] = pa.array(
+        [list((row["labels"] or {}).items()) for row in rows], pa.map_(pa.string(), pa.string())
+    )
+    for one in labels:
+        columns[f"field:{one}"] = pa.array([row.get(f"field:{one}") for row in rows], pa.string())
+    table = pa.table(columns)
+    return lambda: _write_parquet(table, options.output.partition("=")[2])
+
+
+def _write_parquet(table: pa.Table, path: str) -> None:
+    if path:
+        pq.write_table(table, Path(path), compression="zstd")
+        return
+    if sys.stdout.isatty():
+        raise PlanError("-o parquet", "standard output is a terminal", "a file or pipe", "use -o parquet=FILE")
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd")
+    sys.stdout.flush()
+    sys.stdout.buffer.write(sink.getvalue().to_pybytes())

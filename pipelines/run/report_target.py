@@ -1,0 +1,181 @@
+"""The folder that a report is written to: checks whether it may be replaced, and replaces it.
+
+Only files that an audit wrote are removed: the manifest of the old report must list each of them, and its name must be
+one that reports use. Any other file in the folder, or an input of the run, makes the run refuse.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from auditor.base.errors import PlanError
+from auditor.report.manifest import MANIFEST, manifest_bytes, parse_manifest
+from auditor.sources.registry_key import printable_name
+from pipelines.run.report_mode import local_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from auditor.plan.options import AuditOptions
+
+__all__ = ["check_manifest_of", "check_target", "inputs_of", "list_files", "put_in_place", "target_of"]
+
+_PART: Final = r"part-\d{5,}\.parquet"
+_WRITTEN: Final = re.compile(
+    rf"(objects|findings|fixed|changes)/{_PART}|index/group=[^/]*/version=[^/]*/kind=[^/]*/{_PART}"
+    r"|manifest\.json|definitions\.ndjson|versions\.parquet"
+)
+"""Names of files of reports: no other file is removed, even if a manifest lists it. Older manifests list none."""
+_TABLES: Final = frozenset({"objects", "findings", "fixed", "changes", "index"})
+_NAMED: Final = 3
+
+
+def target_of(given: str) -> Path:
+    """Return the folder that a report replaces; for a link its target, as the link itself remains.
+
+    Raises:
+        PlanError: It cannot be replaced, even if it is empty.
+    """
+    report = Path(given)
+    if report.name in {"", ".."}:
+        raise PlanError(
+            given or "--report", "is not a folder that can be replaced", "the name of a folder", "e.g. out/"
+        )
+    return Path(os.path.realpath(report)) if report.is_symlink() else report
+
+
+def check_target(report: Path, *, force: bool, inputs: Iterable[Path] = ()) -> None:
+    """Refuse a folder that is not a report, or holds other files too, or an input of the run.
+
+    Raises:
+        PlanError: Names what was found.
+    """
+    if not report.exists():
+        return
+    if not report.is_dir():
+        raise PlanError(str(report), "is a file", "a folder for the report", "give another --report")
+    if not any(report.iterdir()):
+        return
+    if not (report / MANIFEST).exists():
+        found = "holds files that are not a report"
+        raise PlanError(str(report), found, "a new or empty folder", "give another --report")
+    if not force:
+        raise PlanError(str(report), "holds a report already", "", "give --force to replace it")
+    root = report.resolve()
+    for one in inputs:
+        if one == root or one.is_relative_to(root):
+            raise PlanError(
+                str(one),
+                f"is read by this run and is in {report}, which --force would remove",
+                "",
+                "give another --report, or move the input elsewhere",
+            )
+    check_manifest_of(str(report), manifest_bytes(report), _entries(report))
+
+
+def check_manifest_of(report: str, manifest: bytes, entries: Iterable[tuple[str, bool]]) -> None:
+    """Refuse a folder with files that do not belong to the report that its manifest describes.
+
+    Args:
+        report: The folder, for messages.
+        manifest: Content of its manifest.
+        entries: Path below the folder of each file and each empty folder, and whether it is a regular file.
+
+    Raises:
+        PlanError: Names what was found.
+    """
+    content = parse_manifest(manifest)
+    if content is None or not _is_ours(content):
+        raise PlanError(
+            report,
+            f"is not replaced: its {MANIFEST} is not that of a report",
+            "a report that an audit wrote, or a new or empty folder",
+            "give another --report, or remove the folder yourself",
+        )
+    listed = content.get("files")
+    files = {MANIFEST, *(one for one in listed if type(one) is str)} if type(listed) is list else None
+    others = [name for name, is_file in entries if not _is_of_report(name, files, is_file=is_file)]
+    if others:
+        some = ", ".join(printable_name(name) for name in sorted(others)[:_NAMED])
+        more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
+        raise PlanError(
+            report,
+            f"is not replaced: it holds files that are not part of its report: {some}{more}",
+            "only the files that its manifest lists",
+            "move these elsewhere, or give another --report",
+        )
+
+
+def _is_ours(manifest: dict[str, Any]) -> bool:
+    tool = manifest["tool"]
+    return type(tool) is dict and tool.get("name") == "auditor"
+
+
+def _is_of_report(name: str, files: set[str] | None, *, is_file: bool) -> bool:
+    if not is_file:
+        return name in _TABLES  # an empty folder
+    return _WRITTEN.fullmatch(name) is not None and (files is None or name in files)
+
+
+def _entries(report: Path) -> Iterator[tuple[str, bool]]:
+    """Yield the path in a folder of each file and empty folder, and whether it is a regular file; links are not."""
+    for folder, names, files in os.walk(report, onerror=_raise):
+        below = Path(folder).relative_to(report)
+        for name in files:
+            yield (below / name).as_posix(), stat.S_ISREG(os.lstat(os.path.join(folder, name)).st_mode)  # noqa: PTH118
+        for name in names:
+            if os.path.islink(os.path.join(folder, name)):  # noqa: PTH114, PTH118
+                yield f"{(below / name).as_posix()}/", False
+        if not names and not files and folder != str(report):
+            yield below.as_posix(), False
+
+
+def _raise(error: OSError) -> None:
+    raise PlanError(
+        str(error.filename),
+        f"cannot be read ({error.strerror}), so nothing is removed",
+        "",
+        "give another --report",
+    ) from error
+
+
+def inputs_of(options: AuditOptions, *others: str) -> list[Path]:
+    """Return the local files and folders that a run reads, except earlier reports: the run may replace these.
+
+    Args:
+        options: The options of the run.
+        others: Further paths.
+    """
+    given = (*options.dumps, *options.old, *options.crds, *options.gate_sidecars, options.encryption_config, *others)
+    return [path.resolve() for path in local_files(given)]
+
+
+def list_files(parts: Path, manifest: dict[str, Any]) -> None:
+    """Write the manifest of a new report, with a list of all its other files, which must exist by now.
+
+    Args:
+        parts: Folder of the report.
+        manifest: Gets the list as well.
+    """
+    manifest["files"] = sorted(name for name, is_file in _entries(parts) if is_file and name != MANIFEST)
+    (parts / MANIFEST).write_bytes(orjson.dumps(manifest, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def put_in_place(parts: Path, report: Path) -> None:
+    """Rename the finished folder to its name; an old report is renamed first, so that one is always complete."""
+    old = parts.parent / "old"
+    if report.exists():
+        report.rename(old)
+        try:
+            if any(old.iterdir()):
+                check_target(old, force=True)  # another process may have added files
+        except BaseException:
+            old.rename(report)
+            raise
+    parts.rename(report)

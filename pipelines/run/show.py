@@ -1,0 +1,295 @@
+"""`auditor show`: everything known about one key: its value as stored and as read, findings, impact, revisions."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.base.errors import PlanError
+from auditor.builtin.judge import judge_at, judge_exported
+from auditor.printing.discovery import Resource
+from auditor.printing.jsonprint import to_json
+from auditor.printing.left_out import OF_THE_COMMAND, left_out
+from auditor.printing.yamltext import YamlTextError, to_yaml
+from auditor.program.impact import impacts_of, worst
+from auditor.program.program import AuditProgram
+from auditor.report.manifest import MANIFEST, whole_report
+from auditor.report.rows import is_one_of, rows_where
+from auditor.server.dump import DumpStore, Unreadable
+from auditor.server.history import check_history, key_revisions
+from auditor.sources.manifests.rows import read_header
+from auditor.sources.registry_key import classify, listed_place, printable_key, split_key
+from pipelines.run.query import Writer, open_stores
+from pipelines.run.remote import query_here
+from pipelines.streams import ErrorLines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+
+    from auditor.base.records import JsonObject
+    from auditor.crds.definition import CustomResourceDefinition
+    from auditor.server.dump import StoredRow
+    from pipelines.run.query import QueryOptions
+
+__all__ = ["run_show"]
+
+
+_COLUMNS: Final = ("audited_version", "request", "check", "type", "field", "message")
+_IF_KNOWN: Final = ("verdict", "guard_path", "rule", "last_manager", "change")
+
+
+def run_show(options: QueryOptions, key: str, *, output: str) -> int:
+    """Print everything known about a key; return the exit code.
+
+    Raises:
+        PlanError: There is no such key.
+    """
+    with query_here(options) as local:
+        return _show(local, key, output)
+
+
+def _show(options: QueryOptions, key: str, output: str) -> int:
+    out, err = Writer(sys.stdout), ErrorLines()
+    report = Path(options.target)
+    found: list[dict[str, Any]] = []
+    failed = 0
+    has_report = (report / MANIFEST).exists()
+    with open_stores(options, err) as opened:
+        for cluster, store in opened.stores.items():
+            if isinstance(store, DumpStore):
+                named = {"cluster": cluster} if opened.is_fleet else {}
+                for row in _rows(store, key):
+                    try:
+                        found.append({**named, **_describe(store, row, options)})
+                    except Exception as error:  # noqa: BLE001 - it is left out
+                        store.leave_out(key, error)
+            failed += store.failed
+        damaged = opened.is_damaged()
+        clusters = list(opened.stores) if opened.is_fleet else []
+    if has_report:
+        with whole_report(options.target):
+            judged = _of_report(report, key, clusters)
+        if judged["objects"]:
+            found = [{"report": judged}, *({k: v for k, v in one.items() if k != "findings"} for one in found)]
+    if not (found or failed):
+        advice = "the column `key` of objects/ lists the keys" if has_report else "`auditor query` prints the names"
+        raise PlanError(options.target, f"there is no key {key}", "", advice)
+    printed = 0
+    for one in found:
+        try:
+            text = to_json(one) if output == "json" else _yaml(one)
+        except OF_THE_COMMAND:
+            raise
+        except Exception as error:  # noqa: BLE001 - it is left out
+            failed += 1
+            err(left_out(key, error))
+            continue
+        out(f"---\n{text}" if printed else text)
+        printed += 1
+    return 3 if damaged or failed else 0
+
+
+def _yaml(sections: dict[str, Any]) -> str:
+    """Return the sections in their order, each as kubectl writes YAML."""
+    text = []
+    for name, value in sections.items():
+        try:
+            text.append(to_yaml({name: value}, for_terminal=sys.stdout.isatty()))
+        except YamlTextError:  # control characters, which the real writer refuses
+            text.append(f"{name}: {to_json(value)}")
+    return "".join(text)
+
+
+def _of_report(report: Path, key: str, clusters: list[str]) -> dict[str, Any]:
+    """Return the rows and findings that a report has of a key, those of some clusters where they are given."""
+    objects: list[dict[str, Any]] = []
+    for part in sorted((report / "objects").glob("*.parquet")):
+        objects += [{k: v for k, v in row.items() if v not in (None, [], ())} for row in _in_part(part, key, clusters)]
+    places = [place for place in ("cluster", "namespace") if len({one.get(place) for one in objects}) > 1]
+    judged: dict[str, Any] = {"objects": objects, "findings": _findings(report / "findings", key, places, clusters)}
+    if fixed := _findings(report / "fixed", key, places, clusters):  # of `auditor audit --diff`
+        judged["fixed"] = fixed
+    if (report / "changes").exists():  # of `auditor upgrade`
+        judged["changes"] = _changes(report, key)
+    return judged
+
+
+def _findings(folder: Path, key: str, places: list[str], clusters: list[str]) -> list[dict[str, Any]]:
+    """Return the findings of a key in a table of a report.
+
+    Args:
+        folder: The table.
+        key: As `_in_part` takes it.
+        places: Columns that identify the object of a finding, if several objects have the key.
+        clusters: As `_in_part` takes them.
+    """
+    found = []
+    for part in sorted(folder.glob("*.parquet")):
+        for row in _in_part(part, key, clusters):
+            one = {name: row[name] for name in (*places, *_COLUMNS)}
+            one |= {name: row[name] for name in _IF_KNOWN if row.get(name) is not None}
+            if row["last_write"] is not None:
+                one["last_write"] = row["last_write"].strftime("%Y-%m-%dT%H:%M:%SZ")
+            found.append(one)
+    return found
+
+
+def _in_part(part: Path, key: str, clusters: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Return the rows of a part with an etcd key or [NAMESPACE/]NAME; /NAME means no namespace.
+
+    With clusters, only the rows of these clusters.
+    """
+    namespace, slash, name = key.rpartition("/")
+
+    def wanted(rows: pa.Table) -> Any:
+        mask = is_one_of(rows["key"], key)
+        if "/" not in namespace:
+            places = (namespace,) if namespace else (None, "")
+            mask |= is_one_of(rows["name"], name) & (is_one_of(rows["namespace"], *places) if slash else True)
+        return mask & is_one_of(rows["cluster"], *clusters) if clusters else mask
+
+    compared = ["key", "namespace", "name", *(["cluster"] if clusters else [])]
+    return [row for table in rows_where(part, wanted, compared) for row in table.to_pylist()]
+
+
+def _changes(report: Path, key: str) -> list[dict[str, Any]]:
+    """Return the changes that an upgrade makes to a key; old and new are JSON text."""
+    return [
+        {k: row[k] for k in ("audited_version", "change", "path", "old", "new") if row[k] is not None}
+        for part in sorted((report / "changes").glob("*.parquet"))
+        for row in _in_part(part, key)
+    ]
+
+
+def _rows(store: DumpStore, key: str) -> Iterator[StoredRow]:
+    """Yield the rows of a key: an etcd key, or [NAMESPACE/]NAME in an export."""
+    for number, source in enumerate(store.plan.sources):
+        if source.is_export:
+            for row in store.all_rows(number):
+                header = read_header(store.stored_bytes(row))
+                if header is not None and key in (header.name, f"{header.namespace}/{header.name}"):
+                    yield row
+        else:
+            yield from store.exact_rows(number, key.encode("utf-8", "surrogateescape"))
+
+
+def _describe(store: DumpStore, row: StoredRow, options: QueryOptions) -> dict[str, Any]:
+    source = store.plan.sources[row.source]
+    out: dict[str, Any] = {}
+    if row.key is not None:
+        out["key"] = printable_key(row.key)
+    out["source"] = {"name": source.name, "offset": row.offset, "length": row.length}
+    resource, status = _resource(store, row, options)
+    if resource is None:
+        out |= {"status": status} | _builtin(row, None, store.stored_bytes(row), options)
+        out["stored"] = store.stored_bytes(row)[:4096].decode("utf-8", "backslashreplace")
+    else:
+        out |= _of_object(store, row, resource, options)
+    if row.key is not None and source.format.startswith("etcd-"):
+        out["revisions"] = _revisions(store, row)
+    return out
+
+
+def _resource(store: DumpStore, row: StoredRow, options: QueryOptions) -> tuple[Resource | None, str]:
+    if row.key is None:
+        header = read_header(store.stored_bytes(row))
+        group, kind = (header.group, header.kind) if header is not None else ("", "")
+        found = [one for one in store.discovery.resources if (one.group, one.kind) == (group, kind)]
+    else:
+        scopes = {name: definition.namespaced for name, definition in store.definitions.items()}
+        segments = split_key(row.key, options.etcd_prefix)
+        place = classify(segments, scopes)
+        place = (listed_place(segments, scopes) or place) if place.status == "other" else place
+        if place.status not in ("custom", "builtin", "definition"):
+            return None, f"{place.status}: {place.reason}"
+        found = [one for one in store.discovery.resources if one.plural == place.plural]
+        found = [one for one in found if one.group == place.group] or found[:1]
+    if not found:
+        return None, "the kind is not known"
+    definition = store.definition(found[0])
+    if definition is not None and definition.storage_version is not None:
+        name = definition.storage_version.name
+        found = [one for one in found if one.version == name] or [_at(found[0], name)]
+    return found[0], ""
+
+
+def _at(resource: Resource, version: str) -> Resource:
+    return Resource(
+        resource.group, version, resource.kind, resource.plural, resource.singular, namespaced=resource.namespaced
+    )
+
+
+def _of_object(store: DumpStore, row: StoredRow, resource: Resource, options: QueryOptions) -> dict[str, Any]:
+    out: dict[str, Any] = {"kind": resource.kind, "group": resource.group, "version": resource.version}
+    definition = store.definition(resource)
+    try:
+        if definition is not None:
+            out |= _judged(definition, resource, store.plain_bytes(row, resource))
+        else:
+            out |= _builtin(row, resource, store.plain_bytes(row, resource), options)
+        out["read"] = store.concealed(resource, store.read(resource, row))
+    except Unreadable as error:
+        if error.lacks_key:
+            out |= {"status": "sealed", "reason": str(error), "impact": "unknown"}
+        elif not error.needs_webhook:
+            out |= {"status": "unreadable", "reason": str(error)}
+        elif definition is not None:
+            out |= {"status": "needs-conversion", "reason": str(error), "impact": "needs-webhook"}
+    try:
+        out["stored"] = store.concealed(resource, store.as_stored(resource, row))
+    except Unreadable:
+        out["stored"] = store.stored_bytes(row)[:4096].decode("utf-8", "backslashreplace")
+    return out
+
+
+def _builtin(row: StoredRow, resource: Resource | None, data: bytes, options: QueryOptions) -> JsonObject:
+    """Return the result of an audit for a value of a built-in kind."""
+    if row.key is None:
+        judged = judge_exported(resource.group, resource.kind, data) if resource is not None else None
+    else:
+        place = classify(split_key(row.key, options.etcd_prefix), {})
+        judged = judge_at(place.group, place.plural, data, place.name) if place.status == "builtin" else None
+    if judged is None:
+        return {}
+    out: JsonObject = {"status": judged.status}
+    if judged.version is not None:
+        out["stored_version"] = judged.version
+    if judged.reason is not None:
+        out["reason"] = judged.reason
+    if judged.impact is not None:
+        out["impact"] = judged.impact
+    if judged.impacts:
+        out["impacts"] = list(judged.impacts)
+    return out
+
+
+def _judged(definition: CustomResourceDefinition, resource: Resource, data: bytes) -> JsonObject:
+    audited = AuditProgram(definition, definition.versions[resource.version]).audit(data)
+    impacts = impacts_of(audited, namespaced=definition.namespaced)
+    out: JsonObject = {"status": "invalid" if audited.findings else "valid"}
+    impact = worst(impacts, invalid=bool(audited.findings))
+    if impact is not None:
+        out["impact"] = impact
+    if impacts:
+        out["impacts"] = list(impacts)
+    out["findings"] = [
+        {"check": one.check, "field": one.field, "type": one.type, "message": one.message} for one in audited.findings
+    ]
+    out["pruned"] = list(audited.pruned)
+    out["defaulted"] = list(audited.defaulted)
+    return out
+
+
+def _revisions(store: DumpStore, row: StoredRow) -> list[JsonObject]:
+    source = store.plan.sources[row.source]
+    check_history(source)
+    out: list[JsonObject] = []
+    for one in key_revisions(source, row.key or b"", exact=True):
+        if one.deleted:
+            out.append({"revision": one.revision, "deleted": True})
+        else:
+            out.append({"revision": one.revision, "version": one.version, "bytes": one.length, "offset": one.offset})
+    return out

@@ -1,0 +1,125 @@
+"""Runs the stages of an upgrade scan in turn, as `pipelines.run.audit` does those of an audit."""
+
+from __future__ import annotations
+
+import datetime
+import shutil
+import time
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from auditor.base.errors import PlanError
+
+if TYPE_CHECKING:
+    from auditor.plan.options import AuditOptions
+    from auditor.shards.upgrade import UpgradeOptions
+
+__all__ = ["run_upgrade"]
+
+_NO_MATTER = frozenset({"orphaned", "other"})
+"""Statuses of keys without a definition before and after: no upgrade changes how a server treats them."""
+
+
+def run_upgrade(options: AuditOptions, upgrade: UpgradeOptions) -> tuple[int, dict[str, Any]]:
+    """Run one upgrade scan; write the report whole or not at all.
+
+    Args:
+        options: Those of an audit; `crds` are the old definitions that replace those of the dump.
+        upgrade: The options of the upgrade.
+    Returns:
+        (exit code, manifest): 0; 1 if the changes reach --fail-on; 3 if part of a dump could not be read.
+    Raises:
+        AuditorError: A dump or a definition cannot be read, or the report cannot be written where it was asked for.
+    """
+    from pipelines.run.remote import report_here  # noqa: PLC0415
+
+    with report_here(options) as local:
+        return _run_local(local, upgrade, options.report)
+
+
+def _run_local(options: AuditOptions, upgrade: UpgradeOptions, shown: str) -> tuple[int, dict[str, Any]]:
+    from auditor.plan.plan import cut_shards, look_again  # noqa: PLC0415 - heavy imports only when work is done
+    from auditor.report.allclear import judged_rows, not_judged  # noqa: PLC0415
+    from auditor.report.check import check_report  # noqa: PLC0415
+    from auditor.report.manifest import merge, write_empty_parts, write_manifest, write_versions  # noqa: PLC0415
+    from auditor.report.upgrade_manifest import qualified, reaches, upgrade_section  # noqa: PLC0415
+    from auditor.shards.gates import check_plan  # noqa: PLC0415
+    from auditor.shards.upgrade import (  # noqa: PLC0415
+        lost_upgrade_shard,
+        merge_tallies,
+        plan_upgrade,
+        setup_upgrade,
+    )
+    from pipelines.run.audit import exit_code, new_report, run_shards  # noqa: PLC0415
+    from pipelines.run.report_target import list_files  # noqa: PLC0415
+
+    _refuse_reports(options.dumps)
+    if [*options.dumps, *options.crds, *upgrade.new_crds].count("-") > 1:
+        raise PlanError("-", "standard input is named more than once", "one of dump and definitions", "use files")
+    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    clock = time.monotonic()
+    with new_report(options, *upgrade.new_crds, *upgrade.old_sidecars) as (spool, parts):
+        (parts / "changes").mkdir()
+        scan = plan_upgrade(options, upgrade, spool)
+        check_plan(scan.new)
+        lost = partial(lost_upgrade_shard, scan=scan, parts=str(parts))
+        ready = partial(setup_upgrade, scan, str(parts))
+        results = run_shards(ready, cut_shards(scan.new), options, lost, spool)
+        total = merge(result.audit for result in results)
+        tallies = dict(merge_tallies(results))
+        write_empty_parts(scan.new, parts, "objects", "findings", "changes")
+        versions = write_versions(scan.new, total, parts)
+        section = upgrade_section(scan, tallies, total, shown)
+        look_again(scan.new)
+        code = exit_code(replace(options, fail_on="never"), scan.new.sources, total)
+        code = code or int(reaches(options, section, tallies))
+        seconds = time.monotonic() - clock
+        manifest = write_manifest(
+            scan.new, total, parts, started=started, seconds=seconds, exit_code=code, versions=versions
+        )
+        check_report(options, parts, manifest, total)
+        reasons = not_judged(manifest, ignore=_NO_MATTER)
+        is_whole = not manifest["lost"] and not any(source["damage"] for source in manifest["inputs"])
+        if is_whole and not _has_objects(manifest):
+            why = reasons[1:] if not judged_rows(manifest) else ["only definitions in it"]
+            found = f"nothing was judged: {', '.join(why) or 'it holds no object'}"
+            raise PlanError(", ".join(options.dumps), found, "a dump with objects in it")
+        manifest["upgrade"] = qualified(section, reasons, scope_only=_is_scope_only(manifest, reasons))
+        shutil.copyfile(scan.new.definitions, parts / "definitions.ndjson")
+        if options.redact:
+            from auditor.report.redact import redact_report  # noqa: PLC0415
+
+            redact_report(parts, manifest)
+        list_files(parts, manifest)
+    return code, manifest
+
+
+def _has_objects(manifest: dict[str, Any]) -> bool:
+    """Return whether an object was judged, or excluded by the user; definitions in an export do not count."""
+    from auditor.report.allclear import judged_rows  # noqa: PLC0415
+
+    definitions = 0
+    if all(source["is_export"] for source in manifest["inputs"]):
+        definitions = manifest["counts"]["statuses"].get("definition", 0)
+    return judged_rows(manifest) > definitions or manifest["counts"]["out_of_scope"] > 0
+
+
+def _is_scope_only(manifest: dict[str, Any], reasons: list[str]) -> bool:
+    """Return whether at least one object was judged, and only objects that the user excluded were not."""
+    from auditor.report.allclear import judged_rows, scope_reasons  # noqa: PLC0415
+
+    left_out = scope_reasons(manifest)
+    return bool(left_out) and judged_rows(manifest) > 0 and reasons == left_out
+
+
+def _refuse_reports(dumps: tuple[str, ...]) -> None:
+    """Refuse reports of audits as dumps: their files hold definitions and no objects."""
+    from auditor.report.manifest import MANIFEST, parse_manifest  # noqa: PLC0415
+
+    for dump in dumps:
+        path = Path(dump) / MANIFEST
+        if path.is_file() and parse_manifest(path.read_bytes()) is not None:
+            found = "is a report of the auditor, which holds no objects: nothing was judged"
+            raise PlanError(dump, found, "a dump", "name the dump that the report was made of")

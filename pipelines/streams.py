@@ -1,0 +1,57 @@
+"""Standard output and standard error as this program writes them: content cannot act on the terminal that shows it."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from auditor.base.visible import visible, visible_lines
+
+__all__ = ["ErrorLines", "VisibleStream", "escape_streams", "plain"]
+
+
+class VisibleStream:
+    """A text stream on which control characters and controls of writing direction arrive as escapes.
+
+    It is the last line of defence: content is made visible where it is put into a line, because only there a newline of
+    ours and one of the content can be distinguished.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self.plain = stream
+
+    def write(self, text: str) -> int:
+        """Write some text."""
+        self.plain.write(visible_lines(text))
+        return len(text)
+
+    def writelines(self, lines: Any) -> None:
+        """Write several texts."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.plain, name)
+
+
+class ErrorLines:
+    """Takes messages, each a line that ends in a newline, and writes them to standard error."""
+
+    def __call__(self, text: str) -> None:
+        """Write a message; newlines inside it come from content, and print as escapes."""
+        line = text.removesuffix("\n")
+        bare = line.lstrip("\t" if line.strip("\n") else "\n")  # indentation and blank lines are ours
+        sys.stderr.write(line[: len(line) - len(bare)] + visible(bare) + "\n")
+
+
+def escape_streams() -> None:
+    """Write control characters on standard output and standard error as escapes from now on."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if not isinstance(stream, VisibleStream):
+            setattr(sys, name, VisibleStream(stream))
+
+
+def plain(stream: Any) -> Any:
+    """Return a stream as it was before `escape_streams`: for output of other programs' forms, and for progress."""
+    return stream.plain if isinstance(stream, VisibleStream) else stream

@@ -1,0 +1,208 @@
+"""A thousand objects in a dump with 1,000 definitions and in one with 10: programs are built on first use.
+
+    python tests/benchmarks/definitions.py                # objects of ten kinds, then one object of every kind
+    python tests/benchmarks/definitions.py --corpus       # with the real definitions of ../shared, copied under new groups
+
+Each dump is what `etcdctl get -w json` prints. Time is from process start to finished report.
+"""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+import sys
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+if not __package__:
+    sys.path[0] = str(Path(__file__).resolve().parent.parent.parent)
+
+from auditor.sources.crd_files import read_crd_documents
+from tests.benchmarks.harness import Results, arguments, in_turns, ratios, timed
+from tests.benchmarks.yardstick import CRDS
+
+DEPTH = 3
+"""How deep parts of a synthetic schema lie in each other: 3 makes some two hundred fields, 0 makes twelve."""
+
+OBJECTS = 1000
+MEASURED = {"few": 10, "many": 1000}
+LIMIT = 3
+
+
+def schema() -> dict[str, Any]:
+    """Return a schema with the keywords that definitions have."""
+
+    def part(depth: int) -> dict[str, Any]:
+        properties: dict[str, Any] = {
+            "name": {"type": "string", "minLength": 1, "maxLength": 63, "pattern": "^[a-z]([-a-z0-9]*[a-z0-9])?$"},
+            "replicas": {"type": "integer", "format": "int32", "minimum": 0, "default": 1},
+            "policy": {"type": "string", "enum": ["Always", "Never", "OnFailure"], "default": "Always"},
+            "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+            "port": {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]},
+            "hosts": {
+                "type": "array",
+                "items": {"type": "string", "format": "hostname"},
+                "x-kubernetes-list-type": "set",
+            },
+        }
+        if depth:
+            properties["nested"] = part(depth - 1)
+            properties["many"] = {"type": "array", "maxItems": 16, "items": part(depth - 1)}
+        return {"type": "object", "properties": properties, "required": ["name"]}
+
+    return {"type": "object", "properties": {"spec": part(DEPTH), "status": part(min(DEPTH, 1))}}
+
+
+def synthetic(number: int) -> dict[str, Any]:
+    """Return one definition of middling size."""
+    group, plural = f"g{number:04}.example.com", "things"
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"plural": plural, "singular": "thing", "kind": "Thing", "listKind": "ThingList"},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema()}}],
+        },
+    }
+
+
+def thing(definition: dict[str, Any], number: int) -> dict[str, Any]:
+    """Return an object of such a definition."""
+    part = {
+        "name": "web",
+        "replicas": number % 7,
+        "policy": "Never",
+        "labels": {"a": "b"},
+        "port": 80,
+        "hosts": ["web.example.com"],
+    }
+    metadata = {"name": f"x-{number:04}", "namespace": "d", "uid": "u", "generation": 1}
+    return {
+        "apiVersion": f"{definition['spec']['group']}/v1",
+        "kind": "Thing",
+        "metadata": metadata | {"creationTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {**part, **({"nested": {**part, "many": [part, part]}} if DEPTH else {})},
+    }
+
+
+def from_corpus(count: int) -> list[dict[str, Any]]:
+    """Return that many copies of the real definitions, each copy in a group of its own."""
+    known = read_crd_documents([str(CRDS)])
+    out = []
+    for number in range(count):
+        document = copy.deepcopy(known[number % len(known)])
+        document["spec"]["group"] = f"g{number:04}.{document['spec']['group']}"
+        document["metadata"]["name"] = f"{document['spec']['names']['plural']}.{document['spec']['group']}"
+        out.append(document)
+    return out
+
+
+def plain_object(definition: dict[str, Any], number: int) -> dict[str, Any]:
+    """Return an object with nothing but metadata, which any definition can read."""
+    spec = definition["spec"]
+    storage = next(version for version in spec["versions"] if version["storage"])
+    metadata = {"name": f"x-{number:04}", "uid": "u", "generation": 1, "creationTimestamp": "2026-01-01T00:00:00Z"}
+    if spec["scope"] == "Namespaced":
+        metadata["namespace"] = "d"
+    return {"apiVersion": f"{spec['group']}/{storage['name']}", "kind": spec["names"]["kind"], "metadata": metadata}
+
+
+def write_dump(path: Path, definitions: list[dict[str, Any]], objects: int, kinds: int, *, corpus: bool) -> None:
+    """Write definitions and that many objects of the first kinds, as etcdctl prints them."""
+    rows = {}
+    for definition in definitions:
+        names = definition["spec"]["names"]
+        stored = definition | {
+            "status": {
+                "conditions": [
+                    {"type": kind, "status": "True", "reason": "x", "message": ""}
+                    for kind in ("NamesAccepted", "Established")
+                ],
+                "acceptedNames": names,
+                "storedVersions": [version["name"] for version in definition["spec"]["versions"] if version["storage"]],
+            }
+        }
+        rows[f"/registry/apiextensions.k8s.io/customresourcedefinitions/{definition['metadata']['name']}"] = stored
+    for number in range(objects):
+        definition = definitions[number % kinds]
+        made = plain_object(definition, number) if corpus else thing(definition, number)
+        place = [made["metadata"][part] for part in ("namespace", "name") if part in made["metadata"]]
+        rows["/".join(["/registry", definition["spec"]["group"], definition["spec"]["names"]["plural"], *place])] = made
+    revisions = {"create_revision": 5, "mod_revision": 5, "version": 1}
+    kvs = [
+        {"key": _base64(key), **revisions, "value": _base64(json.dumps(value) + "\n")}
+        for key, value in sorted(rows.items())
+    ]
+    path.write_text(json.dumps({"header": {"revision": 9}, "kvs": kvs, "count": len(kvs)}))
+
+
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def seconds(dump: Path, jobs: int) -> float:
+    """Return the time of an audit; every object must have been judged."""
+    with tempfile.TemporaryDirectory(dir=dump.parent) as folder:
+        report = Path(folder) / "report"
+        command = [sys.executable, "-m", "pipelines", "audit", dump, "--report", report, "--jobs", jobs]
+        wall = timed([*command, "--fail-on", "never"]).wall
+        statuses = json.loads((report / "manifest.json").read_text())["counts"]["statuses"]
+    judged = sum(statuses.get(status, 0) for status in ("valid", "invalid", "unreadable", "needs-conversion"))
+    if judged < OBJECTS:
+        raise SystemExit(f"{judged} objects were judged")
+    return wall
+
+
+def measure(
+    folder: Path, *, spread: bool, corpus: bool = False, repeats: int = 2, jobs: int = 1
+) -> dict[str, list[float]]:
+    """Return the seconds for 1,000 objects with few definitions (10) and with many (1,000).
+
+    Args:
+        folder: For dumps and reports.
+        spread: One object of each kind; otherwise all are of the same ten kinds.
+        corpus: Real definitions.
+        repeats: Runs of each, in turns.
+        jobs: Worker processes.
+    """
+    sides = {}
+    for name, count in MEASURED.items():
+        definitions = from_corpus(count) if corpus else [synthetic(number) for number in range(count)]
+        dump = folder / f"{name}-{spread}.json"
+        write_dump(dump, definitions, OBJECTS, count if spread else 10, corpus=corpus)
+        sides[name] = partial(seconds, dump, jobs)
+    return in_turns(repeats, sides)
+
+
+def main() -> int:
+    """Run it."""
+    parser = arguments(__doc__)
+    parser.add_argument("--corpus", action="store_true", help="the real definitions of ../shared")
+    parser.add_argument("--jobs", type=int, default=1)
+    options = parser.parse_args()
+    if options.corpus and not CRDS.exists():
+        print("skipped: ../shared is missing")
+        return 0
+    results = Results("definitions", "1,000 objects in dumps with few and with many definitions")
+    results.settings |= {"workers": options.jobs, "repeats": options.repeats}
+    for spread in (False, True):
+        with tempfile.TemporaryDirectory() as folder:
+            found = measure(
+                Path(folder), spread=spread, corpus=options.corpus, repeats=options.repeats, jobs=options.jobs
+            )
+        row = "one object of every kind" if spread else "objects of ten kinds"
+        results.add(row, "10 definitions, s", found["few"])
+        results.add(row, "1,000 definitions, s", found["many"])
+        limit = None if spread else LIMIT
+        results.add(row, "times as long", ratios(found["many"], found["few"]), at_most=limit)
+    return results.finish(options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

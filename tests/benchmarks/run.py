@@ -1,0 +1,97 @@
+"""Objects a second beside the real API server libraries, on the same objects, in the same run.
+
+    python tests/benchmarks/run.py                    # needs ../shared (generator, oracle, definitions) and Go
+    python tests/benchmarks/run.py --objects 20000 --repeats 5 --corpus bench-2
+
+Ours is measured from process start to finished report; the oracle by its own clock, in memory, after a warm-up pass
+(which is to its advantage), with GOMAXPROCS equal to the number of workers; where time is short it gets only the first
+objects of a corpus (`--oracle-objects`), for its rate does not depend on their number. Create verdicts are compared twice: with
+rules, and without them on both sides (`--skip rules`; the oracle's own timer of that phase is taken off its time). What
+verdicts on updates cost, which the oracle does not give, is told beside them.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if not __package__:
+    sys.path[0] = str(Path(__file__).resolve().parent.parent.parent)
+
+from tests.benchmarks.harness import Results, arguments, audit, in_turns, ratios
+from tests.benchmarks.yardstick import CRDS, build, draw, is_yardstick_missing, oracle
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+LIMITS = {("bench-30", "with rules"): 6, ("bench-2", "with rules"): 9, ("bench-30", "without rules"): 6}
+SPEEDUP = 1.6
+
+
+def measure(results: Results, name: str, options: argparse.Namespace) -> None:
+    """Measure one corpus, with one worker and with two in the same turns."""
+    objects, cache = options.objects, options.cache
+    corpus = draw(name, objects, cache)
+    known = draw(name, options.oracle_objects or objects, cache)
+    without: dict[int, list[float]] = {1: [], 2: []}
+    sides: dict[str, Callable[[], float]] = {}
+    for workers, rates in without.items():
+        ours = partial(_ours, corpus, objects, workers)
+        sides[f"create {workers}"] = partial(ours, "updates")
+        sides[f"no rules {workers}"] = partial(ours, "rules")
+        sides[f"everything {workers}"] = ours
+        sides[f"oracle {workers}"] = partial(_theirs, known, workers, cache, rates)
+    found = in_turns(options.repeats, sides)
+    for workers, rates in without.items():
+        row = f"{name}, {workers} worker{'s' * (workers > 1)}"
+        create, theirs = found[f"create {workers}"], found[f"oracle {workers}"]
+        results.add(row, "ours, objects/s", create)
+        results.add(row, "oracle, objects/s", theirs)
+        for what, mine, other in (
+            ("with rules", create, theirs),
+            ("without rules", found[f"no rules {workers}"], rates),
+        ):
+            results.add(row, f"times the oracle, {what}", ratios(mine, other), at_least=LIMITS.get((name, what)))
+        results.add(row, "time with verdicts on updates", ratios(create, found[f"everything {workers}"]))
+    row = f"{name}, 2 workers over 1"
+    results.add(row, "ours, objects/s", ratios(found["create 2"], found["create 1"]), at_least=SPEEDUP)
+    results.add(row, "oracle, objects/s", ratios(found["oracle 2"], found["oracle 1"]))
+
+
+def _ours(corpus: Path, objects: int, workers: int, *skip: str) -> float:
+    words = [word for name in skip for word in ("--skip", name)]
+    return objects / audit(corpus, CRDS, *words, jobs=workers, objects=objects).wall
+
+
+def _theirs(corpus: Path, workers: int, cache: Path, without_rules: list[float]) -> float:
+    found = oracle(corpus, workers, cache)
+    without_rules.append(found.rate_without_rules)
+    return found.rate
+
+
+def main() -> int:
+    """Run it."""
+    parser = arguments(__doc__, objects=100_000)
+    parser.add_argument("--corpus", choices=("bench-30", "bench-2"), action="append", help="default: both")
+    parser.add_argument("--oracle-objects", type=int, help="the oracle gets only so many of them, the first")
+    options = parser.parse_args()
+    if is_yardstick_missing():
+        return 0
+    results = Results("run", "Audits beside the API server's own libraries")
+    results.settings |= {"objects": options.objects, "repeats": options.repeats}
+    build("oracle", options.cache)
+    for name in options.corpus or ("bench-30", "bench-2"):
+        measure(results, name, options)
+    results.note(
+        "Ours from process start to finished report, create verdicts with every check; the oracle in memory, warm."
+    )
+    if options.oracle_objects:
+        results.note(f"The oracle was given the first {options.oracle_objects:,} of the objects of each corpus.")
+    return results.finish(options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+"""What verdicts on updates cost: an audit with them beside one without, and ratcheting in the check of an update.
+
+    python tests/benchmarks/updates.py --objects 20000 --repeats 5
+    python tests/benchmarks/updates.py --given bench-2.ndjson          # a corpus drawn before
+
+Two figures, each a median of ratios of runs in turns, so that a slow minute hits both sides:
+
+- audit: seconds of processor time of an audit of bench-2 (2 % of the objects invalid) over those with --skip updates;
+  at most 1.3.
+- ratcheting: the check of an unchanged object as an update of itself over the same check without ratcheting; at most
+  1.05. Objects are read before the clock starts; all of them, also the invalid ones. Rules are left out: without
+  ratcheting a blocking finding keeps them from running at all, so that both sides would not do the same work.
+
+Exit code 1: a figure is above its limit.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import orjson
+
+if not __package__:
+    sys.path[0] = str(Path(__file__).resolve().parent.parent.parent)
+
+from auditor.crds.catalog import CrdCatalog
+from auditor.program.program import AuditProgram
+from auditor.sources.crd_files import read_crd_documents
+from auditor.updates.update import UpdateProgram
+from tests.benchmarks.harness import Results, arguments, audit, in_turns, ratios
+from tests.benchmarks.yardstick import CRDS, draw, is_yardstick_missing
+
+if TYPE_CHECKING:
+    from auditor.base.records import JsonObject
+
+LIMITS = {"audit": 1.3, "ratcheting": 1.05}
+
+
+def unchanged(corpus: Path) -> list[tuple[UpdateProgram, JsonObject, JsonObject]]:
+    """Read all objects of a corpus; return each with its program and a copy of itself."""
+    catalog = CrdCatalog.from_documents(read_crd_documents([str(CRDS)]))
+    programs: dict[str, AuditProgram] = {}
+    updates: dict[str, UpdateProgram] = {}
+    found = []
+    for line in corpus.read_bytes().splitlines():
+        head = orjson.loads(line)
+        api_version, kind = head["apiVersion"], head["kind"]
+        key = f"{api_version} {kind}"
+        if key not in programs:
+            group, _, version = api_version.rpartition("/")
+            definition = catalog.by_group_kind(group, kind)
+            assert definition is not None
+            programs[key] = AuditProgram(definition, definition.versions[version])
+            updates[key] = UpdateProgram(programs[key])
+        old, new = programs[key].audit(line).object, programs[key].audit(line).object
+        assert old is not None
+        assert new is not None
+        for obj in (old, new):
+            obj["metadata"]["resourceVersion"] = "1"
+        found.append((updates[key], old, new))
+    return found
+
+
+def check_seconds(pairs: list[tuple[UpdateProgram, JsonObject, JsonObject]], *, ratchet: bool) -> float:
+    """Return the processor seconds of checking all updates."""
+    start = time.process_time()
+    for update, old, new in pairs:
+        update.validator.run(new, old, ratchet=ratchet)
+    return time.process_time() - start
+
+
+def main() -> int:
+    """Run it."""
+    parser = arguments(__doc__, objects=20_000, repeats=5)
+    parser.add_argument("--given", type=Path, help="a corpus to use instead of drawing one")
+    options = parser.parse_args()
+    if (options.given is None or not CRDS.exists()) and is_yardstick_missing():
+        return 0
+    corpus = (options.given or draw("bench-2", options.objects, options.cache)).resolve()
+    pairs = unchanged(corpus)
+    results = Results("updates", "What verdicts on updates cost (bench-2)")
+    results.settings |= {"objects": len(pairs), "repeats": options.repeats}
+    audits = {
+        "without": lambda: audit(corpus, CRDS, "--skip", "updates").processor,
+        "with": lambda: audit(corpus, CRDS).processor,
+    }
+    checks = {name: partial(check_seconds, pairs, ratchet=name == "with") for name in ("without", "with")}
+    for check in checks.values():
+        check()  # code is generated when it is first wanted
+    for name, row, sides in (("audit", "an audit", audits), ("ratcheting", "the check of an update", checks)):
+        found = in_turns(options.repeats, sides)
+        results.add(row, "without, s of processor time", found["without"])
+        results.add(row, "with, s", found["with"])
+        results.add(row, "times the time", ratios(found["with"], found["without"]), at_most=LIMITS[name])
+    results.note("An audit: with verdicts on updates, and without. The check: with ratcheting, and without.")
+    return results.finish(options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,1 +1,0 @@
-"""Rules and objects drawn at random, judged by us and by the real libraries. The command is `tests.cel_fuzz.run`."""

@@ -1,0 +1,1 @@
+"""Rules and objects drawn at random, judged by us and by the real libraries. The command is `tests.fuzz.cel.run`."""

@@ -1,0 +1,39 @@
+"""An earlier report may come from anybody: comparing with it is bounded in memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.fuzz.hostile.bounded import run_auditor
+from tests.fuzz.hostile.forged import audited, copied, with_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MANY = 1500
+COLUMNS = (("message", "detail", "bad_value"), ("field", "rule", "name", "message"))
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Return two reports of the same findings, whose values differ."""
+    folder = tmp_path_factory.mktemp("reports")
+    return audited(folder / "old", many=MANY), audited(folder / "new", "yyy", many=MANY)
+
+
+@pytest.mark.parametrize("columns", COLUMNS, ids=["shown", "compared"])
+def test_gigabytes_of_texts_in_an_earlier_report_are_compared_within_one(
+    columns: tuple[str, ...], tmp_path: Path, reports: tuple[Path, Path]
+) -> None:
+    old = copied(reports[0], tmp_path / "old")
+    with_text(old, "findings", columns, lambda number: chr(97 + number) * 1_600_000, texts=5)
+    assert sum(path.stat().st_size for path in (old / "findings").iterdir()) < 1 << 20
+    cost = run_auditor("diff", str(old), str(reports[1]))
+    same = MANY if "field" not in columns else 0
+    assert f"{MANY - same} findings new, {same} the same" in cost.out
+    assert (cost.code, cost.megabytes < 1000) == (0, True), cost
+    dump, report = reports[1].parent / "dump.ndjson", tmp_path / "report"
+    cost = run_auditor("audit", str(dump), "--diff", str(old), "--report", str(report), "--fail-on", "never")
+    assert (cost.code, cost.megabytes < 1000) == (0, True), cost

@@ -1,0 +1,157 @@
+"""A report whose files somebody made or changed ends a command with a clear error: 2, little time, little memory."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from auditor.base.errors import AuditorError
+from pipelines.cli.query import query_options
+from tests.fuzz.hostile.bounded import run_auditor
+from tests.fuzz.hostile.forged import audited, copied, with_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+KEY = "d/a0"
+
+
+def commands(report: Path, sound: Path, target: Path) -> list[list[str]]:
+    """Return the commands that read a report."""
+    dump = str(sound.parent / "dump.ndjson")
+    return [
+        ["query", str(report), "ws"],
+        ["show", str(report), KEY],
+        ["diff", str(report), str(sound)],
+        ["diff", str(sound), str(report)],
+        ["audit", dump, "--since", str(report), "--report", str(target / "since"), "--fail-on", "never"],
+        ["audit", dump, "--diff", str(report), "--report", str(target / "diff"), "--fail-on", "never"],
+    ]
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return audited(tmp_path_factory.mktemp("sound") / "one")
+
+
+def part(report: Path, table: str) -> Path:
+    return next((report / table).glob("*.parquet"))
+
+
+def many_rows(report: Path) -> None:
+    """Rows that are all alike take no room."""
+    path = part(report, "objects")
+    row: Any = pq.read_table(path).slice(0, 1)
+    nulls = pa.nulls(1 << 23)
+    columns = [nulls.cast(field.type) for field in row.schema]
+    pq.write_table(pa.table(columns, schema=row.schema), path, compression="zstd", row_group_size=1 << 20)
+
+
+def huge_text(report: Path) -> None:
+    with_text(report, "objects", ("key", "name", "reason"), lambda _: "x" * (600 << 20), texts=1)
+
+
+def other_type(report: Path) -> None:
+    path = part(report, "objects")
+    table = pq.read_table(path)
+    at = table.schema.get_field_index("key")
+    pq.write_table(table.set_column(at, "key", pa.array(np.arange(table.num_rows))), path)
+
+
+def long_footer(report: Path) -> None:
+    path = part(report, "objects")
+    with path.open("wb") as stream:
+        stream.write(b"PAR1")
+        stream.truncate(1 << 30)
+        stream.seek(1 << 30)
+        stream.write((900 << 20).to_bytes(4, "little") + b"PAR1")
+
+
+def no_file(report: Path) -> None:
+    path = part(report, "objects")
+    path.unlink()
+    os.mkfifo(path)
+
+
+def manifest_with(report: Path, data: bytes) -> None:
+    (report / "manifest.json").write_bytes(data)
+
+
+def deep(report: Path) -> None:
+    manifest_with(report, b'{"inputs":' + b"[" * 10_000 + b"]" * 10_000 + b"}")
+
+
+def gigabyte(report: Path) -> None:
+    manifest_with(report, b'{"inputs":[')
+    with (report / "manifest.json").open("ab") as stream:
+        for _ in range(64):
+            stream.write(b"[]," * (16 << 20 >> 2))
+
+
+MADE: tuple[Callable[[Path], None], ...] = (many_rows, huge_text, other_type, long_footer, no_file, deep, gigabyte)
+
+
+@pytest.mark.parametrize("change", MADE)
+def test_what_no_audit_wrote_is_refused_by_name(change: Callable[[Path], None], sound: Path, tmp_path: Path) -> None:
+    report = copied(sound, tmp_path / "forged")
+    change(report)
+    for command in commands(report, sound, tmp_path):
+        cost = run_auditor(*command)
+        assert (cost.code, "Traceback" in cost.out) == (2, False), (command, cost)
+        assert cost.out.startswith("error: "), cost
+        assert cost.megabytes < 1000, (command, cost.megabytes)
+        assert cost.seconds < 10, (command, cost.seconds)
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the path of everything in a manifest."""
+    if path:
+        yield path
+    for key, one in value.items() if type(value) is dict else enumerate(value) if type(value) is list else ():
+        yield from places(one, (*path, key))
+
+
+def replaced(value: Any, path: tuple[Any, ...], other: Any) -> Any:
+    out = value = orjson.loads(orjson.dumps(value))
+    for key in path[:-1]:
+        value = value[key]
+    value[path[-1]] = other
+    return out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("other", [None, "x", -1, 1.5e300, True, [], {}, [[]], [{}], {"a": "b"}], ids=repr)
+def test_a_manifest_of_other_types_ends_no_command_in_an_unforeseen_way(
+    other: Any, sound: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from pipelines.run.diff import run_diff
+    from pipelines.run.query import run_query
+    from pipelines.run.show import run_show
+
+    report = copied(sound, tmp_path / "forged")
+    manifest = orjson.loads((report / "manifest.json").read_bytes())
+    flags: dict[str, Any] = {"crds": (), "etcd_prefix": "/registry", "encryption_config": "", "kms_decryptor": ""}
+    refused = 0
+    for path in places(manifest):
+        manifest_with(report, orjson.dumps(replaced(manifest, path, other)))
+        for command in (
+            lambda: run_query(query_options(str(report), {**flags, "output": "name"})),
+            lambda: run_show(query_options(str(report), flags), KEY, output="json"),
+            lambda: run_diff(str(report), str(sound), str, output="text", fail_on="never"),
+            lambda: run_diff(str(sound), str(report), str, output="text", fail_on="never"),
+        ):
+            try:
+                command()
+            except AuditorError:
+                refused += 1
+            except Exception as error:
+                raise AssertionError(path) from error
+    capsys.readouterr()
+    assert refused

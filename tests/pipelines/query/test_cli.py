@@ -1,0 +1,377 @@
+"""The commands as a person runs them, over the sample data: what they print, what they say when something is wrong."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.signals import heeded
+
+ROOT = Path(__file__).resolve().parents[3]
+SAMPLE = ROOT / "sample-data" / "cluster.db.gz"
+
+
+def auditor(*words: object, cwd: Path | None = None, **options: object) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "pipelines", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=env, check=False, **options)  # type: ignore[call-overload, no-any-return]
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("query") / "report"
+    done = auditor("audit", SAMPLE, "--report", folder, "--jobs", 1, "--fail-on", "never")
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module", params=["dump", "report"])
+def target(request: pytest.FixtureRequest, report: Path) -> Path:
+    return SAMPLE if request.param == "dump" else report
+
+
+# -- what they print ---------------------------------------------------------------------------------------------------
+
+
+def test_a_dump_and_its_report_answer_alike(report: Path) -> None:
+    for words in (
+        ["loaves", "-o", "wide"],
+        ["loaves.v1alpha1.bakery.example.com", "-n", "north", "--show-labels"],
+        ["loaf,oven", "-o", "yaml"],
+        ["ovens", "--field-selector", "spec.fuel=gas", "-o", "json"],
+        ["loaves", "--field-selector", "spec.flour!=rye,metadata.namespace=south", "--sort-by", ".metadata.name"],
+        ["loaves", "too-heavy", "-n", "south", "-o", "jsonpath={.spec.flour}"],
+        ["loaves", "-o", "custom-columns=N:.metadata.name,F:.spec.flour", "--no-headers"],
+        ["loaves", "--count", "-l", "!none"],
+        ["configmaps", "-o", "name"],
+        ["loaves", "--as", "stored", "-o", "json", "--limit", "4"],
+        ["loaves", "--where", 'spec.flour == "rye" && metadata.name.startsWith("loaf")', "-o", "name"],
+        ["loaves", "--where", "spec.grams > 500", "-o", "csv"],
+    ):
+        first, second = auditor("query", SAMPLE, *words), auditor("query", report, *words)
+        assert (first.returncode, second.returncode) == (0, 0), (words, first.stderr, second.stderr)
+        assert first.stdout == second.stdout, words
+        assert len(first.stdout.splitlines()) >= 1, words
+
+
+def test_objects_print_as_read_or_as_stored(target: Path) -> None:
+    read = auditor("query", target, "loaves", "shapeless", "-n", "south", "-o", "json")
+    stored = auditor("query", target, "loaves", "shapeless", "-n", "south", "-o", "json", "--as", "stored")
+    assert json.loads(read.stdout)["spec"].keys() > json.loads(stored.stdout)["spec"].keys()
+
+
+def test_a_broken_kind_still_answers_and_says_what_a_server_would(target: Path) -> None:
+    done = auditor("query", target, "orders", "-o", "name")
+    assert done.returncode == 0
+    assert "order.bakery.example.com/" in done.stdout
+    assert "500: corrupt object /registry/bakery.example.com/orders/north/order-torn" in done.stderr
+    served = auditor("query", target, "orders", "--as-server", "-o", "json")
+    assert served.returncode == 1
+    status = json.loads(served.stdout)
+    assert (status["kind"], status["code"], status["reason"]) == ("Status", 429, "TooManyRequests")
+    assert "Error from server (TooManyRequests)" in served.stderr
+    plain = auditor("query", target, "orders", "--as-server", "--no-watch-cache", "-o", "json")
+    assert json.loads(plain.stdout)["code"] == 500
+
+
+def test_a_refused_label_is_told_to_people_and_to_programs(target: Path) -> None:
+    done = auditor("query", target, "loaves", "--field-selector", "spec.shape=long", "-o", "json")
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["message"] == "field label not supported: spec.shape"
+    assert 'Unable to find "bakery.example.com/v1, Resource=loaves" that match label selector ""' in done.stderr
+    lifted = auditor("query", target, "loaves", "--field-selector", "spec.shape=round", "--any-field", "-o", "name")
+    assert lifted.returncode == 0
+    assert "loaf.bakery.example.com/" in lifted.stdout
+
+
+def test_csv_ndjson_and_parquet_hold_the_same_objects(target: Path, tmp_path: Path) -> None:
+    words = ["loaves", "-n", "north"]
+    names = [
+        json.loads(line)["metadata"]["name"]
+        for line in auditor("query", target, *words, "-o", "ndjson").stdout.splitlines()
+    ]
+    rows = list(csv.DictReader(io.StringIO(auditor("query", target, *words, "-o", "csv").stdout)))
+    assert [row["name"] for row in rows] == names
+    path = tmp_path / "loaves.parquet"
+    assert auditor("query", target, *words, "-o", f"parquet={path}").returncode == 0
+    table = pq.read_table(path)
+    assert table["name"].to_pylist() == names
+    assert table["field:spec.flour"].to_pylist() == [row["spec.flour"] for row in rows]
+
+
+def test_explain_says_what_was_done_where(report: Path) -> None:
+    text = 'spec.flour == "rye" && metadata.labels.all(k, k != "x") && spec.grams > 1'
+    done = auditor("query", report, "loaves", "--where", text, "--explain", "-o", "name")
+    lines = done.stderr.splitlines()
+    assert any(line.startswith("loaves.bakery.example.com v1: from the index of 20") for line in lines)
+    assert '  index: spec.flour == "rye"' in lines
+    assert any(line.startswith("  object: metadata.labels.") for line in lines)
+    assert "bytes an object" in done.stderr
+    assert " returned" in lines[-1]
+    scanned = auditor("query", SAMPLE, "loaves", "--where", text, "--explain", "-o", "name")
+    assert "every object is read" in scanned.stderr
+    assert done.stdout == scanned.stdout
+
+
+def test_a_scan_beyond_the_limit_is_refused_with_the_plan(target: Path) -> None:
+    done = auditor("query", target, "loaves", "--where", 'spec.flour == "rye"', "--max-scan", 3)
+    assert done.returncode == 2
+    assert "rows of loaves.bakery.example.com would be scanned, --max-scan allows 3" in done.stderr
+    assert 'spec.flour == "rye"' in done.stderr
+    assert auditor("query", target, "loaves", "--max-scan", 10_000, "-o", "name").returncode == 0
+
+
+def test_save_index_keeps_what_it_built(tmp_path: Path) -> None:
+    first = auditor("query", SAMPLE, "ovens", "--save-index", tmp_path / "kept", "-o", "name")
+    assert first.returncode == 0, first.stderr
+    assert "bytes an object" in first.stderr
+    again = auditor("query", tmp_path / "kept", "ovens", "-o", "name")
+    assert again.stdout == first.stdout
+    assert "oven.bakery.example.com/" in again.stdout
+
+
+# -- what they say -----------------------------------------------------------------------------------------------------
+
+
+def test_a_wrong_kind_says_what_comes_nearest(target: Path) -> None:
+    done = auditor("query", target, "loafs")
+    assert done.returncode == 2
+    assert done.stderr == (
+        'error: the server doesn\'t have a resource type "loafs"\ndid you mean loaves.bakery.example.com?\n'
+    )
+
+
+def test_an_ambiguous_short_name_is_told_and_the_first_one_taken(tmp_path: Path) -> None:
+    def definition(group: str, kind: str) -> dict[str, object]:
+        plural = f"{kind.lower()}s"
+        names = {
+            "plural": plural,
+            "singular": kind.lower(),
+            "kind": kind,
+            "listKind": f"{kind}List",
+            "shortNames": ["x"],
+        }
+        schema = {"openAPIV3Schema": {"type": "object"}}
+        version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+        return {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": f"{plural}.{group}"},
+            "spec": {"group": group, "names": names, "scope": "Namespaced", "versions": [version]},
+        }
+
+    path = tmp_path / "two.json"
+    one = {"apiVersion": "a.org/v1", "kind": "Apple", "metadata": {"name": "one", "namespace": "n"}}
+    items = [definition("a.org", "Apple"), definition("b.org", "Bean"), one]
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    done = auditor("query", path, "x", "-o", "name")
+    assert (done.returncode, done.stdout) == (0, "apple.a.org/one\n")
+    assert done.stderr == 'Warning: short name "x" could also match lower priority resource beans.b.org\n'
+
+
+def test_no_results_are_no_error(target: Path) -> None:
+    done = auditor("query", target, "loaves", "-n", "nowhere")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "No resources found in nowhere namespace.\n")
+    done = auditor("query", target, "loaves", "--field-selector", "spec.flour=none")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "No resources found\n")
+    assert json.loads(auditor("query", target, "loaves", "-n", "nowhere", "-o", "json").stdout)["items"] == []
+
+
+def test_what_is_not_there_is_not_found(target: Path) -> None:
+    done = auditor("query", target, "loaves", "nope", "-n", "north")
+    assert done.returncode == 1
+    assert done.stderr == 'Error from server (NotFound): loaves.bakery.example.com "nope" not found\n'
+
+
+def test_an_unreadable_or_missing_file_is_one_line(tmp_path: Path) -> None:
+    for path in (tmp_path / "none.db", tmp_path):
+        done = auditor("query", path, "pods")
+        assert done.returncode == 2, done.stderr
+        assert "Traceback" not in done.stderr
+        assert done.stderr.startswith("error: ")
+    garbage = tmp_path / "garbage.db"
+    garbage.write_bytes(b"\0\1\2garbage" * 100)
+    done = auditor("query", garbage, "pods")
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+
+
+def test_a_predicate_that_does_not_compile_shows_where(target: Path) -> None:
+    done = auditor("query", target, "loaves", "--where", "spec.grams >")
+    assert done.returncode == 2
+    assert "Syntax error" in done.stderr
+    assert "Traceback" not in done.stderr
+    done = auditor("query", target, "loaves", "--where", "spec.gram > 3")
+    assert "there is no field spec.gram; did you mean spec.grams?" in done.stderr
+
+
+def test_an_index_of_another_dump_is_refused(report: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.json"
+    other.write_text('{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"b"}}')
+    done = auditor("query", report, "loaves", "--dump", other)
+    assert done.returncode == 2
+    assert "is not the dump that the report was made from" in done.stderr
+
+
+def test_without_its_dump_a_report_shows_what_its_index_holds(tmp_path: Path) -> None:
+    (tmp_path / "copy.db.gz").write_bytes(SAMPLE.read_bytes())
+    done = auditor("audit", "copy.db.gz", "--report", "r", "--jobs", 1, "--fail-on", "never", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    whole = auditor("query", "r", "loaves", "-o", "name", cwd=tmp_path)
+    (tmp_path / "copy.db.gz").unlink()
+    done = auditor("query", "r", "loaves", "-n", "north", "--field-selector", "spec.flour=rye", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "copy.db.gz is not here: showing what the index holds" in done.stderr
+    assert "SPEC.FLOUR" in done.stdout
+    assert auditor("query", "r", "loaves", "-o", "name", cwd=tmp_path).stdout == whole.stdout
+    back = auditor("query", "r", "loaves", "-o", "name", "--dump", SAMPLE, cwd=tmp_path)
+    assert (back.stdout, "is not here" in back.stderr) == (whole.stdout, False)
+
+
+@pytest.mark.parametrize("words", [["query", "loaves", "-o", "yaml"], ["fields", "loaves", "--values"]])
+def test_a_closed_pipe_is_no_error(target: Path, words: list[str]) -> None:
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "pipelines", words[0], str(target), *words[1:]]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()  # before anything was written
+        errors = process.stderr.read().decode()
+        assert process.wait() == 0
+    assert "Traceback" not in errors
+    assert "BrokenPipe" not in errors
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_signal_ends_with_its_code_no_trace_and_nothing_left(tmp_path: Path, number: int, code: int) -> None:
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-m", "pipelines", "query", "-", "pods"]
+    with heeded(number):
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=env,
+            start_new_session=True,
+        )
+    with process:
+        deadline = time.monotonic() + 20
+        while not any(tmp_path.iterdir()) and time.monotonic() < deadline:  # it waits for what is unpacked there
+            time.sleep(0.02)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=20)
+    assert process.returncode == code, errors
+    assert b"Traceback" not in errors
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "command", "what"),
+    [
+        ("objects/*.parquet", "show", "/objects/part-00000.parquet: is damaged: "),
+        ("findings/*.parquet", "show", "/findings/part-00000.parquet: is damaged: "),
+        ("objects/*.parquet", "query", "/objects/part-00000.parquet: is damaged: "),
+        ("index/**/kind=Loaf/*.parquet", "query", "/part-00000.parquet: is damaged: "),
+        ("versions.parquet", "query", "/versions.parquet: is damaged: "),
+        ("definitions.ndjson", "query", "/definitions.ndjson: is damaged; expected the definitions"),
+        ("manifest.json", "query", ": is no report (its manifest.json is damaged)"),
+    ],
+)
+@pytest.mark.parametrize("size", [10, 300])
+def test_a_report_that_is_cut_short_is_told_by_file(
+    tmp_path: Path, pattern: str, command: str, what: str, size: int
+) -> None:
+    dump, folder = tmp_path / "cluster.db", tmp_path / "cut"
+    dump.write_bytes(gzip.decompress(SAMPLE.read_bytes()))
+    assert auditor("audit", dump, "--report", folder, "--jobs", 1, "--fail-on", "never").returncode == 0
+    for path in folder.glob(pattern):
+        os.truncate(path, size)
+    asked = "loaves" if command == "query" else "/registry/bakery.example.com/loaves/north/loaf-00"
+    done = auditor(command, folder, asked)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith(f"error: {folder}")
+    assert what in done.stderr
+
+
+@pytest.mark.parametrize("command", ["query", "show", "fields"])
+def test_a_report_without_its_manifest_is_no_folder_of_manifests(report: Path, tmp_path: Path, command: str) -> None:
+    folder = tmp_path / "report"
+    shutil.copytree(report, folder)
+    (folder / "manifest.json").unlink()
+    done = auditor(command, folder, "loaves")
+    assert done.returncode == 2, done.stderr
+    assert "is no report (it has no manifest.json)" in done.stderr
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", "null", '{"inputs": null}'])
+def test_a_manifest_that_no_audit_wrote_is_told(tmp_path: Path, text: str) -> None:
+    (tmp_path / "manifest.json").write_text(text)
+    done = auditor("query", tmp_path, "loaves")
+    assert done.returncode == 2
+    assert "is no report (its manifest.json is damaged)" in done.stderr
+
+
+def test_tables_are_plain_where_nobody_looks(target: Path) -> None:
+    assert "\x1b" not in auditor("query", target, "loaves").stdout
+
+
+def test_help_is_there_for_each_command_with_examples() -> None:
+    for command in ("query", "fields", "show", "watch"):
+        done = auditor(command, "-h")
+        assert done.returncode == 0
+        assert "Examples:" in done.stdout
+
+
+def test_help_is_instant_and_loads_nothing_heavy() -> None:
+    code = (
+        "import sys\nfrom pipelines.cli.main import cli\n"
+        "try:\n    cli.main(['--help'], standalone_mode=False)\nexcept SystemExit:\n    pass\n"
+        "heavy = {'pyarrow', 'numpy', 'yaml', 'orjson', 'msgspec', 're2', 'multiprocess'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=False)
+    assert done.returncode == 0, done.stderr
+
+    def seconds(*command: str) -> float:
+        """Return the least processor time of some runs, which neighbours on the machine do not lengthen."""
+        best = 9.0
+        for _ in range(5):
+            before = os.times()
+            subprocess.run([sys.executable, *command], capture_output=True, env=env, check=True)
+            after = os.times()
+            spent = after.children_user + after.children_system - before.children_user - before.children_system
+            best = min(best, spent)
+        return best
+
+    assert seconds("-m", "pipelines", "--help") - seconds("-c", "pass") <= 0.15
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (["loaf/old-rye", "loaf/loaf-02"], 0, ""),
+        (["loaves,loaf", "-l", "!none"], 0, ""),
+        (["nonsense"], 2, 'error: the server doesn\'t have a resource type "nonsense"\n'),
+        (["loaves,nonsense"], 2, 'error: the server doesn\'t have a resource type "nonsense"\n'),
+    ],
+)
+def test_each_kind_that_is_named_is_shown_at_the_version_asked_for(
+    target: Path, words: list[str], code: int, told: str
+) -> None:
+    done = auditor("query", target, *words, "--as", "v1alpha1", "-o", "jsonpath={.items[*].apiVersion}")
+    assert done.returncode == code, done.stderr
+    assert done.stderr.startswith(told)
+    assert set(done.stdout.split()) == ({"bakery.example.com/v1alpha1"} if code == 0 else set())

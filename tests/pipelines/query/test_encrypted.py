@@ -1,0 +1,151 @@
+"""A cluster whose values are encrypted at rest: the same answers with its keys, plain words without."""
+
+from __future__ import annotations
+
+import base64
+import json
+import struct
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+
+from auditor.builtin.protobuf import decode_stored
+from auditor.printing.get import StatusError
+from auditor.server.dump import ReadMode
+from pipelines.cli.main import cli
+from pipelines.run.query import QueryOptions, open_store
+from tests.shared import shared, shared_lines
+from tests.sources.bolt_writer import bolt_file, key_value, revision
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def _options(*, keys: bool) -> QueryOptions:
+    folder = shared("golden/encrypted/aescbc")
+    config = str(folder / "encryption-config.json") if keys else ""
+    options = QueryOptions(str(folder / "snapshot.db.gz"), encryption_config=config)
+    options.mode = ReadMode(show_secrets=True)
+    return options
+
+
+def test_every_value_is_answered_as_the_server_did_with_its_keys() -> None:
+    checked: dict[Any, int] = {}
+    with open_store(_options(keys=True), lambda _: None) as store:
+        for line in shared_lines("golden/encrypted/aescbc/expected.ndjson.gz"):
+            *_, namespace, name = line["key"].split("/")
+            if "object" in line:
+                resource = store.discovery.resolve("secrets")
+                found = store.get_object(resource, namespace, name)
+                plain = decode_stored(base64.b64decode(line["protobuf"]))
+                assert found["data"] == plain["data"] == line["object"]["data"]
+                checked["secret"] = checked.get("secret", 0) + 1
+                continue
+            asked = line["get"]
+            group, plural = line["key"].split("/")[2:4]
+            version = asked["body"]["apiVersion"].rpartition("/")[2] if asked["code"] == 200 else ""
+            resource = store.discovery.resolve(f"{plural}.{version}.{group}" if version else f"{plural}.{group}")
+            try:
+                code, answer = 200, store.get_object(resource, namespace, name)
+            except StatusError as error:
+                code, answer = error.code, error.message
+            wanted = asked["body"] if asked["code"] == 200 else asked["body"]["message"]
+            assert (code, answer) == (asked["code"], wanted), line["key"]
+            checked[code] = checked.get(code, 0) + 1
+    assert checked["secret"] > 5
+    assert checked[200] > 20
+
+
+def test_without_the_keys_what_is_in_the_clear_is_shown_and_the_rest_told() -> None:
+    told: list[str] = []
+    with open_store(_options(keys=False), told.append) as store:
+        names = [one["metadata"]["name"] for one in store.list_objects(store.discovery.resolve("secrets"), "", "", "")]
+    assert len(names) == 3
+    assert told == [
+        (
+            "note: 6 objects of secrets are not shown: 6 values are sealed by aescbc (key names aescbc-new, aescbc-old), no "
+            "key was given (--encryption-config)\n"
+        )
+    ]
+
+
+@pytest.mark.parametrize("flags", [(), ("--as", "stored"), ("-o", "json"), ("--count",)])
+def test_a_list_without_sealed_objects_is_not_whole_and_has_one_note(flags: tuple[str, ...]) -> None:
+    dump = str(shared("golden/encrypted/aescbc") / "snapshot.db.gz")
+    told = CliRunner().invoke(cli, ["query", dump, "secrets", *flags])
+    assert told.exit_code == 3
+    assert told.stderr.count("note: 6 objects of secrets are not shown") == len(told.stderr.splitlines()) == 1
+
+
+def test_a_sealed_object_and_a_kind_with_no_other_are_neither_missing_nor_corrupt() -> None:
+    dump = str(shared("golden/encrypted/aescbc") / "snapshot.db.gz")
+    note = "values are sealed by aescbc"
+    for args in (
+        ("secrets", "mill-pass-2", "-n", "packing"),
+        ("secrets", "--field-selector", "metadata.name=mill-pass-2"),
+    ):
+        told = CliRunner().invoke(cli, ["query", dump, *args])
+        assert told.exit_code == 3
+        assert note in told.stderr or "1 value is sealed by aescbc" in told.stderr
+        assert not any(
+            word in told.output for word in ("corrupt", "NotFound", "No resources found", "Error from server")
+        )
+    told = CliRunner().invoke(cli, ["query", dump, "irrigationlines", "-n", "nowhere"])
+    assert told.exit_code == 3
+    assert "No resources found" not in told.output
+
+
+def test_show_says_that_a_value_is_sealed() -> None:
+    dump = str(shared("golden/encrypted/aescbc") / "snapshot.db.gz")
+    told = CliRunner().invoke(cli, ["show", dump, "/registry/secrets/packing/mill-pass-2", "-o", "json"])
+    shown = json.loads(told.stdout)
+    assert (shown["status"], shown["impact"]) == ("sealed", "unknown")
+    assert shown["reason"].startswith('sealed by aescbc, key "aescbc-')
+
+
+def test_a_report_made_with_the_keys_notes_what_lacks_them_now(tmp_path: Path) -> None:
+    folder = shared("golden/encrypted/aescbc")
+    dump, report = str(folder / "snapshot.db.gz"), str(tmp_path / "report")
+    keys = ("--encryption-config", str(folder / "encryption-config.json"))
+    CliRunner().invoke(cli, ["audit", dump, "--report", report, "--fail-on", "never", *keys])
+    for more, code in ((keys, 0), ((), 3)):
+        told = CliRunner().invoke(cli, ["query", report, "irrigationlines", "--dump", dump, *more])
+        assert (told.exit_code, told.stderr.count("note: 12 objects of")) == (code, int(code == 3))
+    CliRunner().invoke(cli, ["audit", dump, "--report", report, "--fail-on", "never", "--force"])
+    for more, code, lines in ((keys, 0, 16), ((), 3, 4)):
+        told = CliRunner().invoke(cli, ["query", report, "irrigationlines", "--dump", dump, *more])
+        assert (told.exit_code, len(told.stdout.splitlines())) == (code, lines), told.output
+
+
+@pytest.mark.parametrize("command", [("crds", "list"), ("gates", "list"), ("gates", "simulate")])
+def test_commands_that_look_at_all_objects_name_those_that_are_sealed(command: tuple[str, ...], tmp_path: Path) -> None:
+    names = {"plural": "ws", "singular": "w", "kind": "W", "listKind": "WList"}
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    made = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "ws.ex.com"},
+        "spec": {
+            "group": "ex.com",
+            "scope": "Namespaced",
+            "names": names,
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+        },
+        "status": {"acceptedNames": names, "storedVersions": ["v1"], "conditions": []},
+    }
+    values = {
+        b"/registry/apiextensions.k8s.io/customresourcedefinitions/ws.ex.com": json.dumps(made).encode(),
+        b"/registry/apiextensions.k8s.io/customresourcedefinitions/vs.ex.com": b"k8s:enc:aescbc:v1:one:abc",
+        b"/registry/ex.com/ws/d/a": b"k8s:enc:aescbc:v1:one:abc",
+        b"/registry/ex.com/ws/d/b": json.dumps({"apiVersion": "ex.com/v1", "kind": "W", "metadata": {}}).encode(),
+    }
+    rows = {revision(n): key_value(key, n, n, 1, value) for n, (key, value) in enumerate(values.items(), 2)}
+    path = tmp_path / "dump.db"
+    path.write_bytes(bolt_file({b"key": rows, b"meta": {b"consistent_index": struct.pack(">Q", 3)}}))
+    done = CliRunner().invoke(cli, [*command, str(path)])
+    assert done.exit_code == 3, done.output
+    assert [line for line in done.stderr.splitlines() if "vs.ex.com" in line or "sealed" in line] == [
+        "1 value is sealed by aescbc (key name one), no key was given (--encryption-config); these objects are left out",
+        "definition vs.ex.com is encrypted, and no key was given",
+    ]

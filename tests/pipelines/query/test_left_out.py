@@ -1,0 +1,202 @@
+"""An object that this program fails on is reported by its key and left out; the others are printed; exit code 3."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import auditor.printing.get
+import auditor.server.dump
+import pipelines.run.fields
+import pipelines.run.query_output
+import pipelines.run.show
+import pipelines.run.watch
+from auditor.plan.options import AuditOptions
+from auditor.printing.customcolumns import CustomColumns
+from auditor.printing.get import GetOptions
+from auditor.printing.jsonpath import Template
+from auditor.server.dump import DumpStore
+from pipelines.run.audit import run_audit
+from pipelines.run.fields import run_fields
+from pipelines.run.query import QueryOptions, run_query
+from pipelines.run.show import run_show
+from pipelines.run.watch import run_watch
+from tests.pipelines.reuse.support import Store, definition, loaf
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NAMES = ("fine", "odd", "well")
+SNAPSHOT = Path(__file__).parent.parent.parent.parent / "sample-data" / "cluster.db.gz"
+
+
+def failing(real: Callable[..., Any], word: str = '"odd"') -> Callable[..., Any]:
+    """Return a function that fails where one of its arguments holds a word."""
+
+    def run(*args: Any, **named: Any) -> Any:
+        held = [value if isinstance(value, (str, bytes)) else json.dumps(value, default=str) for value in args]
+        if any(word in str(one) for one in held):
+            raise ZeroDivisionError("injected")
+        return real(*args, **named)
+
+    return run
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> Path:
+    store = Store(definition(), *(loaf(name, namespace="a", grams=5) for name in NAMES))
+    return Path(store.write(tmp_path / "dump.json", "etcdctl"))
+
+
+PLACES = {
+    "table": (auditor.server.dump, "custom_resource_row"),
+    "wide": (auditor.server.dump, "custom_resource_row"),
+    "yaml": (auditor.printing.get, "to_yaml"),
+    "json": (auditor.printing.get, "to_json"),
+    "ndjson": (pipelines.run.query_output.jsontext, "encode"),
+    "csv": (DumpStore, "fields_of"),
+    "parquet": (DumpStore, "fields_of"),
+    "custom-columns=A:.metadata.name": (CustomColumns, "render"),
+    "jsonpath={range .items[*]}{.metadata.name} {end}": (Template, "execute"),
+}
+
+
+@pytest.mark.parametrize("form", PLACES)
+@pytest.mark.parametrize("indexed", [False, True], ids=["dump", "report"])
+def test_a_form_of_output_that_fails_on_one_object(
+    dump: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    form: str,
+    indexed: bool,
+) -> None:
+    target = dump
+    if indexed:
+        target = tmp_path / "report"
+        run_audit(AuditOptions(dumps=(str(dump),), report=str(target)))
+    owner, name = PLACES[form]
+    real = getattr(owner, name)
+    if owner is CustomColumns:
+
+        def render(self: Any, objects: Any, **named: Any) -> Any:
+            objects = list(objects)
+            failing(len)(objects)
+            return real(self, objects, **named)
+
+        monkeypatch.setattr(owner, name, render)
+    else:
+        monkeypatch.setattr(owner, name, failing(real))
+    path = tmp_path / "out.parquet"
+    output = f"parquet={path}" if form == "parquet" else form
+    assert run_query(QueryOptions(str(target), args=("loafs",), output=output, get=GetOptions())) == 3
+    out, err = capsys.readouterr()
+    if form == "parquet":
+        out = " ".join(pq.read_table(path)["name"].to_pylist())
+    assert "fine" in out
+    assert "well" in out
+    assert "odd" not in out
+    lines = [line for line in err.splitlines() if "ZeroDivisionError" in line]
+    assert len(lines) == 1
+    assert "/a/odd is left out" in lines[0]
+    assert "injected" in lines[0]
+    assert out.count("fine") == out.count("well") >= 1
+
+
+@pytest.mark.parametrize("output", ["table", "name", "json", "csv"])
+@pytest.mark.parametrize("args", [("loafs",), ("loafs", *NAMES)], ids=["list", "names"])
+def test_a_read_that_fails_on_one_object(
+    dump: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    output: str,
+    args: tuple[str, ...],
+) -> None:
+    monkeypatch.setattr(auditor.server.dump, "read_object", failing(auditor.server.dump.read_object))
+    assert run_query(QueryOptions(str(dump), args=args, namespace="a", output=output, get=GetOptions())) == 3
+    out, err = capsys.readouterr()
+    assert "fine" in out
+    assert "well" in out
+    assert "odd" not in out
+    assert "/a/odd is left out, for this program failed on it: ZeroDivisionError: injected" in err
+
+
+def test_only_objects_that_fail(
+    dump: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(auditor.printing.get, "visible", failing(auditor.printing.get.visible, "/"))
+    assert run_query(QueryOptions(str(dump), args=("loafs",), output="name", get=GetOptions())) == 3
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("is left out") == 3
+
+
+def test_fields_counts_the_others(
+    dump: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(DumpStore, "fields_of", failing(DumpStore.fields_of))
+    assert run_fields(QueryOptions(str(dump)), "loafs", values=True, limit=9, output="table") == 3
+    out, err = capsys.readouterr()
+    assert "fine" in out
+    assert "odd" not in out
+    assert "/a/odd is left out" in err
+
+
+@pytest.mark.parametrize("output", ["yaml", "json"])
+@pytest.mark.parametrize("name", ["_describe", "to_json"])
+def test_show_of_an_object_that_fails(
+    dump: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], output: str, name: str
+) -> None:
+    if name == "to_json" and output == "yaml":
+        name = "to_yaml"
+
+    def broken(*_: Any, **__: Any) -> Any:
+        raise ZeroDivisionError("injected")
+
+    monkeypatch.setattr(pipelines.run.show, name, broken)
+    key = "/registry/bakery.example.com/loafs/a/odd"
+    assert run_show(QueryOptions(str(dump)), key, output=output) == 3
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert f"{key} is left out, for this program failed on it: ZeroDivisionError: injected" in err
+
+
+@pytest.mark.parametrize(
+    ("output", "owner", "name"),
+    [
+        ("table", DumpStore, "fields_of"),
+        ("json", pipelines.run.watch.jsontext, "encode"),
+        ("table", auditor.server.dump, "read_object"),
+        ("json", auditor.server.dump, "read_object"),
+    ],
+)
+def test_watch_of_an_object_that_fails(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    output: str,
+    owner: Any,
+    name: str,
+) -> None:
+    path = tmp_path / "cluster.db"
+    path.write_bytes(gzip.decompress(SNAPSHOT.read_bytes()))
+    monkeypatch.setattr(owner, name, failing(getattr(owner, name), '"shapeless"'))
+    assert run_watch(QueryOptions(str(path)), "loaves", after=None, output=output) == 3
+    out, err = capsys.readouterr()
+    assert "too-heavy" in out
+    assert "shapeless" not in out
+    assert "/shapeless is left out, for this program failed on it: ZeroDivisionError: injected" in err
+
+
+def test_an_error_of_the_command_still_ends_it(dump: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: Any, **__: Any) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr(auditor.printing.get, "to_json", refused)
+    with pytest.raises(MemoryError):
+        run_query(QueryOptions(str(dump), args=("loafs",), output="json", get=GetOptions()))

@@ -1,0 +1,102 @@
+"""What `auditor show` tells of objects that a report knows by their names."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from auditor.base.errors import PlanError
+from auditor.plan.options import AuditOptions
+from pipelines.run.audit import run_audit
+from pipelines.run.fleet import run_anywhere
+from pipelines.run.query import QueryOptions
+from pipelines.run.show import run_show
+from tests.pipelines.reuse.support import Store, definition, loaf
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WIDE = loaf("wide", kind="Pan", namespace=None, grams=900)
+HEAVY, ODD = loaf("x", namespace="a", grams=900), loaf("x", namespace="b", flour="sand")
+
+
+def shown(report: Path, key: str, capsys: pytest.CaptureFixture[str]) -> tuple[list[Any], list[str]]:
+    """Return (namespace, name) of the rows that a report has of a key, and the fields of the findings of a create."""
+    run_show(QueryOptions(str(report)), key, output="json")
+    judged = json.loads(capsys.readouterr().out.partition("---\n")[0])["report"]
+    fields = [one["field"] for one in judged["findings"] if one["request"] == "create"]
+    return [(one.get("namespace"), one["name"]) for one in judged["objects"]], fields
+
+
+@pytest.mark.parametrize("form", ["etcdctl", "export"])
+@pytest.mark.parametrize(
+    ("key", "objects", "fields"),
+    [
+        ("a/x", [("a", "x")], ["spec.grams"]),
+        ("x", [("a", "x"), ("b", "x")], ["spec.grams", "spec.flour"]),
+        ("wide", [(None, "wide")], ["spec.grams"]),
+        ("/wide", [(None, "wide")], ["spec.grams"]),  # as the summary calls it
+    ],
+)
+def test_rows_and_findings_are_of_the_same_objects(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str, key: str, objects: list[Any], fields: list[str]
+) -> None:
+    store = Store(definition(), definition("Pan", scope="Cluster"), HEAVY, ODD, WIDE)
+    report = tmp_path / "report"
+    run_audit(AuditOptions(dumps=(store.write(tmp_path / "dump.json", form),), report=str(report)))
+    assert shown(report, key, capsys) == (objects, fields)
+    for other in ("c/x", "/x", "a/wide"):
+        with pytest.raises(PlanError, match=f"no key {other}"):
+            run_show(QueryOptions(str(report)), other, output="json")
+
+
+def test_of_several_objects_each_finding_says_whose_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for cluster in ("east", "west"):
+        (tmp_path / cluster).mkdir()
+        Store(definition(), HEAVY, ODD).write(tmp_path / cluster / "dump.json", "etcdctl")
+    report = tmp_path / "report"
+    run_anywhere(AuditOptions(dumps=(f"{tmp_path}/*/dump.json",), cluster="{1}", report=str(report)))
+    found = []
+    for key in (Store.key(HEAVY), "x"):
+        run_show(QueryOptions(str(report)), key, output="json")
+        judged = json.loads(capsys.readouterr().out.partition("---\n")[0])["report"]
+        creates = [one for one in judged["findings"] if one["request"] == "create"]
+        found.append([(one["cluster"], one.get("namespace"), one["field"]) for one in creates])
+    assert found[0] == [("east", None, "spec.grams"), ("west", None, "spec.grams")]
+    assert found[1][:2] == [("east", "a", "spec.grams"), ("east", "b", "spec.flour")]
+
+
+def test_findings_are_shown_once_with_all_that_the_report_knows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    managed = {
+        "manager": "kubectl",
+        "operation": "Update",
+        "apiVersion": "bakery.example.com/v1",
+        "time": "2026-05-01T10:00:00Z",
+        "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:spec": {"f:grams": {}}},
+    }
+    heavy = loaf("x", grams=900, metadata={"managedFields": [managed]})
+    nights = [Store(definition(), loaf("x", flour="sand")), Store(definition(), heavy)]
+    nights[1].put(definition())  # a newer revision
+    for night, store in enumerate(nights):
+        dump = store.write(tmp_path / f"dump-{night}.json", "etcdctl")
+        diff = str(tmp_path / "0") if night else ""
+        run_audit(AuditOptions(dumps=(dump,), report=str(tmp_path / str(night)), diff=diff))
+    run_show(QueryOptions(str(tmp_path / "1")), Store.key(heavy), output="json")
+    sections = [json.loads(part) for part in capsys.readouterr().out.split("---\n")]
+    (finding,) = [one for one in sections[0]["report"]["findings"] if one["request"] == "create"]
+    assert {name: finding[name] for name in ("verdict", "guard_path", "last_manager", "last_write", "change")} == {
+        "verdict": "tolerated-while-unchanged",
+        "guard_path": "spec.grams",
+        "last_manager": "kubectl",
+        "last_write": "2026-05-01T10:00:00Z",
+        "change": "new",
+    }
+    assert [one["field"] for one in sections[0]["report"]["fixed"]] == ["spec.flour"]
+    assert ["findings" in one for one in sections[1:]] == [False]
+    run_show(QueryOptions(str(tmp_path / "1")), Store.key(heavy), output="yaml")
+    assert "last_write: " in capsys.readouterr().out

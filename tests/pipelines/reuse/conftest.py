@@ -1,0 +1,8 @@
+import pytest
+
+from tests.pipelines.reuse.support import Nights
+
+
+@pytest.fixture
+def nights(tmp_path):
+    return Nights(tmp_path)

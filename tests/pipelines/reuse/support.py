@@ -1,0 +1,131 @@
+"""Small dumps that change from one day to the next."""
+
+import base64
+import copy
+import filecmp
+import json
+from dataclasses import replace
+
+import pyarrow.parquet as pq
+
+from auditor.plan.options import AuditOptions
+from pipelines.run.audit import run_audit
+
+PER_RUN = {"since", "started", "seconds", "programs", "diff"}
+"""Parts of a manifest that tell of the run and not of the dump."""
+
+
+def definition(kind="Loaf", *, group="bakery.example.com", most=100, rules=(), versions=("v1",), scope="Namespaced"):
+    plural = kind.lower() + "s"
+    spec = {
+        "type": "object",
+        "properties": {
+            "grams": {"type": "integer", "maximum": most},
+            "flour": {"type": "string", "enum": ["wheat", "rye"]},
+            "shape": {"type": "string", "default": "round"},
+        },
+    }
+    if rules:
+        spec["x-kubernetes-validations"] = [{"rule": rule} for rule in rules]
+    root = {"type": "object", "properties": {"spec": spec}}
+    names = {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": kind + "List"}
+    accepted = [
+        {"type": name, "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+        for name in ("NamesAccepted", "Established")
+    ]
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}", "resourceVersion": "1"},
+        "spec": {
+            "group": group, "scope": scope, "names": names,
+            "versions": [
+                {"name": name, "served": True, "storage": name == versions[0], "schema": {"openAPIV3Schema": root},
+                 "selectableFields": [{"jsonPath": ".spec.flour"}]}
+                for name in versions
+            ],
+        },
+        "status": {"acceptedNames": names, "conditions": accepted, "storedVersions": [versions[0]]},
+    }  # fmt: skip
+
+
+def loaf(name, *, namespace="north", kind="Loaf", version="v1", group="bakery.example.com", metadata=None, **spec):
+    return {
+        "apiVersion": f"{group}/{version}",
+        "kind": kind,
+        "metadata": {"name": name, "namespace": namespace, "uid": f"uid-{name}", **(metadata or {})},
+        "spec": {"grams": 5, "flour": "rye", **spec},
+    }
+
+
+class Store:
+    """What an etcd holds: key to (value, revision); it can be written as `etcdctl get -w json` or as an export."""
+
+    def __init__(self, *objects):
+        self.revision = 0
+        self.kvs = {}
+        for one in objects:
+            self.put(one)
+
+    def put(self, value, key=None):
+        self.revision += 1
+        data = value if isinstance(value, bytes) else json.dumps(value).encode()
+        self.kvs[key or self.key(value)] = (data, self.revision)
+
+    @staticmethod
+    def key(value):
+        if value["kind"] == "CustomResourceDefinition":
+            return f"/registry/apiextensions.k8s.io/customresourcedefinitions/{value['metadata']['name']}"
+        metadata = value["metadata"]
+        place = "/".join(filter(None, (metadata.get("namespace"), metadata["name"])))
+        return f"/registry/{value['apiVersion'].partition('/')[0]}/{value['kind'].lower()}s/{place}"
+
+    def copy(self):
+        return copy.deepcopy(self)
+
+    def write(self, path, form):
+        if form == "etcdctl":
+            kvs = [
+                {"key": base64.b64encode(key.encode()).decode(), "create_revision": 1, "mod_revision": revision,
+                 "version": 1, "value": base64.b64encode(data).decode()}
+                for key, (data, revision) in sorted(self.kvs.items())
+            ]  # fmt: skip
+            path.write_text(json.dumps({"header": {"revision": self.revision}, "kvs": kvs, "count": len(kvs)}))
+        else:
+            path.write_bytes(b"".join(data + b"\n" for data, _ in self.kvs.values()))
+        return str(path)
+
+
+class Nights:
+    """Audits of one place, night after night."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.number = 0
+
+    def audit(self, dumps, **options):
+        self.number += 1
+        report = self.folder / f"report-{self.number}"
+        dumps = (dumps,) if isinstance(dumps, str) else tuple(dumps)
+        code, manifest = run_audit(replace(AuditOptions(dumps=dumps, report=str(report), fail_on="never"), **options))
+        return report, manifest, code
+
+    def check(self, first, second, *, before=None, **options):
+        """Audit a first night, then a second both wholly and since the first; return the manifest of the latter."""
+        old, _, _ = self.audit(first, **(options if before is None else before))
+        whole, expected, _ = self.audit(second, **options)
+        kept, manifest, _ = self.audit(second, since=str(old), **options)
+        assert_same(whole, kept, expected, manifest)
+        return manifest
+
+
+def assert_same(whole, kept, expected, manifest):
+    parts = sorted(str(path.relative_to(whole)) for path in whole.rglob("*.parquet"))
+    assert parts == sorted(str(path.relative_to(kept)) for path in kept.rglob("*.parquet"))
+    for part in parts:
+        assert pq.ParquetFile(whole / part).read().to_pylist() == pq.ParquetFile(kept / part).read().to_pylist(), part
+    _, different, missing = filecmp.cmpfiles(whole, kept, parts, shallow=False)
+    assert (different, missing) == ([], [])
+    assert {name: expected[name] for name in expected if name not in PER_RUN} == {
+        name: manifest[name] for name in manifest if name not in PER_RUN
+    }

@@ -1,0 +1,307 @@
+"""No content of a dump ends a command: what fails is a kind or an object, by name, and its neighbours are judged."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pyarrow.parquet as pq
+import pytest
+
+from auditor.base.errors import EngineError
+from auditor.fastpath.dicts import build
+from auditor.plan.options import AuditOptions
+from auditor.program import program as audit_program
+from auditor.program.program import AuditProgram
+from auditor.shards import audit
+from auditor.shards.audit import ShardAuditor
+from auditor.shards.columns import ObjectRows
+from pipelines.run.audit import run_audit
+from pipelines.run.validate import run_validate
+from tests.fuzz.content.drawn import definition, resource
+from tests.fuzz.content.run import parsed, run
+
+
+def dumped(folder: Path, *documents: Any) -> Path:
+    path = folder / "dump.ndjson"
+    path.write_text("".join((one if type(one) is str else json.dumps(one)) + "\n" for one in documents))
+    return path
+
+
+def command(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "pipelines", *map(str, words)], capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+def audited(dump: Path, report: Path) -> tuple[int, dict[str, Any], list[dict[str, Any]]]:
+    code, manifest = run_audit(AuditOptions(dumps=(str(dump),), report=str(report), jobs=1, fail_on="never"))
+    rows = [row for part in sorted((report / "objects").glob("*")) for row in pq.read_table(part).to_pylist()]
+    assert len(rows) == manifest["counts"]["rows"] == manifest["counts"]["keys"]
+    return code, manifest, rows
+
+
+def schema_of(crd: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    return found
+
+
+def deep(text: str, depth: int) -> str:
+    return text.replace('"DEEP"', '{"a":' * depth + "1" + "}" * depth)
+
+
+def test_a_definition_deeper_than_pythons_calls_is_no_end_of_an_audit(tmp_path: Path) -> None:
+    other = definition(kind="D", plural="ds")
+    schema_of(other)["p"]["example"] = "DEEP"
+    dump = dumped(tmp_path, deep(json.dumps(other), 2000), definition(), resource("a"))
+    ended = command("audit", dump, "--report", tmp_path / "report")
+    assert ended.returncode == 0, ended.stderr
+    assert command("crds", "check", dump).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("query", "ws", "-o", form) for form in ("name", "yaml", "json", "ndjson")] + [("show", "d/deep", "-o", "json")],
+)
+def test_an_object_as_deep_as_a_server_takes_is_printed(words: tuple[str, ...], tmp_path: Path) -> None:
+    one = resource("deep")
+    one["spec"]["p"] = "DEEP"
+    dump = dumped(tmp_path, definition(), deep(json.dumps(one), 9900), resource("b"))
+    ended = command(words[0], dump, *words[1:])
+    assert ended.returncode == 0, ended.stderr[-400:]
+    assert "deep" in ended.stdout
+    assert ended.stdout.count("a") >= (0 if "name" in words else 9900)
+
+
+def test_a_deep_object_is_judged_and_a_deeper_one_is_refused_in_the_servers_words(tmp_path: Path) -> None:
+    objects = []
+    for name, depth in (("deep", 9900), ("deeper", 10_100)):
+        one = resource(name)
+        one["spec"]["p"] = "DEEP"
+        objects.append(deep(json.dumps(one), depth))
+    ended = command("audit", dumped(tmp_path, definition(), *objects), "--report", tmp_path / "r", "--fail-on", "never")
+    assert ended.returncode == 0, ended.stderr[-400:]
+    rows = [row for part in (tmp_path / "r" / "objects").glob("*") for row in pq.read_table(part).to_pylist()]
+    assert sorted(row["status"] for row in rows) == ["definition", "unreadable", "valid"]
+    assert next(row["reason"] for row in rows if row["status"] == "unreadable").endswith("exceeded max depth")
+
+
+@pytest.mark.parametrize("depth", [90, 250])
+def test_objects_of_a_deep_schema_are_judged(depth: int, tmp_path: Path) -> None:
+    nested = '{"type":"object","properties":{"a":' * depth + '{"type":"string","maxLength":3}' + "}}" * depth
+    document = definition()
+    schema_of(document)["deep"] = "SCHEMA"
+    lines = [json.dumps(document).replace('"SCHEMA"', nested)]
+    for number in range(12):
+        one = resource(f"o{number}")
+        one["spec"]["deep"] = "DEEP"
+        text = "xxxx" if number == 7 else "x"
+        lines.append(json.dumps(one).replace('"DEEP"', '{"a":' * depth + f'"{text}"' + "}" * depth))
+    ended = command("audit", dumped(tmp_path, *lines), "--report", tmp_path / "r", "--fail-on", "never")
+    assert ended.returncode == 0, ended.stderr[-400:]
+    manifest = orjson.loads((tmp_path / "r" / "manifest.json").read_bytes())
+    assert manifest["counts"]["statuses"] == {"definition": 1, "invalid": 1, "valid": 11}
+
+
+@pytest.mark.parametrize("name", ['a"b', "a\\b", "a\nb", "a\x00b", "class", "", "é", "__class__", "a" * 500])
+def test_a_property_of_any_name_costs_no_object(name: str, tmp_path: Path) -> None:
+    crd = definition()
+    schema_of(crd)[name] = {"type": "string", "maxLength": 3, "default": "d"}
+    dump = dumped(tmp_path, crd, *(resource(f"o{number}") for number in range(80)))
+    code, manifest, _ = audited(dump, tmp_path / "r")
+    assert (code, manifest["counts"]["statuses"]) == (0, {"definition": 1, "valid": 80})
+
+
+def test_an_unparsable_selectable_path_makes_one_row_a_key(tmp_path: Path) -> None:
+    crd = definition()
+    crd["spec"]["versions"][0]["selectableFields"] = [{"jsonPath": ".a["}]
+    code, manifest, _ = audited(dumped(tmp_path, crd, resource("a"), resource("b")), tmp_path / "r")
+    assert (code, manifest["lost"]) == (0, [])
+
+
+def test_an_object_that_breaks_the_auditor_is_lost_by_name_and_alone(tmp_path: Path, monkeypatch: Any) -> None:
+    judge = ShardAuditor.judge
+
+    def failing(self: ShardAuditor, crd: Any, data: bytes, at: str) -> Any:
+        if b'"o3"' in data:
+            raise RuntimeError("what\nnow \ud800")
+        return judge(self, crd, data, at)
+
+    monkeypatch.setattr(ShardAuditor, "judge", failing)
+    monkeypatch.setattr(ShardAuditor, "has_lanes", lambda *_: False)
+    dump = dumped(tmp_path, definition(), *(resource(f"o{number}") for number in range(9)))
+    code, manifest, rows = audited(dump, tmp_path / "r")
+    assert code == 3
+    lost = "W.ex.com d/o3: the auditor failed on this value (RuntimeError: what now \\ud800); please report it"
+    assert manifest["lost"] == [lost]
+    assert manifest["counts"]["statuses"] == {"definition": 1, "unreadable": 1, "valid": 8}
+    assert [row["name"] for row in rows if row["status"] == "unreadable"] == ["o3"]
+
+
+def test_an_object_of_which_no_table_can_be_made_is_found_among_its_neighbours(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    table = ObjectRows.table
+
+    def failing(self: ObjectRows) -> Any:
+        if "o17" in self._rows.column(3) and "the auditor" not in str(self._rows.column(5)):
+            raise ValueError("not of this kind")
+        return table(self)
+
+    monkeypatch.setattr(ObjectRows, "table", failing)
+    dump = dumped(tmp_path, definition(), *(resource(f"o{number}") for number in range(40)))
+    code, manifest, _ = audited(dump, tmp_path / "r")
+    assert code == 3
+    assert len(manifest["lost"]) == 1
+    assert manifest["lost"][0].startswith("W.ex.com d/o17: the auditor failed on this value (ValueError")
+    assert manifest["counts"]["statuses"] == {"definition": 1, "unreadable": 1, "valid": 39}
+
+
+def test_a_definition_that_breaks_the_auditor_loses_its_own_objects_alone(tmp_path: Path, monkeypatch: Any) -> None:
+    from auditor.shards import audit
+
+    parse = audit.parse_definition
+
+    def failing(document: Any, **words: Any) -> Any:
+        if document["spec"]["names"]["kind"] == "W":
+            raise RecursionError("too deep")
+        return parse(document, **words)
+
+    monkeypatch.setattr(audit, "parse_definition", failing)
+    documents = (definition(), resource("a"), resource("b"), definition(kind="S", plural="ss"), resource("s", kind="S"))
+    code, manifest, rows = audited(dumped(tmp_path, *documents), tmp_path / "r")
+    assert code == 3
+    assert {(row["kind"], row["status"]) for row in rows if row["name"] in ("a", "b", "s")} == {
+        ("W", "unreadable"),
+        ("S", "valid"),
+    }
+    assert all("ws.ex.com: the definition cannot be used: " in line for line in manifest["lost"][1:])
+
+
+@pytest.mark.parametrize(("table", "what"), [("objects", "3 rows of 2 keys"), ("findings", "rows in findings/")])
+def test_a_report_that_does_not_hold_what_was_counted_is_not_put_in_place(
+    table: str, what: str, tmp_path: Path, monkeypatch: Any
+) -> None:
+    finish = audit._ShardWriter.finish
+
+    def failing(self: Any) -> Any:
+        made = finish(self)
+        if table == "objects":
+            made.rows += 1
+        else:
+            made.findings[(("a", "b"), "c", "d", "e")] += 1
+        return made
+
+    monkeypatch.setattr(audit._ShardWriter, "finish", failing)
+    options = AuditOptions(
+        dumps=(str(dumped(tmp_path, definition(), resource("a"))),), report=str(tmp_path / "r"), jobs=1
+    )
+    with pytest.raises(EngineError, match=what):
+        run_audit(options)
+    assert not (tmp_path / "r").exists()
+
+
+_KILLING = """
+import os, sys
+from auditor.shards import audit
+from pipelines import preload
+judge = audit.ShardAuditor.judge
+
+def killing(self, definition, data, at):
+    if b'"o7"' in data or b'"o31"' in data:
+        os.kill(os.getpid(), 9)
+    return judge(self, definition, data, at)
+
+audit.ShardAuditor.judge = killing
+audit.ShardAuditor.has_lanes = lambda *_: False
+from pipelines.run import audit as run
+from auditor.plan.options import AuditOptions
+if __name__ == "__main__":
+    options = AuditOptions(dumps=(sys.argv[1],), report=sys.argv[2], jobs=2, fail_on="never", shard_bytes=40_000)
+    code, manifest = run.run_audit(options)
+    print(code, manifest["counts"]["statuses"], *manifest["lost"], sep="\\n")
+"""
+
+
+def test_an_object_that_ends_its_worker_is_lost_alone(tmp_path: Path) -> None:
+    (tmp_path / "killing.py").write_text(_KILLING)
+    dump = dumped(tmp_path, definition(), *(resource(f"o{number}") for number in range(40)))
+    words = [sys.executable, str(tmp_path / "killing.py"), str(dump), str(tmp_path / "r")]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent.parent)}
+    ended = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120, env=environment)
+    code, statuses, *lost = ended.stdout.splitlines() or [ended.stderr, ""]
+    assert (code, statuses) == ("3", "{'definition': 1, 'unreadable': 2, 'valid': 38}")
+    assert sorted(line.partition(":")[0] for line in lost) == ["W.ex.com d/o31", "W.ex.com d/o7"]
+    assert all("worker lost (its worker ended twice, last with exit code -9" in line for line in lost)
+
+
+@pytest.mark.parametrize("part", ["fused", "attach_provers", "RuleProver"])
+def test_where_no_code_can_be_made_the_reference_judges(part: str, monkeypatch: Any) -> None:
+    def failing(*_: Any, **__: Any) -> Any:
+        raise SyntaxError("too many statically nested blocks")
+
+    monkeypatch.setattr(build if part == "fused" else audit_program, part, failing)
+    from auditor.crds.definition import parse_definition
+
+    crd = parse_definition(definition())
+    program = AuditProgram(crd, crd.versions["v1"])
+    for number in range(70):
+        one = resource(f"o{number}")
+        one["spec"]["n"] = -1 if number % 2 else 1
+        found = program.audit(orjson.dumps(one))
+        assert {finding.check for finding in found.findings} == ({"schema", "rule", "scale"} if number % 2 else set())
+    assert program.typed() is None
+
+
+def judge_cases(*words: str) -> None:
+    faults, cases, _ = run(parsed([*words]))
+    assert faults == []
+    assert cases
+
+
+def test_some_drawn_dumps_end_no_command() -> None:
+    judge_cases("--cases", "6", "--commands", "2", "--seed", "tests")
+
+
+@pytest.mark.slow
+def test_many_drawn_dumps_end_no_command() -> None:
+    judge_cases("--cases", "100000", "--seconds", "55", "--commands", "3", "--seed", "slow")
+
+
+def test_a_manifest_that_breaks_the_auditor_is_unreadable_and_the_others_are_judged(
+    tmp_path: Path, monkeypatch: Any, capsys: Any
+) -> None:
+    judge = ShardAuditor.judge
+
+    def failing(self: ShardAuditor, crd: Any, data: bytes, at: str) -> Any:
+        if b'"o1"' in data:
+            raise RuntimeError("what now")
+        return judge(self, crd, data, at)
+
+    monkeypatch.setattr(ShardAuditor, "judge", failing)
+    dump = dumped(tmp_path, definition(), *(resource(f"o{number}") for number in range(3)))
+    assert run_validate((str(dump),), (), "ndjson") == 1
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [one["status"] for one in told] == ["definition", "valid", "unreadable", "valid"]
+    assert told[2]["reason"] == "the auditor failed on it (RuntimeError: what now); please report it"
+
+
+def test_a_dump_that_cannot_be_read_costs_itself_alone(tmp_path: Path) -> None:
+    good = dumped(tmp_path, definition(), resource("a"))
+    bad, odd = tmp_path / "bad.db", tmp_path / "odd"
+    bad.write_bytes(bytes(8192))
+    odd.write_bytes(b"\x7fELF" * 100)
+    report = tmp_path / "report"
+    done = command("audit", bad, good, odd, "--report", report, "--jobs", "1")
+    assert done.returncode == 3, done.stderr
+    assert f"DAMAGED  {good}: {bad} beside it: " in done.stdout
+    assert f"DAMAGED  {good}: {odd} beside it: " in done.stdout
+    assert json.loads((report / "manifest.json").read_text())["counts"]["keys"] == 2
+    alone = command("audit", bad, odd, "--report", tmp_path / "none", "--jobs", "1")
+    assert (alone.returncode, (tmp_path / "none").exists()) == (2, False)
+    assert str(bad) in alone.stderr

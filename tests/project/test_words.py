@@ -1,0 +1,129 @@
+"""The words of sources: strings, docstrings and comments use the terms of Kubernetes, etcd, Arrow and Python."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from tests.shared import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+FORBIDDEN: Final = {
+    r"\btold\b": "reported, printed, detected",
+    r"\b(stands?|stood)\b(?! (in )?for\b)": "is, is listed, is written",
+    r"\b(rows|keys|results) (that )?((is|are|were) )?kept\b": "reused",
+    r"\b(comes?|came|coming) to\b": "results in",
+    r"\bof (which|whom|whose)\b": "two sentences",
+    r"\bmend(s|ed|ing)?\b": "repair",
+    r"\bwho(m|se)?ever\b": "name the person or the process",
+    r"\b(room|rooms|house|houses|hall|lane|lanes|keystone)\b": "space, or the name of the class",
+    r"\bheard\b": "read, received",
+    r"(^|[.:;!?]\s)Of\b": "begin the sentence with its subject",
+    r"\b(nobody|somebody|anybody)\b": "name the client, user or process",
+    r"\b(to|can|could|cannot) (not )?be had\b": "available",
+    r"\A(Returns?|Yields?) [^.]*; None: ": "Return ..., or None if ...",
+    r"\bblotted\b": "redacted",
+    r"\bvouch(es|ed)?\b": "verify",
+    r"\bmade of it\b": "say what the server answers",
+    r"\bpassed over\b": "ignored",
+}
+"""Phrases that an engineer would have to translate, and what to write instead."""
+
+FINISHED: Final = (
+    "auditor/gates",
+    "auditor/plan",
+    "auditor/ratcheting",
+    "auditor/report",
+    "auditor/server",
+    "auditor/storage_read",
+    "auditor/upgrade",
+    "pipelines/cli",
+    "pipelines/console.py",
+    "pipelines/limits.py",
+    "pipelines/run",
+)
+"""Folders and files that hold none of them; this list only grows."""
+
+EXCEPTIONS: Final = {
+    ("auditor/upgrade/tally.py", "mended"): "a category in manifests; the summary prints repaired",
+    ("auditor/report/upgrade_terminal.py", "mended"): "the same",
+}
+"""Texts that may hold a phrase, as (path, part of the text), and why: messages of the API server, or names of columns."""
+
+
+def texts_of(source: str) -> Iterator[tuple[int, str]]:
+    """Yield line and text of each string constant, docstring and comment."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, node.value
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string.lstrip("#: ")
+
+
+def found_in(source: str) -> list[tuple[int, str, str]]:
+    """Return (line, phrase, text around it) for each forbidden phrase of a module."""
+    found = []
+    for line, text in texts_of(source):
+        flat = "\n".join(" ".join(one.split()) for one in text.split("\n\n"))
+        for pattern in FORBIDDEN:
+            flags = re.MULTILINE if pattern.startswith("(^") else re.IGNORECASE
+            found += [
+                (line, one[0].strip(), flat[max(0, one.start() - 40) : one.end() + 40])
+                for one in re.finditer(pattern, flat, flags)
+            ]
+    return found
+
+
+def finished() -> list[Path]:
+    """Return the modules of finished folders."""
+    paths = [ROOT / name for name in FINISHED]
+    return sorted({one for path in paths for one in (path.rglob("*.py") if path.is_dir() else [path])})
+
+
+@pytest.mark.parametrize("path", finished(), ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_finished_files_use_plain_words(path: Path) -> None:
+    name = path.relative_to(ROOT).as_posix()
+    found = [
+        f"{name}:{line}: {phrase!r} in {text!r}"
+        for line, phrase, text in found_in(path.read_text())
+        if not any(name == file and part in text for file, part in EXCEPTIONS)
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        '"""Return what the reader is told."""\n',
+        'MESSAGE = "5 keys kept, 2 checked"\n',
+        "x = 1  # nobody reads it\n",
+        'HELP = "Of a damaged database, also take its pages."\n',
+        '"""Returns a number. Of several the first."""\n',
+        'def f():\n    """Return a number; None: there is none."""\n',
+        'f"{1} objects, of which {2} are valid"\n',
+        '"""The field stands in the manifest."""\n',
+    ],
+)
+def test_a_planted_phrase_is_found(planted: str) -> None:
+    assert found_in(planted)
+
+
+@pytest.mark.parametrize("plain", ['"""A placeholder stands for a name."""\n', '"""The class of the object."""\n'])
+def test_plain_words_are_not_reported(plain: str) -> None:
+    assert not found_in(plain)
+
+
+def test_every_finished_name_and_exception_exists() -> None:
+    assert not [name for name in FINISHED if not (ROOT / name).exists()]
+    assert not [
+        (name, part) for name, part in EXCEPTIONS if not any(part in t for _, t in texts_of((ROOT / name).read_text()))
+    ]

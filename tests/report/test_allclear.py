@@ -1,0 +1,132 @@
+"""The last sentence of a summary is an all-clear only if every key was read and judged, and one at least was."""
+
+import copy
+
+import pytest
+
+from auditor.report.allclear import judged_rows, not_judged
+from auditor.report.terminal import summary
+
+CLEAR = {
+    "counts": {"keys": 3, "rows": 3, "out_of_scope": 0, "internal": 1, "statuses": {"valid": 2, "other": 1}},
+    "kinds": [
+        {"group": "demo.io", "kind": "Widget", "objects": 2, "statuses": {"valid": 2}, "impacts": {"none": 2},
+         "breaking": None, "stuck": None},
+        {"group": "", "kind": "", "objects": 1, "statuses": {"other": 1}, "impacts": {"none": 1},
+         "breaking": None, "stuck": None},
+    ],
+    "findings": [], "stored_versions": [], "not_evaluated": [], "encryption": [], "lost": [],
+    "inputs": [{"name": "a.db", "damage": [], "notes": ["a compaction was begun"]}],
+    "options": {"etcd_prefix": "/registry", "skip": [], "scope": {"namespace": "", "include": [], "exclude": []}},
+}  # fmt: skip
+
+
+def _status(status, impact="none"):
+    def change(manifest):
+        manifest["counts"]["statuses"][status] = 1
+        manifest["kinds"][0]["statuses"][status] = 1
+        manifest["kinds"][0]["impacts"][impact] = 1
+
+    return change
+
+
+def _set(*path):
+    *parents, last, value = path
+
+    def change(manifest):
+        for name in parents:
+            manifest = manifest[name]
+        manifest[last] = value
+
+    return change
+
+
+def _nothing(manifest):
+    manifest["counts"]["statuses"] = {}
+    manifest["kinds"] = []
+
+
+DAMAGE = [{"where": "page 3", "reason": "torn"}]
+FINDING = {"group": "", "kind": "Widget", "check": "rule", "field": "spec", "type": "FieldValueInvalid", "count": 1}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (_nothing, "nothing was judged"),
+        (_status("sealed"), "1 key sealed (encrypted, and no key was given)"),
+        (_status("orphaned"), "1 key without a definition"),
+        (_status("unserved"), "1 key whose definition is not served"),
+        (_status("needs-conversion", "needs-webhook"), "1 key that only a conversion webhook can read"),
+        (_status("a-new-status"), "1 key with status a-new-status"),
+        (_status("invalid"), "read the findings"),
+        (_status("unreadable"), "read the objects"),
+        (_status("valid", "loses-data"), "read the objects"),
+        (_status("valid", "blocks-metadata"), "read the objects"),
+        (_status("valid", "a-new-impact"), "read the objects"),
+        (_set("findings", [FINDING]), "read the findings"),
+        (_set("counts", "internal", 0), "1 key below /registry that belongs to no object"),
+        (_set("counts", "out_of_scope", 5), "5 keys out of scope"),
+        (_set("options", "skip", ["rules"]), "skipped checks (--skip rules)"),
+        (_set("not_evaluated", [{"crd": "w", "version": "v1", "objects": 7}]), "validation rules of 7 objects"),
+        (_set("lost", ["shard 1: worker lost"]), "1 shard lost"),
+        (_set("inputs", [{"name": "b.db", "damage": DAMAGE, "notes": []}]), "1 part of dumps that could not be read"),
+        (_set("inputs", [{"name": "b", "damage": [], "notes": ["2 files were not read"]}]), "the parts of b that were not read"),
+        (_set("missing", [{"name": "west"}]), "1 cluster without a dump (west)"),
+        (_set("stale", [{"source": "b.db", "why": "older"}]), "1 stale dump (b.db)"),
+    ],
+)  # fmt: skip
+def test_there_is_no_all_clear_if_anything_was_not_judged(change, said):
+    manifest = copy.deepcopy(CLEAR)
+    assert summary(manifest, "r").endswith("Next: nothing to do.")
+    change(manifest)
+    text = summary(manifest, "r")
+    assert "nothing to do" not in text
+    assert said in text.partition("Next: ")[2]
+
+
+def test_json_without_a_kind_is_no_object():
+    manifest = copy.deepcopy(CLEAR)
+    manifest["kinds"] = [{"group": "", "kind": "", "statuses": {"unreadable": 1}, "impacts": {}}]
+    assert judged_rows(manifest) == 0
+    assert not_judged(manifest)[0] == "no object was judged"
+
+
+BREAKING = {"key": "/registry/secrets/a/b", "reason": "cipher: message authentication failed", "impact": "breaks-list"}
+
+
+def _broken(group, kind, **more):
+    manifest = copy.deepcopy(CLEAR) | more
+    manifest["kinds"].append({"group": group, "kind": kind, "objects": 1, "statuses": {"unreadable": 1},
+                              "impacts": {"breaks-list": 1}, "breaking": BREAKING, "stuck": None})  # fmt: skip
+    return summary(manifest, "r").partition("Next: ")[2]
+
+
+def test_nothing_is_to_be_deleted_that_does_not_open_with_the_keys_given():
+    assert "repair or delete" in _broken("", "Secret")
+    closed = [{"provider": "aesgcm", "name": "key1", "key_id": None, "opened": False, "values": 3}]
+    advice = _broken("", "Secret", encryption=closed)
+    assert advice.startswith(
+        "check that the given keys are those of the server: they do not decrypt 3 encrypted values"
+    )
+    assert "or delete the keys" not in advice
+
+
+def test_a_definition_is_to_be_repaired_and_not_deleted():
+    assert "Repair definitions rather than delete" in _broken("apiextensions.k8s.io", "CustomResourceDefinition")
+
+
+def test_the_keys_that_no_object_has_can_be_found():
+    manifest = copy.deepcopy(CLEAR)
+    manifest["counts"]["internal"] = 0
+    assert "'r/objects/*.parquet' where status = 'other'" in summary(manifest, "r")
+
+
+def test_an_exported_object_without_a_definition_is_not_to_be_deleted():
+    manifest = copy.deepcopy(CLEAR)
+    _status("orphaned")(manifest)
+    assert "etcdctl" in summary(manifest, "r")
+    manifest["inputs"][0]["is_export"] = True
+    advice = summary(manifest, "r").partition("Next: ")[2]
+    assert "--crds" in advice
+    assert "delete" not in advice

@@ -1,0 +1,35 @@
+"""A file is hashed beside other work, and where that is what takes long, behind it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from auditor.sources.files.digest import Digest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads have no priorities of their own elsewhere")
+@pytest.mark.parametrize(("behind", "expected"), [(False, 0), (True, 10)])
+def test_who_hashes_behind_other_work_steps_back_alone(tmp_path: Path, behind: bool, expected: int) -> None:
+    dump = tmp_path / "dump"
+    dump.write_bytes(b"{}\n" * 1000)
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    seen: list[int] = []
+
+    def progress(_done: int, _total: int) -> None:
+        seen.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+
+    digest = Digest(dump, progress, behind=behind)
+    digest.start()
+    digest.join()
+    assert digest.sha256 == hashlib.sha256(dump.read_bytes()).hexdigest()
+    assert [value - before for value in seen] == [min(expected, 19 - before)]
+    assert os.getpriority(os.PRIO_PROCESS, 0) == before

@@ -1,0 +1,70 @@
+"""No upgrade is called safe on the word of a scan that did not judge every object."""
+
+import json
+
+import pytest
+
+from auditor.base.errors import PlanError
+from auditor.plan.options import AuditOptions, Scope
+from auditor.report.upgrade_terminal import upgrade_summary
+from auditor.shards.upgrade import UpgradeOptions
+from pipelines.run.audit import run_audit
+from pipelines.run.upgrade import run_upgrade
+from tests.upgrade.support import crd, scan, spec, string, thing, version, write_crds, write_dump
+
+V1 = version(spec(color=string()))
+V2 = version(spec(color=string()), "v2")
+OLD = version(spec(color=string()), "v1", storage=False)
+
+
+def upgrade(folder, *dumps):
+    new = write_crds(folder / "new.json", crd(V1))
+    options = AuditOptions(dumps=tuple(map(str, dumps)), report=str(folder / "report"))
+    return run_upgrade(options, UpgradeOptions((str(new),)))
+
+
+@pytest.mark.parametrize("given", ["list", "object", "report", "definitions", "manifest"])
+def test_a_dump_without_an_object_is_refused(tmp_path, given):
+    dump = write_dump(tmp_path / "dump.json", [crd(V1, stored=["v1"])], [thing("a", {"color": "red"})])
+    run_audit(AuditOptions(dumps=(str(dump),), report=str(tmp_path / "audit")))
+    (tmp_path / "list").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": []}))
+    (tmp_path / "object").write_text('{"a": 1}')
+    path = {
+        "report": tmp_path / "audit",
+        "definitions": tmp_path / "audit" / "definitions.ndjson",
+        "manifest": tmp_path / "audit" / "manifest.json",
+    }.get(given, tmp_path / given)
+    with pytest.raises(PlanError, match="nothing was judged"):
+        upgrade(tmp_path, path)
+    assert not (tmp_path / "report").exists()
+
+
+def test_a_dump_with_a_torn_object_is_not_called_safe(tmp_path):
+    dump = tmp_path / "dump.ndjson"
+    text = "\n".join(json.dumps(one) for one in (crd(V1), thing("a", {"color": "red"})))
+    dump.write_text(text + '\n{"apiVersion": "example.com/v1", "kind": "Thi')
+    code, manifest = upgrade(tmp_path, dump)
+    section = manifest["upgrade"]
+    assert (code, section["decision"]) == (0, "unknown")
+    assert "safe" not in section["sentence"] + section["definitions"][0]["sentence"]
+    assert "1 value of unknown kind that cannot be read" in section["sentence"]
+
+
+def test_versions_of_objects_out_of_scope_are_not_called_unused(tmp_path):
+    old, new = [crd(OLD, V2, stored=["v1", "v2"])], [crd(V2)]
+    done = scan(tmp_path, old, new, [thing("a", {"color": "red"})], scope=Scope(namespace="elsewhere"))
+    assert "no object is stored" not in json.dumps(done.section)
+    assert "not all objects were judged" in done.definition["sentence"]
+    assert "2 keys out of scope" in upgrade_summary(done.manifest, "r")
+
+
+@pytest.mark.parametrize(
+    ("namespace", "said"), [("elsewhere", "no object was judged"), ("default", "safe (of the objects in scope)")]
+)
+def test_nobody_is_to_apply_definitions_for_objects_that_were_left_out(tmp_path, namespace, said):
+    objects = [thing("a", {"color": "red"}), thing("b", {"color": "red"}, metadata={"namespace": "other"})]
+    done = scan(tmp_path, [crd(V1, stored=["v1"])], [crd(V1)], objects, scope=Scope(namespace=namespace))
+    text = upgrade_summary(done.manifest, "r")
+    assert said in done.section["sentence"]
+    assert ("safe" in done.section["sentence"]) == (namespace == "default")
+    assert "Next: check the rest before you apply the definitions." in text

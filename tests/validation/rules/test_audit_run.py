@@ -1,0 +1,110 @@
+"""Rules in a run of the audit: definitions whose rules do not compile, and objects that would stall a server."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import auditor
+from auditor.program.program import AuditProgram
+from tests.validation.rules.definitions import definition, foo, messages
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def run(folder, *documents):
+    """Audit documents as one manifest file; return (rows, findings, stderr, manifest)."""
+    source = folder / "dump.yaml"
+    source.write_text("\n---\n".join(json.dumps(document) for document in documents))
+    report = folder / "report"
+    command = [sys.executable, "-m", "pipelines", "audit", str(source), "--report", str(report), "--jobs", "1"]
+    done = subprocess.run([*command, "--fail-on", "never"], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stderr
+    tables = [
+        [row for part in sorted((report / table).glob("*.parquet")) for row in pq.read_table(part).to_pylist()]
+        for table in ("objects", "findings")
+    ]
+    return *tables, done.stdout, json.loads((report / "manifest.json").read_text())
+
+
+def test_a_rule_that_does_not_compile_is_a_finding_on_the_definition_and_counted_on_its_objects(tmp_path):
+    broken = {"type": "object", "x-kubernetes-validations": [{"rule": "self.nowhere"}, {"rule": "false"}]}
+    objects, findings, shown, manifest = run(tmp_path, definition(broken), foo({}, "a"), foo({}, "b"))
+    by_name = {row["name"]: row for row in objects}
+    assert by_name["foos.g.io"]["status"] == "definition"
+    assert by_name["foos.g.io"]["findings"] == 1
+    on_definition = [row for row in findings if row["name"] == "foos.g.io"]
+    assert [row["field"] for row in on_definition] == [
+        "spec.versions[0].schema.openAPIV3Schema.properties[spec].x-kubernetes-validations[0].rule"
+    ]
+    assert "undefined field 'nowhere'" in on_definition[0]["detail"]
+    created = [row for row in findings if row["name"] == "a" and row["request"] == "create"]
+    on_object = sorted(row["message"].partition(" ERROR")[0] for row in created)
+    assert on_object == [
+        'spec: Invalid value: "object": rule compile error: compilation failed:',
+        "spec: Invalid value: failed rule: false",
+    ]
+    counted = [{"what": "x-kubernetes-validations", "crd": "foos.g.io", "version": "v1", "objects": 2}]
+    assert manifest["not_evaluated"] == counted
+    assert "NOT EVALUATED  validation rules (CEL) of 2 objects" in shown
+
+
+POISONS = {
+    "regex bomb": ({"type": "string"}, "self.matches('^(a+)+$')", "a" * 20_000 + "b"),
+    "huge list compared with itself": (
+        {"type": "array", "items": {"type": "integer"}},
+        "self.all(x, self.all(y, x + y > -1))",
+        list(range(20_000)),
+    ),
+    "huge list made distinct": (
+        {"type": "array", "items": {"type": "integer"}},
+        "self.distinct().size() == self.size()",
+        list(range(20_000)),
+    ),
+    "text doubled over and over": (
+        {"type": "string"},
+        "[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20].map(x, self + self + self + self).join(self).size() > 0",
+        "a" * 20_000,
+    ),
+    "many rules on many items": (
+        {"type": "array", "items": {"type": "array", "items": {"type": "integer"}, "x-kubernetes-validations": [
+            {"rule": "self.all(x, self.all(y, x + y > -1))"}
+        ]}},
+        "true",
+        [list(range(300))] * 60,
+    ),
+}  # fmt: skip
+
+
+SLOW = ["many rules on many items"]
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in POISONS])
+def test_no_rule_and_no_object_stalls_a_run(name):
+    value, rule, poison = POISONS[name]
+    schema = {**value, "x-kubernetes-validations": [{"rule": rule}]}
+    before = time.monotonic()
+    messages({"type": "object", "properties": {"a": schema}}, {"a": poison})
+    assert time.monotonic() - before < 60
+
+
+def test_what_takes_too_long_is_given_up_and_counted():
+    catalog = auditor.CrdCatalog.from_documents([
+        definition({"type": "object", "x-kubernetes-validations": [{"rule": "false"}], "properties": {
+            "a": {"type": "array", "items": {"type": "integer"}, "x-kubernetes-validations": [
+                {"rule": "self.all(x, self.all(y, x + y > -1))"}
+            ]}
+        }})
+    ])  # fmt: skip
+    found = catalog.crds["foos.g.io"]
+    program = AuditProgram(found, found.versions["v1"], compiled=False)
+    program.rule_program.time.one = 0
+    slow = program.audit(json.dumps(foo({"a": list(range(200))})).encode())
+    assert [finding.message for finding in slow.findings] == ["spec: Invalid value: failed rule: false"]
+    assert slow.unevaluated_rules == 2
+    quick = program.audit(json.dumps(foo({"a": [1]})).encode())
+    assert quick.unevaluated_rules == 0
