@@ -1,0 +1,138 @@
+"""The documents are true: their commands run, their transcripts are what commands print, their links lead somewhere."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+import pytest
+
+from auditor.base import records
+from tests.papers.blocks import PAGES, blocks_of, commands_of, fill_transcripts, run, without_ages
+from tests.papers.reference import GENERATED
+from tests.papers.sandbox import environment_of, make_sandbox, placed
+from tests.shared import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MOST_OF_README = 8 * 1024
+BEFORE = (
+    "auditor audit snapshot.db --report report/ --fail-on never",
+    "auditor audit 'backups/*.db' --cluster-name '{1}' --report fleet/ --fail-on never",
+    "auditor audit snapshot.db --report reports/today --fail-on never",
+    "cp -r report out && mkdir -p made && mv out made/last-night && mv made out",
+    "cp auditor.yaml.example auditor.yaml",
+)
+"""What the commands of a page find: reports of earlier commands and nights."""
+
+TEXTS = sorted({*PAGES, *ROOT.glob("*.md")})
+WITH_COMMANDS = [page for page in PAGES if commands_of(page)]
+WITH_TRANSCRIPTS = [page for page in PAGES if "```console\n" in page.read_text()]
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("documents") / "filled"
+    folder.mkdir()
+    make_sandbox(folder)
+    for command in BEFORE:
+        done = run(command, folder, environment_of(folder))
+        assert done.returncode == 0, done.stderr
+    (folder / "auditor.yaml").unlink()
+    return folder
+
+
+@pytest.fixture
+def sandbox(filled: Path, tmp_path: Path) -> Path:
+    folder = tmp_path / "sandbox"
+    shutil.copytree(filled, folder)
+    for program in (folder / "bin").iterdir():
+        program.write_text(program.read_text().replace(str(filled), str(folder)))
+    return folder
+
+
+@pytest.mark.parametrize("page", WITH_COMMANDS, ids=name_of)
+def test_every_command_of_a_page_runs(page: Path, sandbox: Path) -> None:
+    environment = environment_of(sandbox)
+    if page.name == "configuration.md":
+        shutil.copyfile(sandbox / "auditor.yaml.example", sandbox / "auditor.yaml")
+    wrong = []
+    for text, codes in commands_of(page):
+        if "--engine ray" in text and find_spec("ray") is None:
+            continue
+        for report in ("report", "upgrade", "fleet", "out/tonight", "out/upgrade", "reports/today", "backups/report"):
+            if f"--report {report}" in text or f"--report s3://{report}" in text:
+                shutil.rmtree(sandbox / report, ignore_errors=True)
+        done = run(placed(text, sandbox), sandbox, environment)
+        if done.returncode not in codes or "Traceback" in done.stderr:
+            wrong.append(f"{text}\nexit code {done.returncode}\n{done.stdout}{done.stderr}")
+    assert not wrong, "\n\n".join(wrong)
+
+
+@pytest.mark.parametrize("page", WITH_TRANSCRIPTS, ids=name_of)
+def test_transcripts_are_what_commands_print(page: Path, sandbox: Path) -> None:
+    now = fill_transcripts(page.read_text(), sandbox, environment_of(sandbox))
+    assert without_ages(now) == without_ages(page.read_text()), "run `make docs`"
+
+
+def test_commands_and_transcripts_are_found() -> None:
+    assert {"README.md", "docs/guide/dumps.md", "docs/guide/before-an-upgrade.md"} <= {
+        name_of(p) for p in WITH_COMMANDS
+    }
+    assert "README.md" in {name_of(page) for page in WITH_TRANSCRIPTS}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_auditor_commands_stand_in_blocks_that_are_run(page: Path) -> None:
+    for language, block in blocks_of(page):
+        assert language or not re.search(r"^(\$ )?auditor ", block, re.MULTILINE), (
+            "a block of `auditor` commands is ```sh"
+        )
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=name_of)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+        assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_generated_pages_are_up_to_date(name: str) -> None:
+    assert (ROOT / name).read_text() == GENERATED[name](), "run `make docs`"
+
+
+@pytest.mark.parametrize("page", [ROOT / "CONTRIBUTING.md", ROOT / "docs" / "architecture.md"], ids=name_of)
+def test_files_that_a_page_names_exist(page: Path) -> None:
+    named = set(re.findall(r"`((?:auditor|pipelines|tests|docs)/[\w./-]+)`", page.read_text()))
+    assert len(named) >= 5
+    assert sorted(name for name in named if not (ROOT / name).exists()) == []
+
+
+@pytest.mark.parametrize("name", ["STATUSES", "IMPACTS"])
+def test_the_guide_explains_every_status_and_impact(name: str) -> None:
+    text = (ROOT / "docs" / "guide" / "findings.md").read_text()
+    assert [each for each in getattr(records, name) if f"| `{each}` |" not in text] == []
+
+
+def test_the_manifest_page_lists_every_key(sandbox: Path) -> None:
+    text = (ROOT / "docs" / "reference" / "manifest.md").read_text()
+    manifest = json.loads((sandbox / "report" / "manifest.json").read_text())
+    assert [key for key in manifest if f"`{key}`" not in text] == []
+
+
+def test_readme_fits_on_a_few_screens() -> None:
+    assert (ROOT / "README.md").stat().st_size <= MOST_OF_README
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=name_of)
+def test_documents_name_nothing_outside_the_project(page: Path) -> None:
+    assert "../shared" not in page.read_text()
+    assert str(ROOT) not in page.read_text()
