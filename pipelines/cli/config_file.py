@@ -1,7 +1,7 @@
 """Defaults of options from files: the file given with --config; else the user's own, overridden by `./auditor.yaml`.
 
 An `auditor.yaml` in an unpacked backup was not written by the user who looks into the backup. So a file that was not
-given with --config sets only the options that `pipelines.cli.option_safety` lists, and its path is always printed.
+given with --config sets only the options that `pipelines.cli.options.safety` lists, and its path is always printed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import click
 
-from pipelines.cli.option_safety import refused_unnamed
+from pipelines.cli.options.safety import refused_unnamed
 
 __all__ = ["load_configuration", "shown", "spellings"]
 

@@ -6,11 +6,10 @@ import sys
 
 import click
 
+from auditor.plan.options import FAIL_ON
 from pipelines.console import OutputClosed, forget_output, ignore_closed_stdout
 
 __all__ = ["diff"]
-
-_FAIL_ON = ("never", "unreadable", "blocked", "data-loss", "invalid")
 
 
 @click.command(short_help="Show which findings are new since an older report, and which are fixed.")
@@ -19,7 +18,7 @@ _FAIL_ON = ("never", "unreadable", "blocked", "data-loss", "invalid")
 @click.option("-o", "--output", type=click.Choice(["text", "ndjson"]), default="text", show_default=True)
 @click.option(
     "--fail-on",
-    type=click.Choice(_FAIL_ON),
+    type=click.Choice(FAIL_ON),
     default="never",
     show_default=True,
     help="Exit with 1 if something new reaches this level, or one listed before it.",

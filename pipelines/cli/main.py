@@ -18,28 +18,24 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from auditor.base.visible import visible
-from auditor.plan.limits import bound_process
+from pipelines.cli.audit import audit
 from pipelines.cli.config_file import load_configuration
 from pipelines.cli.crds import crds
 from pipelines.cli.diff import diff
-from pipelines.cli.engine_options import engine_options, jobs_of
 from pipelines.cli.environment import check_environment
 from pipelines.cli.fields import fields
 from pipelines.cli.gates import gates
-from pipelines.cli.insecure_http import add_insecure_http
+from pipelines.cli.options.insecure_http import add_insecure_http
 from pipelines.cli.query import query
-from pipelines.cli.report_options import report_mode_option
 from pipelines.cli.show import show
-from pipelines.cli.since_options import check_since, since_options
-from pipelines.cli.sources import encryption_hint, sources
+from pipelines.cli.sources import sources
 from pipelines.cli.upgrade import upgrade
+from pipelines.cli.validate import validate
 from pipelines.cli.watch import watch
-from pipelines.console import OutputClosed, forget_output, ignore_closed_stdout, watch_streams
+from pipelines.console import OutputClosed, forget_output, watch_streams
 from pipelines.deep import allow_depth
 from pipelines.import_path import leave_out_current_folder
-from pipelines.limits import deadline_of, limit_options, share_of_memory
 from pipelines.streams import escape_streams
-from pipelines.workers import expect_workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +44,6 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-FAIL_ON = ("never", "unreadable", "blocked", "data-loss", "invalid")
 _LONGEST_ERROR = 4000
 CONTEXT = {"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "AUDITOR", "max_content_width": 120}
 
@@ -139,268 +134,8 @@ def cli() -> None:
     """
 
 
-def _scope_options(command: Any) -> Any:
-    for option in (
-        click.option("-n", "--namespace", default="", help="Only objects of this namespace."),
-        click.option("-l", "--selector", "labels", default="", help="Only objects with these labels."),
-        click.option("--field-selector", "fields", default="", help="Only objects with these field values."),
-    ):
-        command = option(command)
-    return command
-
-
-@cli.command(short_help="Check every object of a dump and write a report.")
-@click.argument("dumps", nargs=-1, required=True, metavar="DUMP...")
-@click.option(
-    "--crds", multiple=True, metavar="PATH", help="File or folder of definitions; they replace the dump's by name."
-)
-@click.option("--report", required=True, metavar="DIR", help="Folder to write the report to.")
-@click.option("--force", is_flag=True, help="Replace an existing report in DIR; nothing but a report is removed.")
-@report_mode_option
-@click.option(
-    "--at",
-    default="storage",
-    show_default=True,
-    help="Check objects at their stored version, the storage version, each served version, or this version; exports "
-    "as they are.",
-)
-@engine_options
-@limit_options
-@click.option(
-    "--fail-on",
-    type=click.Choice(FAIL_ON),
-    default="invalid",
-    show_default=True,
-    help="Exit with 1 if an object reaches this level, or one listed before it.",
-)
-@click.option("--fail-on-sealed", is_flag=True, help="Exit with 1 if a value is encrypted and no key is given.")
-@click.option("--etcd-prefix", default="/registry", show_default=True, help="Prefix of the API server's keys.")
-@click.option("--encryption-config", default="", metavar="FILE", help="EncryptionConfiguration of the API server.")
-@click.option(
-    "--kms-decryptor", default="", metavar="CMD", help="Unwraps KMS data keys: wrapped on stdin, plain on stdout."
-)
-@click.option(
-    "--convert-with",
-    default="",
-    metavar="CMD",
-    help="Command to run instead of conversion webhooks: ConversionReview on stdin and stdout.",
-)
-@click.option("--source", default="", metavar="FORMAT", help="Format of the dumps; see `auditor sources`.")
-@click.option("--salvage", is_flag=True, help="Also read pages of a damaged database that nothing refers to.")
-@click.option(
-    "--skip",
-    type=click.Choice(["rules", "updates", "builtin"]),
-    multiple=True,
-    help="Save time: updates skips the checks of updates; rules skips these and the validation rules (counted as not "
-    "evaluated); builtin skips the decoding of built-in kinds.",
-)
-@click.option(
-    "--cluster-name",
-    "cluster",
-    default="",
-    metavar="NAME",
-    help="Value of the cluster column; for a pattern of dumps, use {1} (its first wildcard), {name} or {parent}.",
-)
-@click.option(
-    "--feature-gates",
-    default="",
-    metavar="NAME=BOOL",
-    help="Feature gates of the server: CRDValidationRatcheting=false before 1.30.",
-)
-@click.option("--old", multiple=True, metavar="OLD", help="Earlier state: check DUMP as updates of its objects.")
-@click.option(
-    "--apply",
-    type=click.Choice(["merge", "replace"]),
-    default="merge",
-    show_default=True,
-    help="With --old: how manifests are applied to the objects of OLD.",
-)
-@since_options
-@click.option("--redact", is_flag=True, help="Leave values of objects out of the report (and with them its index).")
-@click.option("--field-gates", default="", metavar="NAME=BOOL,...", help="Turn field-level gates on or off.")
-@click.option("--sidecar", multiple=True, metavar="FILE", help="File of field-level gates, by name of the definition.")
-@click.option("--include", multiple=True, metavar="KIND[.GROUP]", help="Only these kinds.")
-@click.option("--exclude", multiple=True, metavar="KIND[.GROUP]", help="All but these kinds.")
-@click.option("-A", "--all-namespaces", is_flag=True, help="All namespaces (the default; accepted as kubectl does).")
-@click.option(
-    "--explain-program", metavar="KIND", help="Print how many objects of KIND the generated program proved valid."
-)
-@_scope_options
-def audit(
-    dumps: tuple[str, ...],
-    crds: tuple[str, ...],
-    report: str,
-    *,
-    force: bool,
-    report_mode: str,
-    at: str,
-    jobs: int | None,
-    engine: str,
-    ray_address: str,
-    memory: int | None,
-    time_per_object: float,
-    time_in_all: float | None,
-    fail_on: str,
-    fail_on_sealed: bool,
-    etcd_prefix: str,
-    encryption_config: str,
-    kms_decryptor: str,
-    convert_with: str,
-    source: str,
-    salvage: bool,
-    skip: tuple[str, ...],
-    cluster: str,
-    feature_gates: str,
-    old: tuple[str, ...],
-    apply: str,
-    since: str,
-    verify_sample: float,
-    diff: str,
-    only_new: bool,
-    redact: bool,
-    clusters: str,
-    max_age: float | None,
-    require_change: bool,
-    field_gates: str,
-    sidecar: tuple[str, ...],
-    include: tuple[str, ...],
-    exclude: tuple[str, ...],
-    all_namespaces: bool,
-    explain_program: str | None,
-    namespace: str,
-    labels: str,
-    fields: str,
-) -> None:
-    """Read dumps as the API server would and run the checks of a create on every object.
-
-    DUMP is an etcd snapshot or member database, `etcdctl get -w json`, a kubectl export (JSON, YAML, List, NDJSON), a
-    folder of these, or `-`; each may be compressed (.gz, .zst, .xz, .bz2). The format is detected from the content.
-
-    \b
-    Exit codes: 0; 1 --fail-on reached; 2 usage; 3 part of a dump could not be read; 70 internal error; 130 Ctrl-C.
-
-    \b
-    Examples:
-      auditor audit snapshot.db --report out/
-      auditor audit backup.json.gz --crds crds/ --report out/ --fail-on unreadable
-      auditor audit snapshot.db --report out/ --include Certificate.cert-manager.io -n prod
-      auditor audit --old snapshot.db manifests/ --report out/ --apply merge
-      auditor audit '/backups/*.db' --report /backups/report --engine ray --ray-address auto
-      auditor audit today.db --report out/today --since out/yesterday --diff out/yesterday --only-new
-    """
-    memory = memory or share_of_memory()
-    if memory:
-        bound_process(memory)
-    expect_workers(dumps, engine=engine, jobs=jobs_of(engine, jobs), since=since)
-    from auditor.plan.options import AuditOptions, Scope  # noqa: PLC0415
-    from auditor.report.terminal import summary  # noqa: PLC0415
-    from auditor.selectors.grammar import parse_field_selector, parse_label_selector  # noqa: PLC0415
-    from pipelines.cli.feature_gates import parse_feature_gates  # noqa: PLC0415
-    from pipelines.run.fleet import run_anywhere  # noqa: PLC0415
-
-    parse_label_selector(labels)
-    parse_field_selector(fields)
-    options = AuditOptions(
-        dumps=dumps,
-        crds=crds,
-        report=report,
-        at=at,
-        at_of_exports="stored" if _is_default("at") else at,
-        jobs=jobs_of(engine, jobs),
-        engine=engine,
-        ray_address=ray_address,
-        memory=memory,
-        seconds_per_object=time_per_object,
-        until=deadline_of(time_in_all),
-        force=force,
-        report_mode=report_mode,
-        fail_on=fail_on,
-        fail_on_sealed=fail_on_sealed,
-        etcd_prefix=etcd_prefix,
-        cluster=cluster,
-        encryption_config=encryption_config,
-        kms_decryptor=kms_decryptor,
-        convert_with=convert_with,
-        field_gates=field_gates,
-        gate_sidecars=sidecar,
-        source=source,
-        salvage=salvage,
-        ratcheting=parse_feature_gates(feature_gates),
-        old=old,
-        apply=apply,
-        since=since,
-        verify_sample=verify_sample,
-        diff=diff,
-        only_new=only_new,
-        redact=redact,
-        clusters=clusters,
-        max_age=max_age,
-        require_change=require_change,
-        skip=tuple(sorted(set(skip))),
-        scope=Scope("" if all_namespaces else namespace, labels, fields, include, exclude),
-        progress=sys.stderr.isatty(),
-    )
-    check_since(options)
-    code, manifest = run_anywhere(options)
-    blocks = [summary(manifest, report)]
-    if hint := encryption_hint(manifest):
-        blocks.append(hint)
-    if explain_program:
-        blocks.append(_explain(manifest, explain_program))
-    with ignore_closed_stdout():
-        click.echo("\n\n".join(blocks))
-    sys.exit(code)
-
-
-def _is_default(option: str) -> bool:
-    source = click.get_current_context().get_parameter_source(option)
-    return source is click.core.ParameterSource.DEFAULT
-
-
-def _explain(manifest: dict[str, Any], kind: str) -> str:
-    wanted = kind.lower()
-    lines = []
-    for entry in manifest["programs"]:
-        name = f"{entry['kind']}.{entry['group']}".lower()
-        if wanted in (name, entry["kind"].lower(), entry["crd"].lower()):
-            total = entry["proven"] + entry["not_proven"]
-            share = 100 * entry["proven"] / entry["valid"] if entry["valid"] else 0.0
-            lines.append(
-                f"{entry['crd']} {entry['version']}: {entry['valid']} of {total} objects are valid; the generated "
-                f"program alone proved {entry['proven']} ({share:.1f} % of the valid); {entry['interpreted']} were "
-                "checked before the program was ready"
-            )
-    return "\n".join(lines) or f"no object of kind {kind} was audited"
-
-
-for _command in (query, fields, show, watch):
+for _command in (audit, query, fields, show, watch, crds, upgrade, gates, sources, diff, validate):
     cli.add_command(_command)
-cli.add_command(crds)
-cli.add_command(upgrade)
-cli.add_command(gates)
-cli.add_command(sources)
-cli.add_command(diff)
-
-
-@cli.command(short_help="Check manifests, for example in a CI job.")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--crds", multiple=True, metavar="PATH", help="File or folder of definitions.")
-@click.option("-o", "--output", type=click.Choice(["table", "json", "ndjson"]), default="table", show_default=True)
-def validate(files: tuple[str, ...], crds: tuple[str, ...], output: str) -> None:
-    """Run the checks of a create on the custom resources in manifests.
-
-    Definitions are read from --crds and from the files themselves. Objects of kinds without a definition are reported
-    as skipped. Exit code 1: an object is invalid or unreadable; 3: something was not read, or the rules of an object
-    need more time or memory than they get.
-
-    \b
-    Examples:
-      auditor validate --crds crds/ deploy/*.yaml
-      kustomize build . | auditor validate --crds crds/ -o ndjson -
-    """
-    from pipelines.run.validate import run_validate  # noqa: PLC0415
-
-    sys.exit(run_validate(files, crds, output))
 
 
 @cli.command(short_help="Print versions.")

@@ -6,13 +6,12 @@ import sys
 
 import click
 
-from pipelines.cli.engine_options import engine_options, jobs_of
-from pipelines.cli.report_options import report_mode_option
+from auditor.plan.options import FAIL_ON
+from pipelines.cli.options.engine import engine_options, jobs_of
+from pipelines.cli.options.report_mode import report_mode_option
 from pipelines.console import ignore_closed_stdout
 
 __all__ = ["upgrade"]
-
-_FAIL_ON = ("never", "unreadable", "blocked", "data-loss", "invalid")
 
 
 @click.command(short_help="Show what new definitions would do to every stored object.")
@@ -44,7 +43,7 @@ _FAIL_ON = ("never", "unreadable", "blocked", "data-loss", "invalid")
 @engine_options
 @click.option(
     "--fail-on",
-    type=click.Choice(_FAIL_ON),
+    type=click.Choice(FAIL_ON),
     default="invalid",
     show_default=True,
     help="Exit with 1 if the upgrade reaches this level, or one listed before it; earlier errors do not count.",

@@ -11,7 +11,7 @@ import pytest
 
 from pipelines.cli import main as cli
 from pipelines.cli.config_file import spellings
-from pipelines.cli.option_safety import HARMLESS, REACHING, refused_unnamed
+from pipelines.cli.options.safety import HARMLESS, REACHING, refused_unnamed
 from tests.shared import ROOT
 
 SAMPLE = str(ROOT / "sample-data" / "cluster.db.gz")
@@ -36,7 +36,7 @@ def options(group=cli.cli, path=()):
 def test_every_option_of_every_command_is_said_to_be_harmless_or_not(option):
     name = option[-1]
     reaching = {name, " ".join(option)} & set(REACHING)
-    assert reaching or name in HARMLESS, "add it to one of the tables of pipelines/cli/option_safety.py"
+    assert reaching or name in HARMLESS, "add it to one of the tables of pipelines/cli/options/safety.py"
     assert name not in REACHING or name not in HARMLESS
 
 

@@ -1,0 +1,1 @@
+"""Options that several commands share, and which options a configuration may set."""
