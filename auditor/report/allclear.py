@@ -10,6 +10,7 @@ import re
 from typing import Any, Final
 
 from auditor.base.release import KUBERNETES_RELEASE
+from auditor.base.wording import by_count, counted, objects
 from auditor.shards.reasons import NO_TIME
 from auditor.sources.registry_key import OWN_GROUPS
 
@@ -56,23 +57,23 @@ def not_judged(manifest: dict[str, Any], *, ignore: frozenset[str] = frozenset()
     out += _parts(manifest)
     left = {kind: count for kind, count in leftovers(manifest).items() if "orphaned" not in ignore}
     if left:
-        named = f"{_counted(sum(left.values()), 'object')} of kinds or places that Kubernetes {KUBERNETES_RELEASE}"
+        named = f"{objects(sum(left.values()))} of kinds or places that Kubernetes {KUBERNETES_RELEASE}"
         out.append(f"{named} does not use ({_first(list(left))})")
     for status, every in manifest["counts"]["statuses"].items():
         count = every - sum(left.values()) if status == "orphaned" else every
         if status not in _VERDICTS | ignore | {"other"} and count:
-            out.append(_REASONS.get(status, "{} with status " + status).format(_counted(count, "key")))
+            out.append(_REASONS.get(status, "{} with status " + status).format(counted(count, "key")))
     nameless = (kind["statuses"].get("unreadable", 0) for kind in manifest["kinds"] if not kind["kind"])
     if count := sum(nameless):
-        out.append(f"{_counted(count, 'value')} of unknown kind that cannot be read")
+        out.append(f"{counted(count, 'value')} of unknown kind that cannot be read")
     if "other" not in ignore and (count := unexpected(manifest)):
         below = manifest["options"]["etcd_prefix"]
-        out.append(f"{_counted(count, 'key')} below {below} that {_belong(count)} to no object")
+        out.append(f"{counted(count, 'key')} below {below} that {by_count(count, 'belongs', 'belong')} to no object")
     out += scope_reasons(manifest)
     if skipped := manifest["options"].get("skip"):
         out.append(f"skipped checks (--skip {', '.join(skipped)})")
     if count := sum(entry["objects"] for entry in manifest.get("not_evaluated") or ()):
-        out.append(f"validation rules of {_counted(count, 'object')} that could not be evaluated")
+        out.append(f"validation rules of {objects(count)} that could not be evaluated")
     return out
 
 
@@ -94,7 +95,7 @@ def scope_reasons(manifest: dict[str, Any]) -> list[str]:
     """Return the reason for keys that the user excluded from the run."""
     count = manifest["counts"]["out_of_scope"]
     scope = ", ".join(f"{name} {_shown(value)}" for name, value in manifest["options"]["scope"].items() if value)
-    return [f"{_counted(count, 'key')} out of scope" + (f" ({scope})" if scope else "")] if count else []
+    return [f"{counted(count, 'key')} out of scope" + (f" ({scope})" if scope else "")] if count else []
 
 
 def stale_dumps(manifest: dict[str, Any]) -> list[dict[str, Any]]:
@@ -129,21 +130,21 @@ def _parts(manifest: dict[str, Any]) -> list[str]:
     """Return the reasons that concern whole clusters, dumps, parts of dumps, or shards."""
     out = []
     if missing := manifest.get("missing"):
-        out.append(f"{_counted(len(missing), 'cluster')} without a dump ({_first([one['name'] for one in missing])})")
+        out.append(f"{counted(len(missing), 'cluster')} without a dump ({_first([one['name'] for one in missing])})")
     others = [one["source"] for one in stale_dumps(manifest) if one.get("is_other")]
     if others:
-        out.append(f"{_counted(len(others), 'dump')} that may be of another cluster ({_first(others)})")
+        out.append(f"{counted(len(others), 'dump')} that may be of another cluster ({_first(others)})")
     if stale := [one["source"] for one in stale_dumps(manifest) if not one.get("is_other")]:
-        out.append(f"{_counted(len(stale), 'stale dump')} ({_first(stale)})")
+        out.append(f"{counted(len(stale), 'stale dump')} ({_first(stale)})")
     if damaged := [source["name"] for source in manifest["inputs"] if source["damage"]]:
         count = sum(len(source["damage"]) for source in manifest["inputs"])
-        out.append(f"{_counted(count, 'part')} of dumps that could not be read ({_first(damaged)})")
+        out.append(f"{counted(count, 'part')} of dumps that could not be read ({_first(damaged)})")
     if lost := manifest["lost"]:
         late = [line for line in lost if line.endswith(NO_TIME)]
         if late:
             out.append(f"keys not reached before the time limit, --time ({_first(late)})")
         if len(late) < len(lost):
-            out.append(f"{_counted(len(lost) - len(late), 'shard')} lost with a worker")
+            out.append(f"{counted(len(lost) - len(late), 'shard')} lost with a worker")
     if unread := [source["name"] for source in manifest["inputs"] if any(map(_UNREAD.search, source["notes"]))]:
         out.append(f"the parts of {_first(unread)} that were not read, as its notes say")
     return out
@@ -154,14 +155,6 @@ def unexpected(manifest: dict[str, Any]) -> int:
     counts = manifest["counts"]
     others: int = counts["statuses"].get("other", 0)
     return max(0, others - (counts.get("internal") or 0))
-
-
-def _belong(count: int) -> str:
-    return "belongs" if count == 1 else "belong"
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _first(names: list[str]) -> str:

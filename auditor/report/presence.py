@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from auditor.base.errors import PlanError
+from auditor.base.wording import by_count, counted
 from auditor.report.manifest import whole_report
 from auditor.report.reader import read_manifest
 
@@ -164,7 +165,7 @@ def stale_dumps(
         elif folders is None or not (count := _differing(manifest, before, folders, cluster)):
             out.append({**entry, "why": f"its revision {revision} is the one of the earlier report"} | floor)
         else:
-            keys = "1 key differs" if count == 1 else f"{count} keys differ"
+            keys = f"{counted(count, 'key')} {by_count(count, 'differs', 'differ')}"
             why = f"its revision {revision} is the one of the earlier report, but {keys}"
             out.append({**entry, "is_older": True, "is_other": True, "why": why} | floor)
     return out

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.base.release import KUBERNETES_RELEASE
 from auditor.base.visible import label, visible, visible_tree
+from auditor.base.wording import counted
 from auditor.report.allclear import (
     is_builtin,
     judged_rows,
@@ -257,7 +258,7 @@ def _repair(manifest: dict[str, Any]) -> str:
     """Return what to do about keys that break lists; a wrong encryption key must not lead to deleted values."""
     closed = sum(one["values"] for one in manifest["encryption"] if not one["opened"] and not one.get("sealed"))
     if closed:
-        values = "1 encrypted value" if closed == 1 else f"{closed} encrypted values"
+        values = counted(closed, "encrypted value")
         return (
             f"check that the given keys are those of the server: they do not decrypt {values}. Delete nothing until "
             "then; a value that the server cannot decrypt fails every LIST of its kind."

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from auditor.base.wording import are, by_count, objects
 from auditor.printing.get import NotShown
 from auditor.shards.sealed import sealed_by
 
@@ -41,11 +42,11 @@ class NotRead:
         kind = self.resource.group_resource
         if self.sealed:
             text = "; ".join(sealed_by(self._entries()))
-            warn(f"note: {_objects(self.sealed)} of {kind} {_are(self.sealed)} not shown: {text}\n")
+            warn(f"note: {objects(self.sealed)} of {kind} {are(self.sealed)} not shown: {text}\n")
         if self.unconverted:
-            number, at, them = self.unconverted, self.resource.version, "it" if self.unconverted == 1 else "them"
+            number, at, them = self.unconverted, self.resource.version, by_count(self.unconverted, "it", "them")
             warn(
-                f"note: {_objects(number)} of {kind} {_are(number)} shown as stored: only the conversion webhook can "
+                f"note: {objects(number)} of {kind} {are(number)} shown as stored: only the conversion webhook can "
                 f"read {them} at {at} (--convert-with CMD)\n"
             )
 
@@ -60,11 +61,3 @@ class NotRead:
             for one, number in sorted(found.items())
             if one.lacks_key
         ]
-
-
-def _objects(number: int) -> str:
-    return f"{number} object{'' if number == 1 else 's'}"
-
-
-def _are(number: int) -> str:
-    return "is" if number == 1 else "are"

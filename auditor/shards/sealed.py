@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from auditor.base.wording import are, by_count, counted
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -38,7 +40,7 @@ def sealed_by(counts: Iterable[Mapping[str, Any]]) -> list[str]:
 
 def _text(provider: str, number: int, names: list[str]) -> str:
     is_kms = provider.startswith("kms")
-    of = ("plugin name" if is_kms else "key name") + ("" if len(names) == 1 else "s")
-    subject = "1 value is" if number == 1 else f"{number} values are"
+    of = ("plugin name" if is_kms else "key name") + by_count(len(names), "", "s")
+    subject = f"{counted(number, 'value')} {are(number)}"
     option = "--kms-decryptor" if is_kms else "--encryption-config"
     return f"{subject} sealed by {provider} ({of} {', '.join(names)}), no key was given ({option})"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow
 
+from auditor.base.wording import counted
 from auditor.sources.plan import first_names
 from auditor.sources.registry_key import printable_key
 
@@ -81,10 +82,8 @@ def wal_notes(log: WalLog) -> Iterator[str]:
     if found.entries:
         from auditor.sources.etcd.wal import MOST_KEYS  # noqa: PLC0415 - for data directories only
 
-        many = "s" if found.ranges > 1 else ""
-        ranges = f" and {found.ranges} range{many} of keys" if found.ranges else ""
-        many = "s" if found.leases > 1 else ""
-        leases = f" and the keys of {found.leases} revoked lease{many}" if found.leases else ""
+        ranges = f" and {counted(found.ranges, 'range')} of keys" if found.ranges else ""
+        leases = f" and the keys of {counted(found.leases, 'revoked lease')}" if found.leases else ""
         keys = ("at least " if len(found.keys) >= MOST_KEYS else "") + f"{len(found.keys)} keys"
         yield (
             f"{found.entries} entries of the write-ahead log (index {found.first}..{found.last}) are newer than the "

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.longtext import LONG, LongText
 from auditor.base.records import Finding
+from auditor.base.wording import counted
 from auditor.golang.jsontext import encode
 from auditor.golang.text import float_v, quote
 
@@ -189,14 +190,14 @@ def too_long_detail(limit: int) -> str:
     """Return the detail of a too long value; the text says bytes whatever was counted."""
     if limit < 0:
         return "value is too long"
-    return f"may not be more than {limit} {'byte' if limit == 1 else 'bytes'}"
+    return f"may not be more than {counted(limit, 'byte')}"
 
 
 def too_many_detail(limit: int) -> str:
     """Return the detail of too many items or keys."""
     if limit < 0:
         return "has too many items"
-    return f"must have at most {limit} {'item' if limit == 1 else 'items'}"
+    return f"must have at most {counted(limit, 'item')}"
 
 
 def not_supported_detail(allowed: Iterable[str]) -> str:

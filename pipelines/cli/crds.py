@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from auditor.base.visible import label, visible
+from auditor.base.wording import counted
 from pipelines.console import ignore_closed_stdout
 
 __all__ = ["crds"]
@@ -123,7 +124,7 @@ def _print_checks(results: list[dict[str, Any]], *, costs: bool) -> None:
         if result["unreadable"] is not None:
             click.echo(f"{name}: cannot be decoded: {visible(result['unreadable'])}")
         elif wrong:
-            click.echo(f"{name}: refused ({len(wrong)} {'error' if len(wrong) == 1 else 'errors'})")
+            click.echo(f"{name}: refused ({counted(len(wrong), 'error')})")
         else:
             click.echo(f"{name}: {'ok' if result['served'] else 'ok except for its apiVersion'}")
         if not result["served"]:

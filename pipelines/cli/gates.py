@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from auditor.base.visible import label, visible
+from auditor.base.wording import counted
 from pipelines.console import ignore_closed_stdout
 
 if TYPE_CHECKING:
@@ -95,8 +96,8 @@ def check(paths: tuple[str, ...], sidecar: tuple[str, ...], field_gates: str, ou
         if output == "table":
             for result in results:
                 wrong = len(result["findings"])
-                state = f"{wrong} {'error' if wrong == 1 else 'errors'}" if wrong else "ok"
-                click.echo(f"{label(result['name'])}: {result['gates']} {_plural('gate', result['gates'])}, {state}")
+                state = counted(wrong, "error") if wrong else "ok"
+                click.echo(f"{label(result['name'])}: {counted(result['gates'], 'gate')}, {state}")
                 for one in result["findings"]:
                     click.echo(f"  {visible(one['message'])}")
                 for warning in result["warnings"]:
@@ -121,10 +122,6 @@ def _definitions(paths: tuple[str, ...]) -> dict[str, Any]:
     if not catalog.crds:
         raise PlanError(", ".join(paths), "no definition found", "at least one CustomResourceDefinition")
     return {definition.name: definition for definition in catalog.crds.values()}
-
-
-def _plural(word: str, count: int) -> str:
-    return word if count == 1 else f"{word}s"
 
 
 def _print_json(results: list[Any], output: str) -> None:
@@ -397,7 +394,7 @@ def _print_simulated(results: list[dict[str, Any]]) -> None:
     kept = sum(1 for result in results if result["kept"])
     unchanged = sum(1 for result in results if result["generationChanges"] is False)
     click.echo(
-        f"{len(results)} {_plural('write', len(results))} of kinds with gates: {dropped} drop fields, {kept} keep old "
+        f"{counted(len(results), 'write')} of kinds with gates: {dropped} drop fields, {kept} keep old "
         f"values of fields, {unchanged} change no generation",
         err=True,
     )
