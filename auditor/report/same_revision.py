@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from auditor.base import tables
-from auditor.base.arrow import plain, whole_parquet
+from auditor.base.arrow import plain, read_parquet, whole_parquet
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,8 +37,9 @@ def _keys(folder: Path, cluster: str) -> pa.Table:
     schema = pa.schema([tables.OBJECTS.field(name) for name in ("cluster", "key", "mod_revision", "value_hash")])
     parts = []
     for path in sorted((folder / "objects").glob("part-*.parquet")):
-        with whole_parquet(path), pq.ParquetFile(path) as file:
-            part = plain(file.read(columns=schema.names, use_threads=False).select(schema.names).cast(schema))
+        table = plain(read_parquet(path, schema.names))
+        with whole_parquet(path):
+            part = table.cast(schema)
         is_known = pc.is_valid(part["key"])
         if cluster:
             is_known = pc.and_(is_known, pc.fill_null(pc.equal(part["cluster"], cluster), True))
