@@ -31,6 +31,7 @@ __all__ = [
     "equal",
     "fill_null",
     "flattened",
+    "in_one_piece",
     "index_in",
     "is_sorted",
     "joined_texts",
@@ -272,6 +273,11 @@ def plain(table: pa.Table) -> pa.Table:
     texts = [pa.types.is_dictionary(field.type) for field in table.schema]
     columns = [cast(column, pa.string()) if text else column for column, text in zip(table.columns, texts, strict=True)]
     return pa.table(columns, names=table.column_names)
+
+
+def in_one_piece(column: Any) -> Any:
+    """Return a column as an array; an array is returned as it is."""
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
 def concat(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:

@@ -89,14 +89,15 @@ def note_presence(options: AuditOptions, folder: Path, manifest: dict[str, Any])
     given = {"--since": options.since, "--diff": options.diff}
     earlier = [read_manifest(report, option) for option, report in given.items() if report]
     listed = read_clusters(options.clusters) if options.clusters else None
+    too_old = _too_old(options, manifest)
     with whole_report(options.diff or options.since) if earlier else nullcontext():
         manifest["missing"] = missing_clusters(manifest, earlier, listed)
         if options.since:
             manifest["since"]["stale"] = stale_dumps(manifest, earlier[0], (Path(options.since), folder))
-        found = [*(manifest["since"] or {}).get("stale", ()), *_too_old(options, manifest)]
+        found = [*(manifest["since"] or {}).get("stale", ()), *too_old]
         if options.diff:
             found += stale_dumps(manifest, earlier[-1], (Path(options.diff), folder))
-    manifest["stale"] = _too_old(options, manifest)
+    manifest["stale"] = too_old
     if manifest["missing"] or (found and (options.require_change or options.max_age is not None)):
         manifest["exit_code"] = _STALE_CODE
 

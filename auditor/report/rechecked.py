@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from auditor.base.arrow import read_parquet
+from auditor.base.arrow import in_one_piece, read_parquet
 from auditor.report.presence import judged_clusters
 
 if TYPE_CHECKING:
@@ -53,18 +53,18 @@ class Owners:
     def __init__(
         self, findings: pa.Table, plurals: Any, old_names: Sequence[Any], new_names: Sequence[Any], objects: pa.Table
     ) -> None:
-        self.findings, self.plurals, self.objects = findings, _whole(plurals), objects
+        self.findings, self.plurals, self.objects = findings, in_one_piece(plurals), objects
         known_statuses = pa.array(list(_OF_STATUS))
-        at = pc.index_in(_whole(objects["status"]), value_set=known_statuses)
+        at = pc.index_in(in_one_piece(objects["status"]), value_set=known_statuses)
         of_status = np.array([*(_CODE[one] for one in _OF_STATUS.values()), _CODE["not judged"]], dtype=np.int64)
         codes = of_status[np.asarray(pc.fill_null(at, len(_OF_STATUS)))]
         order = np.argsort(codes == 0, kind="stable")  # of several rows of a key the one that was not judged counts
         rows = np.full(findings.num_rows, -1)
         for old, new in zip(old_names, new_names, strict=True):
-            known = pc.take(_whole(new), pa.array(order))
-            at = pc.index_in(_whole(old), value_set=known, skip_nulls=True)
+            known = pc.take(in_one_piece(new), pa.array(order))
+            at = pc.index_in(in_one_piece(old), value_set=known, skip_nulls=True)
             place = np.array(pc.fill_null(at, -1))
-            place[np.asarray(pc.is_null(_whole(old)))] = -1
+            place[np.asarray(pc.is_null(in_one_piece(old)))] = -1
             rows = np.where((rows < 0) & (place >= 0), order[np.maximum(place, 0)] if len(order) else -1, rows)
         self.rows = rows
         self.found = rows >= 0
@@ -77,13 +77,9 @@ class Owners:
         return out
 
 
-def _whole(column: Any) -> Any:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-
-
 def _numpy(column: Any) -> Numbers:
     out = np.empty(len(column), dtype=object)
-    out[:] = _whole(column).to_pylist()
+    out[:] = in_one_piece(column).to_pylist()
     return out
 
 

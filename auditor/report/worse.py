@@ -12,6 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from auditor.base.arrow import in_one_piece
+
 __all__ = ["LEVELS", "Objects", "WorseObjects"]
 
 Numbers = np.ndarray[Any, Any]
@@ -42,23 +44,19 @@ class Objects:
 
     def __init__(self, rows: pa.Table, whose: Any, names: list[Any]) -> None:
         self.rows = rows
-        self.names = [_whole(each) for each in names]
-        codes = pc.dictionary_encode(_whole(whose))
+        self.names = [in_one_piece(each) for each in names]
+        codes = pc.dictionary_encode(in_one_piece(whose))
         self.object = codes.indices.to_numpy(zero_copy_only=False).astype(np.int64)
         bits = np.zeros(len(codes.dictionary), dtype=np.int64)
         np.bitwise_or.at(bits, self.object, _bits(rows))
         self.bits = bits[self.object]
 
 
-def _whole(column: Any) -> Any:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-
-
 def _bits(rows: pa.Table) -> Numbers:
     known = pa.array(list(_STATUSES))
-    at = np.asarray(pc.fill_null(pc.index_in(_whole(rows["status"]), value_set=known), len(known)))
+    at = np.asarray(pc.fill_null(pc.index_in(in_one_piece(rows["status"]), value_set=known), len(known)))
     out: Numbers = np.array([*_STATUSES.values(), _UNKNOWN], dtype=np.int64)[at]
-    impacts = pc.fill_null(pc.binary_join(_whole(rows["impacts"]), ","), "")
+    impacts = pc.fill_null(pc.binary_join(in_one_piece(rows["impacts"]), ","), "")
     for text, bit in _IMPACTS:
         out = out | np.where(pc.match_substring(impacts, text).to_numpy(zero_copy_only=False), bit, 0)
     return out

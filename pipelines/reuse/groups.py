@@ -252,7 +252,7 @@ def numbered(
 
 def codes(column: Any) -> tuple[Numbers, list[str | None]]:
     """Return texts as numbers (null: -1), and what each stands for."""
-    made = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    made = arrow.in_one_piece(column)
     if not pa.types.is_dictionary(made.type):
         made = arrow.dictionary_encoded(made)
     return numbers(made.indices), made.dictionary.to_pylist()

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 import auditor
 from auditor.base import tables
-from auditor.base.arrow import concat, plain, whole_parquet
+from auditor.base.arrow import concat, in_one_piece, plain, whole_parquet
 from auditor.base.visible import visible, visible_tree
 from auditor.plan.options import FAIL_ON
 from auditor.report.allclear import missing_lines, stale_lines
@@ -134,13 +134,13 @@ class _Side:
 
 
 def _read(path: Path, schema: pa.Schema) -> pa.Table:
+    """Return a part of the new report, which this process wrote."""
     with whole_parquet(path), pq.ParquetFile(path) as file:
         return file.read(columns=schema.names, use_threads=False).select(schema.names).cast(schema)
 
 
 def _text(column: Any) -> Any:
-    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    return pc.fill_null(column, _NONE)
+    return pc.fill_null(in_one_piece(column), _NONE)
 
 
 def _joined(columns: list[Any]) -> Any:
@@ -149,8 +149,7 @@ def _joined(columns: list[Any]) -> Any:
 
 def _known(columns: list[Any]) -> Any:
     """Return columns joined as `_joined` does; null if one of them is."""
-    whole = [column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column for column in columns]
-    return pc.binary_join_element_wise(*whole, _SEPARATOR)
+    return pc.binary_join_element_wise(*map(in_one_piece, columns), _SEPARATOR)
 
 
 class Difference:
