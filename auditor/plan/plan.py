@@ -23,9 +23,10 @@ from auditor.base import arrow as kernels
 from auditor.base.errors import ChangedDump, DamagedDump, PlanError, UnknownDump
 from auditor.base.records import Shard
 from auditor.golang import jsontext
+from auditor.plan.definition_paths import definition_documents
 from auditor.plan.limits import SIZE_IN_MEMORY
 from auditor.sources import SourcePlan, open_source
-from auditor.sources.crd_files import definitions_in, files_digest, no_collector, read_crd_documents
+from auditor.sources.crd_files import definitions_in, files_digest, no_collector
 from auditor.sources.encryption import make_unsealer
 from auditor.sources.files.map_guard import guard_maps
 from auditor.sources.files.state import changes, state_of_file, states_below
@@ -291,19 +292,19 @@ def read_definitions(
     """Return the definitions in files.
 
     Args:
-        paths: As `read_crd_documents` takes them.
+        paths: As `definition_documents` takes them.
         known: Tells what is known of files with a hash, as `OldReport.definitions`; then none of them is parsed.
 
     Raises:
         PlanError: There is no definition in them.
-        SourceError: A file cannot be read, as `read_crd_documents`.
+        SourceError: A file cannot be read, as `definition_documents`.
     """
     states = tuple(state for path in paths if path != "-" and not is_remote(path) for state in states_below(path))
     files_sha256 = files_digest(paths)
     written = known(files_sha256) if known and files_sha256 else None
     by_name = None if written is None else _as_written(*written)
     if by_name is None:
-        documents = {_name(document): document for document in read_crd_documents(paths)}
+        documents = {_name(document): document for document in definition_documents(paths)}
         by_name = {name: _encoded(name, document, stored=False) for name, document in documents.items()}
     if paths and not by_name:
         raise PlanError(", ".join(paths), "no definition found", "at least one CustomResourceDefinition")

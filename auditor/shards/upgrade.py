@@ -23,13 +23,13 @@ from auditor.crds.definition import document_name
 from auditor.gates.change import gate_changes
 from auditor.gates.paths import places
 from auditor.golang.jsontext import encode
+from auditor.plan.definition_paths import definition_documents
 from auditor.plan.plan import Plan, definition_document, definition_entry, make_plan
 from auditor.schema.structural import ABSENT
 from auditor.shards.audit import ShardAuditor, lost_shard
 from auditor.shards.columns import Rows, write_parquet
 from auditor.shards.conversions import convert_ahead
 from auditor.shards.updates import NOT_ASKED
-from auditor.sources.crd_files import read_crd_documents
 from auditor.storage_read.read import ReadError, decode_value
 from auditor.updates.field_path import locate
 from auditor.updates.managed_fields import last_writer
@@ -130,7 +130,7 @@ def plan_upgrade(options: AuditOptions, upgrade: UpgradeOptions, workdir: Path) 
     """
     asked = replace(options, field_gates="", gate_sidecars=upgrade.old_sidecars)
     old = make_plan(asked, workdir, go_on=True)
-    given = {document_name(document): document for document in read_crd_documents(upgrade.new_crds)}
+    given = {document_name(document): document for document in definition_documents(upgrade.new_crds)}
     if not given:
         raise auditor.AuditorError(", ".join(upgrade.new_crds), "no definition found", "CustomResourceDefinitions")
     before = {entry.name: entry for entry in old.entries}

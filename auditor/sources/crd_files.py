@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from auditor.base.records import JsonObject
 
-__all__ = ["definitions_in", "files_digest", "no_collector", "read_crd_documents"]
+__all__ = ["definitions_in", "documents_of", "files_digest", "no_collector", "read_crd_documents"]
 
 GROUP: Final = "apiextensions.k8s.io"
 KIND: Final = "CustomResourceDefinition"
@@ -95,7 +95,7 @@ def _yaml_documents(name: str, data: bytes, start: int = 0) -> Iterator[Any]:
         raise error if error.where else error.at(name) from None
 
 
-def _documents(name: str, data: bytes) -> Iterator[Any]:
+def documents_of(name: str, data: bytes) -> Iterator[Any]:
     """Yield the documents of one file: JSON values one after another, YAML from the start or from a separator on."""
     data = _as_utf8(data)
     first = at = skip_space(data, 0)
@@ -156,8 +156,11 @@ def files_digest(paths: Sequence[str]) -> str:
             for path in _files([given]):
                 if not path.is_file():
                     return ""
-                data = path.read_bytes()
-                running.update(b"%d %d " % (len(path.name), len(data)) + os.fsencode(path.name) + data)
+                with path.open("rb") as file:  # a dump may be larger than memory
+                    size = os.fstat(file.fileno()).st_size
+                    running.update(b"%d %d " % (len(path.name), size) + os.fsencode(path.name))
+                    while block := file.read(1 << 20):
+                        running.update(block)
     except (OSError, SourceError):  # who reads them says what is wrong
         return ""
     return running.hexdigest()
@@ -193,14 +196,14 @@ def read_crd_documents(paths: Iterable[str]) -> list[JsonObject]:
     out: list[JsonObject] = []
     for given in paths:
         if given == "-":
-            for document in _documents("standard input", sys.stdin.buffer.read()):
+            for document in documents_of("standard input", sys.stdin.buffer.read()):
                 out.extend(definitions_in(document))
             continue
         if is_remote(given):
             out.extend(_behind(given))
             continue
         for path in _files([given]):
-            for document in _documents(str(path), read_packed(path)):
+            for document in documents_of(str(path), read_packed(path)):
                 out.extend(definitions_in(document))
     return out
 
@@ -210,5 +213,5 @@ def _behind(url: str) -> Iterator[JsonObject]:
     with temporary_folder("crds") as folder:
         for shown, local in fetched(url, folder):
             for path in _files([str(local)]):
-                for document in _documents(shown + str(path)[len(str(local)) :], read_packed(path)):
+                for document in documents_of(shown + str(path)[len(str(local)) :], read_packed(path)):
                     yield from definitions_in(document)

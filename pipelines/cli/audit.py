@@ -33,7 +33,10 @@ def _scope_options(command: Any) -> Any:
 @click.command(short_help="Check every object of a dump and write a report.")
 @click.argument("dumps", nargs=-1, required=True, metavar="DUMP...")
 @click.option(
-    "--crds", multiple=True, metavar="PATH", help="File or folder of definitions; they replace the dump's by name."
+    "--crds",
+    multiple=True,
+    metavar="PATH",
+    help="Definitions (files, a folder, a chart, a dump); they replace those of the dump by name.",
 )
 @click.option("--report", required=True, metavar="DIR", help="Folder to write the report to.")
 @click.option("--force", is_flag=True, help="Replace an existing report in DIR; nothing but a report is removed.")

@@ -36,9 +36,9 @@ def _no_definition(paths: tuple[str, ...]) -> Exception:
 
 
 def _documents(paths: tuple[str, ...]) -> list[Any]:
-    from auditor.sources.crd_files import read_crd_documents  # noqa: PLC0415
+    from auditor.plan.definition_paths import definition_documents  # noqa: PLC0415
 
-    found = read_crd_documents(paths)
+    found = definition_documents(paths)
     if not found:
         raise _no_definition(paths)
     return found
