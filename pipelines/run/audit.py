@@ -9,6 +9,7 @@ import time
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import astuple
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from auditor.base.errors import PlanError
@@ -22,7 +23,6 @@ from pipelines.workers import PRELOAD, expect_workers, lost_later, ready_later
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
-    from pathlib import Path
 
     from auditor.plan.options import AuditOptions
     from auditor.plan.plan import Given, Plan, SourceShard
@@ -88,6 +88,10 @@ def run_audit(options: AuditOptions) -> tuple[int, dict[str, Any]]:
             from auditor.report.redact import redact_report  # noqa: PLC0415
 
             redact_report(parts, manifest)
+        if not options.in_fleet:
+            from auditor.report.findings.build import write_causes  # noqa: PLC0415
+
+            write_causes(parts, manifest, Path(options.diff) if options.diff else None)
         list_files(parts, manifest)
     return code, manifest
 

@@ -29,7 +29,7 @@ __all__ = ["check_manifest_of", "check_target", "inputs_of", "list_files", "put_
 _PART: Final = r"part-\d{5,}\.parquet"
 _WRITTEN: Final = re.compile(
     rf"(objects|findings|fixed|changes)/{_PART}|index/group=[^/]*/version=[^/]*/kind=[^/]*/{_PART}"
-    r"|manifest\.json|definitions\.ndjson|versions\.parquet"
+    r"|manifest\.json|definitions\.ndjson|(versions|causes)\.parquet"
 )
 """Names of files of reports: no other file is removed, even if a manifest lists it. Older manifests list none."""
 _TABLES: Final = frozenset({"objects", "findings", "fixed", "changes", "index"})

@@ -43,6 +43,7 @@ def _run_local(options: AuditOptions, upgrade: UpgradeOptions, shown: str) -> tu
     from auditor.plan.plan import cut_shards, look_again  # noqa: PLC0415 - heavy imports only when work is done
     from auditor.report.allclear import judged_rows, not_judged  # noqa: PLC0415
     from auditor.report.check import check_report  # noqa: PLC0415
+    from auditor.report.findings.build import write_causes  # noqa: PLC0415
     from auditor.report.manifest import merge, write_empty_parts, write_manifest, write_versions  # noqa: PLC0415
     from auditor.report.upgrade_manifest import qualified, reaches, upgrade_section  # noqa: PLC0415
     from auditor.shards.gates import check_plan  # noqa: PLC0415
@@ -92,6 +93,7 @@ def _run_local(options: AuditOptions, upgrade: UpgradeOptions, shown: str) -> tu
             from auditor.report.redact import redact_report  # noqa: PLC0415
 
             redact_report(parts, manifest)
+        write_causes(parts, manifest)
         list_files(parts, manifest)
     return code, manifest
 

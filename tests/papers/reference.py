@@ -10,6 +10,7 @@ import click
 
 import auditor
 from auditor.base import tables
+from auditor.report.findings.table import CAUSES
 from pipelines.cli.main import cli
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ _WIDTH = 100
 _TABLES: Final = (
     ("objects/", tables.OBJECTS, "One row for each key and audited version, in key order."),
     ("findings/", tables.FINDINGS, "One row for each finding, in key order, then by field, type and message."),
+    ("causes.parquet", CAUSES, "One row for each cause and cluster, worst and new ones first."),
     ("versions.parquet", tables.VERSIONS, "One row for each version of each definition."),
     ("changes/", tables.CHANGES, "Of `auditor upgrade`: one row for each path that changes."),
     ("fixed/", tables.COMPARED, "With `--diff`: findings of the earlier report that are gone, as they were."),
@@ -86,10 +88,46 @@ _COLUMNS: Final = {
     "stored_objects": "Number of objects stored at it; null in exports.",
     "created": "metadata.creationTimestamp.",
     "labels": "Labels of the object.",
+    "cause": "Id of the cause: the first 8 digits of `digest`, more where two causes have the same.",
+    "digest": "Digest of what identifies the cause; the same in every report.",
+    "severity": "critical, high, medium or low; the worst of the objects that are not accepted.",
+    "title": "What is wrong, in one line, without the kind.",
+    "form": "Detail of the message without values.",
+    "objects": "Number of objects.",
+    "namespaces": "Number of namespaces.",
+    "distinct_findings": "The same as `findings`, a finding of several requests counted once.",
+    "new_objects": "Objects that are new or worse since the earlier report.",
+    "new_findings": "Findings that are new since the earlier report.",
+    "fixed_objects": "Objects of the earlier report that are fixed.",
+    "fixed_findings": "Findings of the earlier report that are fixed.",
+    "accepted_objects": "Objects with no finding of this cause that is not accepted.",
+    "accepted_findings": "Findings that are accepted.",
+    "rejected": "Objects that no update can change: each is refused.",
+    "tolerated_while_unchanged": "Objects that updates can change while the field stays as it is.",
+    "tolerated_globally": "Objects that updates can change anyway.",
+    "verdict_unknown": "Objects without a verdict: no update was tried.",
+    "first_seen": "Start of the first run that had it, as far as earlier reports know; null: this one.",
+    "last_seen": "Start of the last run that had it; null: this one.",
+    "owners": "Most frequent owners of the objects.",
+    "schema_changes": "What changed in the definition since the earlier report.",
+    "examples": "Up to three objects: keys, or NAMESPACE/NAME in exports.",
+    "messages": "Message of each example.",
     "field:PATH": "Text that field selectors compare, one column for each selectable field.",
     "value:PATH": "The same as a typed value: boolean, integer or string.",
 }
 """What each column holds; a column without a text stops the generator."""
+
+_OF_CAUSES: Final = {
+    "version": "Version at which the objects were judged; null for an impact on the kind as a whole.",
+    "impact": "What the objects do to a server; null for findings.",
+    "kind": "Kind; the plural name where the kind is not known.",
+    "check": "Part of the server that found it; null for an impact.",
+    "type": "The server's cause; null for an impact.",
+    "field": "Path without indexes and keys of maps; null for an impact.",
+    "findings": "Number of rows of findings/; 0 for an impact.",
+    "change": "With `--diff`: new, more (known, with new objects), same, fixed or not-rechecked.",
+}
+"""What columns of causes.parquet hold that mean something else in other tables."""
 
 _CHANGE: Final = {
     "objects/": "With `--diff`: new, worse, better or same; null where that is not known.",
@@ -110,7 +148,8 @@ def _rows(name: str, schema: pa.Schema) -> Iterator[str]:
     if name in ("objects/", "findings/"):
         fields.append(tables.COMPARED.field("change"))
     for field in fields:
-        meaning = _CHANGE[name] if field.name == "change" else _COLUMNS[field.name]
+        own = _OF_CAUSES.get(field.name) if name == "causes.parquet" else None
+        meaning = own or (_CHANGE[name] if field.name == "change" else _COLUMNS[field.name])
         yield f"| `{field.name}` | {_type_of(field.type)} | {meaning} |\n"
 
 

@@ -1,0 +1,275 @@
+"""Groups the findings and the impacts of a report into causes, and compares these with those of an earlier report."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow
+
+from auditor.base import arrow
+from auditor.report.findings.coded import Coded
+from auditor.report.findings.counting import Counting
+from auditor.report.findings.fields import Definitions
+from auditor.report.findings.keys import ids_of
+from auditor.report.findings.rows import (
+    FINDING_COLUMNS,
+    OBJECT_COLUMNS,
+    CauseNumbers,
+    FindingRows,
+    ObjectImpacts,
+    concerned,
+)
+from auditor.report.findings.severity import parse_rules, rank
+from auditor.report.findings.table import read_rows, write_rows
+from auditor.report.findings.titles import title_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from auditor.report.findings.counting import CauseCount
+    from auditor.report.findings.keys import CauseKey
+
+__all__ = [
+    "CHANGES",
+    "build_causes",
+    "causes_of",
+    "order_of",
+    "overrides_of",
+    "part_files",
+    "read_part",
+    "write_causes",
+]
+
+pa: Any = pyarrow
+
+CHANGES: Final = ("new", "more", "same", "fixed", "not-rechecked")
+"""Change of a cause: new; known, with new objects; known; gone; gone, but not everything was checked again."""
+_PART: Final = re.compile(r"part-\d+\.parquet")
+_HARMLESS_STATUSES: Final = frozenset({"valid", "invalid", "definition", "builtin", "other"})
+_HARMLESS_IMPACTS: Final = frozenset({"none", "drifts", "unknown", "needs-webhook"})
+_OWNERS: Final = 5
+
+
+def overrides_of(manifest: dict[str, Any]) -> Any:
+    """Return the overrides of severities that a report was made with."""
+    return parse_rules(manifest["options"].get("severity") or ())
+
+
+def write_causes(report: Path, manifest: dict[str, Any], earlier: Path | None = None) -> list[dict[str, Any]]:
+    """Write causes.parquet of a report, and return its rows.
+
+    Args:
+        report: Folder of the report, whose other tables are complete.
+        manifest: Its manifest.
+        earlier: Folder of the report that it is compared with.
+    """
+    rows = build_causes(report, manifest, causes_of(earlier) if earlier is not None else None)
+    write_rows(rows, report, crds=manifest["definitions"]["sha256"])
+    return rows
+
+
+def causes_of(report: Path) -> list[dict[str, Any]]:
+    """Return the causes of a stored report; those of a report without causes.parquet are made of its tables.
+
+    Times that causes.parquet leaves open, as they are those of its run, are set.
+    """
+    from auditor.report.reader import read_manifest  # noqa: PLC0415
+
+    manifest = read_manifest(str(report), "--diff")
+    rows = read_rows(report)
+    rows = build_causes(report, manifest) if rows is None else rows
+    started = datetime.datetime.fromisoformat(manifest["started"])
+    return [
+        {**row, "first_seen": row["first_seen"] or started, "last_seen": row["last_seen"] or started} for row in rows
+    ]
+
+
+def build_causes(
+    report: Path, manifest: dict[str, Any], earlier: list[dict[str, Any]] | None = None
+) -> list[dict[str, Any]]:
+    """Return the rows of causes.parquet, worst and new ones first.
+
+    Args:
+        report: Folder of the report.
+        manifest: Its manifest.
+        earlier: Rows of the report that it is compared with; None: it is compared with none.
+    """
+    causes = CauseNumbers(Definitions(report, manifest))
+    counting = Counting(overrides_of(manifest))
+    for path in part_files(report / "findings"):
+        _count_findings(path, causes, counting)
+    if _has_impacts(manifest):
+        for path in part_files(report / "objects"):
+            _count_impacts(path, causes, counting)
+    for path in part_files(report / "fixed"):
+        table = read_part(path, FINDING_COLUMNS)
+        counting.add_fixed(FindingRows.of(table, causes))
+    rows = [_row(cluster, causes.keys[number], count) for (cluster, number), count in counting.counts.items()]
+    compare(rows, earlier, manifest)
+    ids = ids_of([row["digest"] for row in rows])
+    for row in rows:
+        row["cause"] = ids[row["digest"]]
+    rows.sort(key=order_of)
+    return rows
+
+
+def _count_findings(path: Path, causes: CauseNumbers, counting: Counting) -> None:
+    table = read_part(path, FINDING_COLUMNS, "change")
+    if not table.num_rows:
+        return
+    rows = FindingRows.of(table, causes)
+    change = Coded(table["change"]) if "change" in table.column_names else None
+    messages: list[Any] = []
+
+    def message(row: int) -> str:
+        if not messages:
+            messages.append(read_part(path, ("message",))["message"])
+        return messages[0][row].as_py() or ""
+
+    manager = rows.columns["last_manager"]
+    counting.add_findings(rows, change, owner=manager.of, message=message)
+
+
+def _count_impacts(path: Path, causes: CauseNumbers, counting: Counting) -> None:
+    first = read_part(path, ("status", "impact"))
+    mask = concerned(Coded(first["status"]), Coded(first["impact"]))
+    if not mask.any():
+        return
+    table = arrow.take(read_part(path, OBJECT_COLUMNS, "change"), np.flatnonzero(mask))
+    rows = ObjectImpacts.of(table, causes)
+    change = Coded(table["change"]) if "change" in table.column_names else None
+    counting.add_impacts(rows, change, pruned=lambda row: table["pruned"][row].as_py() or [])
+
+
+def _has_impacts(manifest: dict[str, Any]) -> bool:
+    """Return whether objects/ has rows with an impact of their own: else it need not be read."""
+    statuses = {name for name, count in manifest["counts"]["statuses"].items() if count}
+    impacts = {name for kind in manifest["kinds"] for name, count in kind["impacts"].items() if count}
+    return bool(statuses - _HARMLESS_STATUSES) or bool(impacts - _HARMLESS_IMPACTS)
+
+
+def part_files(folder: Path) -> Iterator[Path]:
+    """Yield the parts of a table of a report, in order."""
+    return (path for path in sorted(folder.glob("part-*.parquet")) if _PART.fullmatch(path.name))
+
+
+def read_part(path: Path, columns: tuple[str, ...], *optional: str) -> Any:
+    """Return columns of a part, those of text as dictionaries; optional ones only if the part has them."""
+    with arrow.parquet_reader(path) as reader:
+        schema = reader.schema_arrow
+    names = [*columns, *(name for name in optional if name in schema.names)]
+    with arrow.whole_parquet(path):
+        texts = [name for name in names if not pa.types.is_nested(schema.field(name).type)]
+        coded = [name for name in texts if pa.types.is_dictionary(schema.field(name).type)]
+    return arrow.read_parquet(path, names, coded)
+
+
+def _row(cluster: str, key: CauseKey, count: CauseCount) -> dict[str, Any]:
+    return {
+        "cluster": cluster or None,
+        "cause": "",
+        "digest": key.digest(),
+        "severity": count.severity,
+        "change": None,
+        "title": title_of(key),
+        "group": key.group,
+        "kind": key.kind,
+        "version": key.version or None,
+        "impact": key.impact or None,
+        "check": key.check or None,
+        "type": key.type or None,
+        "field": key.field or None,
+        "rule": key.rule or None,
+        "form": key.form or None,
+        "guard_path": count.guard_path,
+        "objects": count.objects,
+        "namespaces": len(count.namespaces - {""}),
+        "findings": count.findings,
+        "distinct_findings": count.distinct_findings,
+        "new_objects": count.new_objects,
+        "new_findings": count.new_findings,
+        "fixed_objects": count.fixed_objects,
+        "fixed_findings": count.fixed_findings,
+        "accepted_objects": count.accepted_objects,
+        "accepted_findings": count.accepted_findings,
+        "rejected": count.verdicts["rejected"],
+        "tolerated_while_unchanged": count.verdicts["tolerated_while_unchanged"],
+        "tolerated_globally": count.verdicts["tolerated_globally"],
+        "verdict_unknown": count.verdicts["verdict_unknown"],
+        "first_seen": None,
+        "last_seen": None,
+        "owners": [name for name, _ in sorted(count.owners.items(), key=lambda one: (-one[1], one[0]))[:_OWNERS]],
+        "schema_changes": [],
+        "examples": [name for _, name, _ in count.examples],
+        "messages": [message for _, _, message in count.examples],
+    }
+
+
+def compare(rows: list[dict[str, Any]], earlier: list[dict[str, Any]] | None, manifest: dict[str, Any]) -> None:
+    """Set `change`, `first_seen` and `last_seen` of causes, and add those that only the earlier report has.
+
+    Args:
+        rows: The causes of a report.
+        earlier: Those of the report that it is compared with; None: it is compared with none.
+        manifest: The manifest of the report.
+    """
+    if earlier is None:
+        return
+    by_cluster = "clusters" in manifest or len({row["cluster"] for row in earlier}) > 1
+
+    def place(row: dict[str, Any]) -> tuple[str, str]:
+        return (row["cluster"] or "" if by_cluster else "", row["digest"])
+
+    known = {place(row): row for row in earlier if row["objects"]}
+    present = set()
+    for row in rows:
+        before = known.get(place(row))
+        if row["objects"]:
+            present.add(place(row))
+            row["change"] = "new" if before is None else "more" if row["new_objects"] else "same"
+        else:
+            row["change"] = "fixed"
+        if before is not None:
+            row["first_seen"] = before["first_seen"]
+            if not row["objects"]:
+                row["last_seen"] = before["last_seen"]
+                present.add(place(row))
+    gone = [row for where, row in known.items() if where not in present]
+    is_whole = not manifest["lost"] and not any(source["damage"] for source in manifest["inputs"])
+    is_whole &= not manifest.get("missing") and not manifest["options"]["scope"].get("include")
+    for row in gone:
+        is_fixed = is_whole and row["impact"] is not None and row["impact"] != "sealed"
+        rows.append(
+            {
+                **row,
+                "change": "fixed" if is_fixed else "not-rechecked",
+                "fixed_objects": row["objects"] if is_fixed else 0,
+                "fixed_findings": row["findings"] if is_fixed else 0,
+                **dict.fromkeys(_OF_TODAY, 0),
+            }
+        )
+
+
+_OF_TODAY: Final = (
+    *("objects", "namespaces", "findings", "distinct_findings", "new_objects", "new_findings", "accepted_objects"),
+    *("accepted_findings", "rejected", "tolerated_while_unchanged", "tolerated_globally", "verdict_unknown"),
+)
+
+
+def order_of(row: dict[str, Any]) -> tuple[Any, ...]:
+    """Return what causes are sorted by: those with objects, worst, new, most objects first."""
+    change = row["change"]
+    return (
+        not row["objects"],
+        rank(row["severity"]),
+        CHANGES.index(change) if change in CHANGES else 0,
+        -row["objects"],
+        row["group"] or "",
+        row["kind"] or "",
+        row["digest"],
+        row["cluster"] or "",
+    )

@@ -1,0 +1,178 @@
+"""One cause as it is read: the rows of all clusters together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.report.findings.severity import SEVERITIES, worst_of
+from auditor.report.findings.titles import kind_name
+
+if TYPE_CHECKING:
+    import datetime
+    from collections.abc import Iterable
+
+__all__ = ["Cause", "merged"]
+
+_CHANGES: Final = ("new", "more", "same", "not-rechecked", "fixed")
+_SUMS: Final = (
+    *("objects", "findings", "distinct_findings", "new_objects", "new_findings", "fixed_objects", "fixed_findings"),
+    *("accepted_objects", "accepted_findings", "rejected", "tolerated_while_unchanged", "tolerated_globally"),
+    *("verdict_unknown", "namespaces"),
+)
+_EXAMPLES: Final = 3
+_OWNERS: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why findings are there, or what objects do to a server.
+
+    Attributes:
+        id: First digits of the digest, at least 8; unique in the report.
+        digest: Digest of what identifies the cause; the same in every report.
+        severity: critical, high, medium or low; the worst of its objects that are not accepted.
+        change: new, more, same, fixed or not-rechecked against the earlier report; None without one.
+        title: What is wrong, in one line, without the kind.
+        group: API group.
+        kind: Kind; the plural name where the kind is not known.
+        version: Audited version; None for an impact on the kind as a whole.
+        impact: What the objects do to a server; None for findings.
+        check: Which check objects; None for an impact.
+        type: The server's cause; None for an impact.
+        field: Path without indexes and map keys; None for an impact.
+        rule: Text of the validation rule, if one failed.
+        guard_path: Path within which a change makes the server refuse an update; None if there is none.
+        clusters: Clusters in which it is; empty for one without a name.
+        objects: Number of objects.
+        namespaces: Number of namespaces, counted in each cluster.
+        findings: Number of rows of findings/; 0 for an impact.
+        distinct_findings: The same, a finding of several requests counted once.
+        new_objects: Objects of `objects` that are new or worse.
+        new_findings: Rows of `findings` that are new.
+        fixed_objects: Objects of the earlier report that are fixed.
+        fixed_findings: Findings of the earlier report that are fixed.
+        accepted_objects: Objects with no finding of this cause that is not accepted.
+        accepted_findings: Rows of `findings` that are accepted.
+        rejected: Objects that no update can change: each is refused.
+        tolerated_while_unchanged: Objects that updates can change while the field stays as it is.
+        tolerated_globally: Objects that updates can change anyway.
+        verdict_unknown: Objects without a verdict: no update was tried.
+        first_seen: Start of the first run that had it, as far as the reports know.
+        last_seen: Start of the last run that had it.
+        owners: The most frequent owners; empty where none is known.
+        schema_changes: What changed in the definition since the earlier report, e.g. ``required: + spec.tier``.
+        examples: Up to three objects, each a key, or NAMESPACE/NAME if it has none.
+        messages: The message of each example.
+        example_clusters: The cluster of each example; empty without a name.
+    """
+
+    id: str
+    digest: str
+    severity: str
+    change: str | None
+    title: str
+    group: str
+    kind: str
+    version: str | None
+    impact: str | None
+    check: str | None
+    type: str | None
+    field: str | None
+    rule: str | None
+    guard_path: str | None
+    clusters: tuple[str, ...]
+    objects: int
+    namespaces: int
+    findings: int
+    distinct_findings: int
+    new_objects: int
+    new_findings: int
+    fixed_objects: int
+    fixed_findings: int
+    accepted_objects: int
+    accepted_findings: int
+    rejected: int
+    tolerated_while_unchanged: int
+    tolerated_globally: int
+    verdict_unknown: int
+    first_seen: datetime.datetime
+    last_seen: datetime.datetime
+    owners: tuple[str, ...]
+    schema_changes: tuple[str, ...]
+    examples: tuple[str, ...]
+    messages: tuple[str, ...]
+    example_clusters: tuple[str, ...]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has objects that are not accepted."""
+        return self.objects > self.accepted_objects
+
+    @property
+    def kind_name(self) -> str:
+        """The kind with its group."""
+        return kind_name(self.group, self.kind)
+
+
+def merged(rows: Iterable[dict[str, Any]], started: datetime.datetime) -> list[Cause]:
+    """Return the causes of rows of causes.parquet, worst and new ones first; the rows of clusters are added up.
+
+    Args:
+        rows: The rows.
+        started: When the run began, for causes that no earlier report has.
+    """
+    by_digest: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        by_digest.setdefault(row["digest"], []).append(row)
+    causes = [_merged(found, started) for found in by_digest.values()]
+    return sorted(causes, key=lambda one: (not one.objects, SEVERITIES.index(one.severity), _change_rank(one.change)))
+
+
+def _change_rank(change: str | None) -> int:
+    return _CHANGES.index(change) if change in _CHANGES else 0
+
+
+def _merged(rows: list[dict[str, Any]], started: datetime.datetime) -> Cause:
+    first = next((row for row in rows if row["objects"]), rows[0])
+    present = [row for row in rows if row["objects"]] or rows
+    owners: Counter[str] = Counter()
+    for row in rows:
+        for place, name in enumerate(row["owners"] or ()):
+            owners[name] += _OWNERS - place
+    examples = [
+        (example, message, row["cluster"] or "")
+        for row in present
+        for example, message in zip(row["examples"] or (), row["messages"] or (), strict=True)
+    ][:_EXAMPLES]
+    changes = [row["change"] for row in present]
+    return Cause(
+        id=first["cause"],
+        digest=first["digest"],
+        severity=worst_of(row["severity"] for row in present),
+        change=_change(changes),
+        clusters=tuple(row["cluster"] for row in present if row["cluster"]),
+        owners=tuple(name for name, _ in owners.most_common(_OWNERS)),
+        schema_changes=tuple(dict.fromkeys(text for row in rows for text in row["schema_changes"] or ())),
+        examples=tuple(example for example, _, _ in examples),
+        messages=tuple(message for _, message, _ in examples),
+        example_clusters=tuple(cluster for _, _, cluster in examples),
+        first_seen=min(row["first_seen"] or started for row in rows),
+        last_seen=max(row["last_seen"] or started for row in rows),
+        **{name: sum(row[name] for row in rows) for name in _SUMS},
+        **{
+            name: first[name]
+            for name in ("title", "group", "kind", "version", "impact", "check", "type", "field", "rule", "guard_path")
+        },
+    )
+
+
+def _change(changes: list[str | None]) -> str | None:
+    """Return the change of a cause in several clusters: new only if it is new in all of them."""
+    known = [one for one in changes if one is not None]
+    if not known:
+        return None
+    if "new" in known and any(one != "new" for one in known):
+        return "more"
+    return min(known, key=_CHANGES.index)

@@ -1,0 +1,77 @@
+"""What identifies a cause, and its id: the beginning of a digest, the same in every report."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import astuple, dataclass
+from typing import Final
+
+import orjson
+
+__all__ = ["ID_DIGITS", "CauseKey", "form_of", "ids_of"]
+
+ID_DIGITS: Final = 8
+"""Hexadecimal digits of an id; more where two causes of a report have the same first ones."""
+_QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)\'|`[^`]*`|\(redacted\)')
+_LISTED: Final = re.compile(r'""(?:, "")+')
+_NUMBER: Final = re.compile(r"(?<![A-Za-z_])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+_VERSION: Final = "1"
+
+
+@dataclass(frozen=True, slots=True)
+class CauseKey:
+    """What identifies a cause.
+
+    Attributes:
+        group: API group of the definition.
+        kind: Kind; the plural name where the kind is not known.
+        version: Audited version; empty for an impact on the kind as a whole.
+        check: As in findings/; empty for an impact.
+        type: As in findings/; empty for an impact.
+        field: Path without indexes and without the keys of maps; empty for an impact.
+        rule: Text of the validation rule; empty if none failed.
+        form: The detail of the message without its values; empty for a rule, whose message may be computed.
+        impact: What objects do to a server; empty for a finding.
+    """
+
+    group: str = ""
+    kind: str = ""
+    version: str = ""
+    check: str = ""
+    type: str = ""
+    field: str = ""
+    rule: str = ""
+    form: str = ""
+    impact: str = ""
+
+    def digest(self) -> str:
+        """Return the digest of all attributes, in hexadecimal digits."""
+        return hashlib.sha256(orjson.dumps([_VERSION, *astuple(self)])).hexdigest()
+
+
+def form_of(text: str, field: str = "") -> str:
+    """Return a text without what differs from object to object: its field, quoted values, numbers.
+
+    Args:
+        text: Detail of a finding, or reason of an object.
+        field: Field of the finding, which messages of schemas repeat.
+    """
+    if not text:
+        return ""
+    if field:
+        text = text.replace(field, "")
+    return _NUMBER.sub("N", _LISTED.sub('""', _QUOTED.sub('""', text))).strip()
+
+
+def ids_of(digests: list[str]) -> dict[str, str]:
+    """Return the id of each digest: its first 8 digits, or as many more as distinguish it from the others."""
+    ordered = sorted(set(digests))
+    out = {}
+    for at, digest in enumerate(ordered):
+        near = ordered[max(0, at - 1) : at] + ordered[at + 1 : at + 2]
+        length = ID_DIGITS
+        while length < len(digest) and any(other.startswith(digest[:length]) for other in near):
+            length += 1
+        out[digest] = digest[:length]
+    return out

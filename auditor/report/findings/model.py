@@ -1,0 +1,245 @@
+"""`FindingsModel`: the causes, objects and findings of a stored report, for terminal output and for file formats.
+
+Causes are few and held; objects and findings are read part by part, each time they are asked for, so memory does not
+grow with them. Text in every answer is as the report has it: a caller that prints it makes it visible
+first (`auditor.base.visible`).
+"""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from auditor.base.errors import PlanError
+from auditor.report import allclear
+from auditor.report.clusters import is_fleet
+from auditor.report.findings.build import build_causes
+from auditor.report.findings.causes import Cause, merged
+from auditor.report.findings.filters import Filters
+from auditor.report.findings.reading import finding_rows, object_rows
+from auditor.report.findings.table import read_rows
+from auditor.report.findings.verdict import verdict_of
+from auditor.report.manifest import manifest_bytes, parse_manifest, whole_report
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from auditor.report.findings.verdict import Verdict
+
+__all__ = ["FindingsModel", "Run", "Source"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A dump of a run.
+
+    Attributes:
+        name: As the user named it.
+        cluster: Its cluster; None without a name.
+        format: Detected format; None if it could not be opened.
+        revision: Revision of the store; None if it is not known.
+        modified: When its file was last changed, UTC; None if that is not known.
+        keys: Number of keys in it.
+    """
+
+    name: str
+    cluster: str | None
+    format: str | None
+    revision: int | None
+    modified: datetime.datetime | None
+    keys: int
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The run that made a report.
+
+    Attributes:
+        clusters: Names of the clusters that were read; one without a name is not among them.
+        sources: The dumps.
+        started: When it began, UTC.
+        seconds: How long it took.
+        keys: Keys that were seen.
+        reused: Objects whose results were reused from an earlier report; None without one.
+        checked: Objects that were judged; all of them without an earlier report.
+        tool: Version of the auditor.
+        kubernetes: Kubernetes release whose behaviour it reproduces.
+        exit_code: Exit code of the run.
+        compared_with: The earlier report, as the user named it; None without one.
+    """
+
+    clusters: tuple[str, ...]
+    sources: tuple[Source, ...]
+    started: datetime.datetime
+    seconds: float
+    keys: int
+    reused: int | None
+    checked: int
+    tool: str
+    kubernetes: str
+    exit_code: int
+    compared_with: str | None
+
+
+@dataclass(slots=True)
+class FindingsModel:
+    """A stored report as people read it. `open` makes one.
+
+    Attributes:
+        path: Folder of the report.
+        shown: The report as the user named it.
+        manifest: Its manifest, for what this class does not have.
+        run: The run that made it.
+        causes: All causes, worst and new ones first; of a fleet each once.
+        verdict: How it compares with the earlier report.
+        missing: A line for each cluster whose expected dump is missing.
+        stale: A line for each dump that is stale, or seems to be of another cluster.
+        damage: A line for each part of a dump that could not be read, and for each lost shard.
+        not_judged: Reasons against an all-clear, as `auditor.report.allclear` words them; empty if there are none.
+        accepted: The section of the manifest about accepted findings; empty without --accept.
+    """
+
+    path: Path
+    shown: str
+    manifest: dict[str, Any]
+    run: Run
+    causes: list[Cause]
+    verdict: Verdict
+    missing: list[str] = field(default_factory=list)
+    stale: list[str] = field(default_factory=list)
+    damage: list[str] = field(default_factory=list)
+    not_judged: list[str] = field(default_factory=list)
+    accepted: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def open(cls, report: str | Path, *, shown: str = "", clusters: Sequence[str] = ()) -> FindingsModel:
+        """Return the model of a stored report.
+
+        Args:
+            report: Its folder.
+            shown: How the user named it, if the folder is a copy.
+            clusters: Only these clusters of a fleet; empty: all.
+
+        Raises:
+            PlanError: The folder is not a report, or cannot be used.
+            DamagedDump: A table of it is not one that an audit writes.
+        """
+        path, named = Path(report), shown or str(report)
+        try:
+            manifest = parse_manifest(manifest_bytes(path))
+        except OSError:
+            manifest = None
+        if manifest is None:
+            expected = "a folder with manifest.json, as an audit writes it"
+            raise PlanError(named, "is not a report: it has no manifest.json that can be read", expected)
+        with whole_report(named):
+            rows = read_rows(path)
+            rows = build_causes(path, manifest) if rows is None else rows
+            if clusters:
+                from auditor.report.clusters import chosen_clusters  # noqa: PLC0415
+
+                chosen = {name or None for name in chosen_clusters(manifest, clusters)}
+                rows = [row for row in rows if row["cluster"] in chosen]
+            run = _run(manifest)
+            causes = merged(rows, run.started)
+            return cls(
+                path=path,
+                shown=named,
+                manifest=manifest,
+                run=run,
+                causes=causes,
+                verdict=verdict_of(manifest, causes),
+                missing=allclear.missing_lines(manifest),
+                stale=allclear.stale_lines(allclear.stale_dumps(manifest)),
+                damage=_damage(manifest),
+                not_judged=allclear.not_judged(manifest),
+                accepted=manifest.get("accepted") or {},
+            )
+
+    @property
+    def is_fleet(self) -> bool:
+        """Whether the report is of several clusters."""
+        return is_fleet(self.manifest)
+
+    def cause(self, beginning: str) -> Cause:
+        """Return the cause whose id, or digest, begins with some digits.
+
+        Raises:
+            PlanError: There is none, or there are several.
+        """
+        wanted = beginning.lower()
+        found = [cause for cause in self.causes if wanted and cause.digest.startswith(wanted)]
+        exact = [cause for cause in found if cause.id == wanted]
+        if len(exact or found) == 1:
+            return (exact or found)[0]
+        if not found:
+            expected = "the beginning of a cause's id"
+            raise PlanError(self.shown, f"has no cause {beginning}", expected, "`auditor findings` lists them")
+        some = ", ".join(cause.id for cause in found[:5])
+        raise PlanError(self.shown, f"has {len(found)} causes that begin with {beginning}: {some}", "more digits")
+
+    def findings(self, filters: Filters | None = None, *, distinct: bool = False) -> Iterator[dict[str, Any]]:
+        """Yield findings in the order of the report.
+
+        Each is a row of findings/ as a dict, with `cause` (its id), `severity` and `change` (None without an earlier
+        report).
+
+        Args:
+            filters: What is wanted; None: everything.
+            distinct: Yield a finding that several requests have once; `requests` then lists them.
+        """
+        return finding_rows(self.path, self.manifest, self.causes, filters or Filters(), distinct=distinct)
+
+    def objects(self, filters: Filters | None = None) -> Iterator[dict[str, Any]]:
+        """Yield the rows of objects/ that have an impact which is a cause, as dicts with `cause` and `severity`.
+
+        An object with several such impacts is yielded once for each. Objects whose findings are their only fault are
+        not among them: `findings` yields these.
+
+        Args:
+            filters: What is wanted; None: everything.
+        """
+        return object_rows(self.path, self.manifest, self.causes, filters or Filters())
+
+
+def _run(manifest: dict[str, Any]) -> Run:
+    since, diff = manifest.get("since") or {}, manifest.get("diff") or {}
+    own = manifest["options"].get("cluster")
+    names = [one["name"] for one in manifest["clusters"]] if is_fleet(manifest) else [own] if own else []
+    rows = manifest["counts"]["rows"]
+    return Run(
+        clusters=tuple(names),
+        sources=tuple(
+            Source(
+                name=source["name"],
+                cluster=source.get("cluster") or own,
+                format=source["format"],
+                revision=source["revision"],
+                modified=_time(source.get("modified")),
+                keys=source["keys"],
+            )
+            for source in manifest["inputs"]
+        ),
+        started=_time(manifest["started"]) or datetime.datetime.fromtimestamp(0, datetime.UTC),
+        seconds=manifest["seconds"],
+        keys=manifest["counts"]["keys"],
+        reused=since.get("kept"),
+        checked=since.get("audited", rows),
+        tool=manifest["tool"]["version"],
+        kubernetes=manifest["kubernetes_release"],
+        exit_code=manifest["exit_code"],
+        compared_with=diff.get("report"),
+    )
+
+
+def _time(text: str | None) -> datetime.datetime | None:
+    return None if not text else datetime.datetime.fromisoformat(text)
+
+
+def _damage(manifest: dict[str, Any]) -> list[str]:
+    from auditor.report.terminal import damage_lines  # noqa: PLC0415
+
+    lines = [line for source in manifest["inputs"] for line in damage_lines(source)]
+    return [*lines, *(f"LOST  {text}" for text in manifest["lost"])]

@@ -1,0 +1,224 @@
+"""The cause of each row of findings/ and objects/ of a report, part by part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from auditor.report.findings.coded import Coded, combined, groups_of
+from auditor.report.findings.keys import CauseKey, form_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from auditor.report.findings.fields import Definitions
+
+__all__ = [
+    "FINDING_COLUMNS",
+    "FOLLOWS",
+    "OBJECT_COLUMNS",
+    "CauseNumbers",
+    "FindingRows",
+    "ObjectImpacts",
+    "concerned",
+    "is_new",
+]
+
+Numbers = np.ndarray[Any, Any]
+
+FINDING_COLUMNS: Final = (
+    *("cluster", "key", "group", "kind", "audited_version", "namespace", "name", "request", "check", "field", "type"),
+    *("detail", "verdict", "guard_path", "rule", "last_manager"),
+)
+"""Columns of findings/ that the grouping needs."""
+OBJECT_COLUMNS: Final = (
+    *("cluster", "key", "group", "plural", "kind", "audited_version", "namespace", "name", "status", "reason"),
+    *("impact", "impacts", "pruned"),
+)
+"""Columns of objects/ that the grouping needs."""
+FOLLOWS: Final = "some validation rules were not checked because the object was invalid"
+"""Beginning of a finding that follows from others of the same object and request."""
+_OF_KEY: Final = ("cluster", "group", "kind", "audited_version", "check", "field", "type", "detail", "rule")
+_OF_OBJECT: Final = ("cluster", "key", "group", "kind", "audited_version", "namespace", "name")
+_OF_IMPACT: Final = ("group", "plural", "kind", "audited_version")
+_IMPACTS: Final = ("crashes-server", "breaks-list", "blocks-delete", "loses-data")
+_STATUSES: Final = ("unreadable", "needs-conversion", "unserved", "orphaned", "sealed")
+
+
+class CauseNumbers:
+    """Numbers causes in the order in which they are found; the same instance serves all parts of a report.
+
+    Args:
+        definitions: The definitions of the report, for the keys of maps in paths.
+
+    Attributes:
+        keys: The causes.
+    """
+
+    def __init__(self, definitions: Definitions) -> None:
+        self.definitions = definitions
+        self.keys: list[CauseKey] = []
+        self._numbers: dict[CauseKey, int] = {}
+        self._found: dict[tuple[str | None, ...], int] = {}
+
+    def number(self, key: CauseKey) -> int:
+        """Return the number of a cause."""
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self.keys)
+            self.keys.append(key)
+        return number
+
+    def of_finding(self, values: tuple[str | None, ...]) -> int:
+        """Return the number of the cause of a finding.
+
+        Args:
+            values: The columns `cluster`, `group`, `kind`, `audited_version`, `check`, `field`, `type`, `detail` and
+                `rule` of its row.
+        """
+        number = self._found.get(values)
+        if number is None:
+            cluster, group, kind, version, check, field, type_, detail, rule = (value or "" for value in values)
+            number = self._found[values] = self.number(
+                CauseKey(
+                    group=group,
+                    kind=kind,
+                    version=version,
+                    check=check,
+                    type=type_,
+                    field=self.definitions.generic(cluster, group, kind, version, field),
+                    rule=rule,
+                    form="" if rule else form_of(detail, field),
+                )
+            )
+        return number
+
+
+@dataclass(slots=True)
+class FindingRows:
+    """Rows of a part of findings/ and the cause of each.
+
+    Attributes:
+        columns: The columns of `FINDING_COLUMNS` by name.
+        cause: For each row the number of its cause.
+        object: For each row the number of its object within the part; with another version it is another one.
+        distinct: For each row a number that is equal for the same finding of several requests.
+    """
+
+    columns: dict[str, Coded]
+    cause: NDArray[np.int64]
+    object: NDArray[np.int64]
+    distinct: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, table: Any, causes: CauseNumbers) -> FindingRows:
+        """Return the rows of a table with their causes."""
+        columns = {name: Coded(table[name]) for name in FINDING_COLUMNS}
+        own = combined([(columns[name].codes, len(columns[name].texts)) for name in _OF_KEY])
+        first, group = groups_of(own)
+        numbers = [causes.of_finding(tuple(columns[name].of(row) for name in _OF_KEY)) for row in first.tolist()]
+        cause = np.array(numbers, dtype=np.int64)[group] if numbers else np.zeros(0, dtype=np.int64)
+        objects = _runs([columns[name].codes for name in _OF_OBJECT])
+        distinct = groups_of(combined([(objects, len(objects)), (group, len(first))]))[1]
+        return cls(columns, _followed(columns, cause, objects), objects, distinct)
+
+    def __len__(self) -> int:
+        return len(self.cause)
+
+
+def _runs(columns: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Return the number of the run of each row: rows next to each other that are equal in all columns."""
+    if not len(columns[0]):
+        return np.zeros(0, dtype=np.int64)
+    begins = np.zeros(len(columns[0]), dtype=bool)
+    for codes in columns:
+        begins[1:] |= codes[1:] != codes[:-1]
+    return np.cumsum(begins)
+
+
+def _followed(columns: dict[str, Coded], cause: NDArray[np.int64], objects: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the causes of rows; a finding that follows from others has the cause of the first of these."""
+    details = columns["detail"]
+    begins = np.array([text is not None and text.startswith(FOLLOWS) for text in details.texts])
+    follows = begins[details.codes] & (columns["field"].numbers(("<nil>",)) == 0)
+    if not follows.any():
+        return cause
+    out = cause.copy()
+    requests = columns["request"]
+    own = np.flatnonzero(~follows)
+    rows = np.flatnonzero(follows)
+    for place in (combined([(objects, len(objects)), (requests.codes, len(requests.texts))]), objects):
+        places, first = np.unique(place[own], return_index=True)
+        if not len(places):
+            break
+        at = np.minimum(np.searchsorted(places, place[rows]), len(places) - 1)
+        found = places[at] == place[rows]
+        out[rows[found]] = cause[own[first[at[found]]]]
+        rows = rows[~found]
+    return out
+
+
+@dataclass(slots=True)
+class ObjectImpacts:
+    """The rows of a part of objects/ that have an impact of their own, one for each impact.
+
+    Attributes:
+        columns: Columns of `OBJECT_COLUMNS` by name, without `impacts` and `pruned`.
+        row: For each entry the row in the part.
+        cause: For each entry the number of its cause.
+        impact: For each entry its impact, a key of `severity.OF_IMPACT`.
+    """
+
+    columns: dict[str, Coded]
+    row: NDArray[np.int64]
+    cause: NDArray[np.int64]
+    impact: list[str]
+
+    @classmethod
+    def of(cls, table: Any, causes: CauseNumbers) -> ObjectImpacts:
+        """Return the impacts of the objects of a table."""
+        columns = {name: Coded(table[name]) for name in OBJECT_COLUMNS if name not in ("impacts", "pruned")}
+        impacts = table["impacts"].to_pylist()
+        rows, numbers, names = [], [], []
+        known: dict[tuple[str | None, ...], int] = {}
+        for row, every in enumerate(impacts):
+            for impact in _impacts(every or (), columns["status"].of(row)):
+                rows.append(row)
+                names.append(impact)
+                own = (impact, *(columns[name].of(row) for name in _OF_IMPACT))
+                if own not in known:
+                    known[own] = causes.number(_key(columns, row, impact))
+                numbers.append(known[own])
+        return cls(columns, np.array(rows, dtype=np.int64), np.array(numbers, dtype=np.int64), names)
+
+
+def concerned(status: Coded, impact: Coded) -> NDArray[np.bool_]:
+    """Return for each row of objects/ whether it may have an impact that is a cause."""
+    harmless = ("none", "drifts", "unknown")
+    mask: NDArray[np.bool_] = status.numbers(_STATUSES) < len(_STATUSES)
+    mask |= impact.numbers(harmless) == len(harmless)
+    return mask
+
+
+def _impacts(impacts: list[str] | tuple[()], status: str | None) -> list[str]:
+    """Return the impacts that are causes: of those that break the kind only the worst."""
+    found = [one for one in _IMPACTS if one in impacts]
+    if "crashes-server" in found and "breaks-list" in found:
+        found.remove("breaks-list")
+    if status in _STATUSES and not (status == "unreadable" and found):
+        found.append(status)
+    return found
+
+
+def _key(columns: dict[str, Coded], row: int, impact: str) -> CauseKey:
+    version = columns["audited_version"].text(row) if impact in ("loses-data", "blocks-delete") else ""
+    kind = columns["kind"].text(row) or columns["plural"].text(row)
+    return CauseKey(group=columns["group"].text(row), kind=kind, version=version, impact=impact)
+
+
+def is_new(change: Coded) -> NDArray[np.bool_]:
+    """Return for each row whether its column `change` says that it is new or worse."""
+    fresh: NDArray[np.bool_] = change.numbers(("new", "worse")) < len(("new", "worse"))
+    return fresh

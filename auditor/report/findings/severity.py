@@ -1,0 +1,114 @@
+"""How bad a cause is: critical, high, medium or low, by a table of impacts and verdicts that a user can override."""
+
+from __future__ import annotations
+
+import fnmatch
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from auditor.base.errors import PlanError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["OF_IMPACT", "OF_VERDICT", "SEVERITIES", "SeverityRule", "parse_rules", "rank", "severity_of", "worst_of"]
+
+SEVERITIES: Final = ("critical", "high", "medium", "low")
+"""Worst first."""
+
+OF_IMPACT: Final = {
+    "crashes-server": "critical",
+    "breaks-list": "critical",
+    "blocks-delete": "critical",
+    "unreadable": "high",
+    "loses-data": "high",
+    "needs-conversion": "medium",
+    "unserved": "medium",
+    "sealed": "medium",
+    "orphaned": "low",
+}
+"""Severity of what objects do to a server, or of a status with which they were not judged."""
+
+OF_VERDICT: Final = {
+    "blocks-every-update": "high",
+    "invalid": "medium",
+    "tolerated-while-unchanged": "medium",
+    "tolerated-globally": "low",
+}
+"""Severity of a finding by its verdict; `invalid` also if no update was tried."""
+
+_OF_CHECK: Final = {"gate": "low"}
+_MATCHED: Final = ("kind", "namespace", "cluster")
+
+
+def rank(severity: str) -> int:
+    """Return the position of a severity, 0 for the worst."""
+    return SEVERITIES.index(severity)
+
+
+def worst_of(severities: Iterable[str]) -> str:
+    """Return the worst of some severities; low if there is none."""
+    return min(severities, key=rank, default=SEVERITIES[-1])
+
+
+def severity_of(*, impact: str = "", verdict: str | None = None, check: str = "") -> str:
+    """Return the severity of an impact, or of a finding with a verdict (None: not known) of a check."""
+    if impact:
+        return OF_IMPACT.get(impact, "medium")
+    return _OF_CHECK.get(check) or OF_VERDICT.get(verdict or "invalid", "medium")
+
+
+@dataclass(frozen=True, slots=True)
+class SeverityRule:
+    """An override: what it matches has this severity. Patterns are globs; an empty one matches everything."""
+
+    severity: str
+    kind: str = ""
+    namespace: str = ""
+    cluster: str = ""
+
+    def matches(self, *, group: str, kind: str, namespace: str, cluster: str) -> bool:
+        """Return whether it applies to findings of a kind in a namespace of a cluster."""
+        named = f"{kind}.{group}" if group else kind
+        return (
+            (not self.kind or any(fnmatch.fnmatchcase(one, self.kind) for one in (named, kind)))
+            and (not self.namespace or fnmatch.fnmatchcase(namespace, self.namespace))
+            and (not self.cluster or fnmatch.fnmatchcase(cluster, self.cluster))
+        )
+
+    def text(self) -> str:
+        """Return the rule as a user writes it."""
+        given = [f"{name}={shlex.quote(getattr(self, name))}" for name in _MATCHED if getattr(self, name)]
+        return " ".join([self.severity, *given])
+
+
+def parse_rules(texts: Iterable[str]) -> tuple[SeverityRule, ...]:
+    """Return the overrides that a user gave; the last one that matches decides.
+
+    Args:
+        texts: Each a severity, then patterns: ``low kind=Widget.example.com namespace=dev-* cluster=staging``.
+
+    Raises:
+        PlanError: One has another form.
+    """
+    return tuple(_parsed(text) for text in texts)
+
+
+def _parsed(text: str) -> SeverityRule:
+    expected = "a severity and patterns, such as: low kind=Widget.example.com namespace=dev-*"
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise PlanError("--severity", f"{text!r}: {error}", expected) from error
+    if not words or words[0] not in SEVERITIES:
+        raise PlanError("--severity", f"{text!r} does not begin with a severity", ", ".join(SEVERITIES))
+    patterns: dict[str, str] = {}
+    for word in words[1:]:
+        name, separator, pattern = word.partition("=")
+        if name not in _MATCHED or not separator or not pattern:
+            raise PlanError("--severity", f"{text!r}: {word!r} is no pattern", expected)
+        patterns[name] = pattern
+    if not patterns:
+        raise PlanError("--severity", f"{text!r} names no kind, namespace or cluster", expected)
+    return SeverityRule(words[0], **patterns)

@@ -1,0 +1,107 @@
+"""causes.parquet: one row for each cause and cluster of a report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow
+
+import auditor
+from auditor.base import tables
+from auditor.base.arrow import dictionary_encoded, read_parquet, whole_parquet
+from auditor.shards.columns import write_parquet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["CAUSES", "CAUSES_FILE", "read_rows", "write_rows"]
+
+pa: Any = pyarrow
+
+CAUSES_FILE: Final = "causes.parquet"
+
+_TIME: Final = pa.timestamp("us", tz="UTC")
+
+CAUSES: Final = pa.schema(
+    [
+        ("cluster", tables.DICTIONARY),
+        ("cause", pa.string()),
+        ("digest", pa.string()),
+        ("severity", tables.DICTIONARY),
+        ("change", tables.DICTIONARY),
+        ("title", pa.string()),
+        ("group", tables.DICTIONARY),
+        ("kind", tables.DICTIONARY),
+        ("version", tables.DICTIONARY),
+        ("impact", tables.DICTIONARY),
+        ("check", tables.DICTIONARY),
+        ("type", tables.DICTIONARY),
+        ("field", pa.string()),
+        ("rule", pa.string()),
+        ("form", pa.string()),
+        ("guard_path", pa.string()),
+        ("objects", pa.int64()),
+        ("namespaces", pa.int64()),
+        ("findings", pa.int64()),
+        ("distinct_findings", pa.int64()),
+        ("new_objects", pa.int64()),
+        ("new_findings", pa.int64()),
+        ("fixed_objects", pa.int64()),
+        ("fixed_findings", pa.int64()),
+        ("accepted_objects", pa.int64()),
+        ("accepted_findings", pa.int64()),
+        ("rejected", pa.int64()),
+        ("tolerated_while_unchanged", pa.int64()),
+        ("tolerated_globally", pa.int64()),
+        ("verdict_unknown", pa.int64()),
+        ("first_seen", _TIME),
+        ("last_seen", _TIME),
+        ("owners", tables.STRINGS),
+        ("schema_changes", tables.STRINGS),
+        ("examples", tables.STRINGS),
+        ("messages", tables.STRINGS),
+    ]
+)
+"""causes.parquet, worst and new causes first."""
+
+
+def write_rows(rows: Iterable[dict[str, Any]], report: Path, *, crds: str) -> None:
+    """Write causes.parquet of a report.
+
+    Args:
+        rows: Values by column name.
+        report: Folder of the report.
+        crds: Digest of the definitions, for the metadata of the file.
+    """
+    content = list(rows)
+    arrays = [_array([row[field.name] for row in content], field.type) for field in CAUSES]
+    schema = tables.with_metadata(CAUSES, tool=auditor.__version__, release=auditor.KUBERNETES_RELEASE, crds=crds)
+    write_parquet(pa.Table.from_arrays(arrays, schema=schema), report / CAUSES_FILE)
+
+
+def read_rows(report: Path) -> list[dict[str, Any]] | None:
+    """Return the rows of causes.parquet of a report; None if it has none, or an older one with other columns.
+
+    Raises:
+        DamagedDump: The file is not one that an audit writes.
+    """
+    path = Path(report) / CAUSES_FILE
+    if not path.is_file():
+        return None
+    table = read_parquet(path)
+    if table.column_names != CAUSES.names:
+        return None
+    with whole_parquet(path):
+        rows: list[dict[str, Any]] = table.cast(pa.schema([_plain(field) for field in CAUSES])).to_pylist()
+    return rows
+
+
+def _plain(field: Any) -> Any:
+    return pa.field(field.name, field.type.value_type) if pa.types.is_dictionary(field.type) else field
+
+
+def _array(values: list[Any], kind: Any) -> Any:
+    if pa.types.is_dictionary(kind):
+        return dictionary_encoded(pa.array(values, pa.string()))
+    return pa.array(values, kind)

@@ -1,0 +1,55 @@
+"""What a cause is called, in one line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from auditor.report.findings.keys import CauseKey
+
+__all__ = ["IMPACT_TITLES", "TYPE_TITLES", "kind_name", "title_of"]
+
+IMPACT_TITLES: Final = {
+    "crashes-server": "ends the API server process when it is read",
+    "breaks-list": "cannot be listed or watched",
+    "blocks-delete": "cannot be deleted",
+    "loses-data": "loses data at the next write",
+    "unreadable": "cannot be read",
+    "needs-conversion": "can only be read by a conversion webhook",
+    "unserved": "is not served",
+    "orphaned": "has no definition",
+    "sealed": "is encrypted, and no key was given",
+}
+TYPE_TITLES: Final = {
+    "FieldValueRequired": "Required value",
+    "FieldValueInvalid": "Invalid value",
+    "FieldValueTypeInvalid": "Invalid type",
+    "FieldValueNotSupported": "Unsupported value",
+    "FieldValueDuplicate": "Duplicate value",
+    "FieldValueForbidden": "Forbidden",
+    "FieldValueTooLong": "Too long",
+    "FieldValueTooMany": "Too many",
+    "FieldValueNotFound": "Not found",
+}
+
+
+def kind_name(group: str, kind: str) -> str:
+    """Return a kind with its group."""
+    return f"{kind}.{group}" if group else kind
+
+
+def title_of(key: CauseKey) -> str:
+    """Return a line about a cause, without its kind."""
+    if key.impact:
+        return IMPACT_TITLES.get(key.impact, key.impact)
+    what = TYPE_TITLES.get(key.type, key.type)
+    field = "the object" if key.field == "<nil>" else key.field
+    if key.rule:
+        return f"{field}: {what}: rule {_short(key.rule)}"
+    form = key.form.removeprefix("in body ")
+    return f"{field}: {what}" + (f": {_short(form)}" if form else "")
+
+
+def _short(text: str, longest: int = 80) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"
