@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from auditor.base.longtext import LongText
 
 __all__ = [
-    "IMPACTS",
-    "STATUSES",
     "AuditedObject",
     "Finding",
     "JsonObject",
@@ -27,38 +25,6 @@ __all__ = [
 ]
 
 JsonObject = dict[str, Any]
-
-STATUSES = (
-    "valid",
-    "invalid",
-    "unreadable",
-    "sealed",
-    "needs-conversion",
-    "unserved",
-    "orphaned",
-    "definition",
-    "builtin",
-    "other",
-)
-"""Status of a key, a closed list."""
-
-IMPACTS = (
-    "crashes-server",
-    "breaks-list",
-    "needs-webhook",
-    "blocks-delete",
-    "blocks-every-update",
-    "blocks-status",
-    "blocks-spec",
-    "blocks-metadata",
-    "tolerated-while-unchanged",
-    "loses-data",
-    "drifts",
-    "unknown",
-    "none",
-)
-"""What a key does to a live server, worst first; unknown: its value is sealed, and no key for it was given,
-or its validation rules took too much time or memory."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from auditor.base.statuses import Impact, Status
 from auditor.builtin.protobuf import MAGIC
 from auditor.builtin.quick import Prover
 from auditor.builtin.quick_json import JsonProver
@@ -42,15 +43,15 @@ class Judged(NamedTuple):
         version: The version of its stored apiVersion.
     """
 
-    status: str
+    status: Status
     reason: str | None = None
-    impacts: tuple[str, ...] = ()
+    impacts: tuple[Impact, ...] = ()
     version: str | None = None
 
     @property
-    def impact(self) -> str | None:
+    def impact(self) -> Impact | None:
         """The worst of its impacts; None: not known."""
-        return self.impacts[0] if self.impacts else None if self.status == "unreadable" else "none"
+        return self.impacts[0] if self.impacts else None if self.status is Status.UNREADABLE else Impact.NONE
 
 
 @functools.cache
@@ -96,13 +97,15 @@ def judge_stored(target: Target, plural: str | None, data: bytes, *, namespaced:
         try:
             stored = read_stored(target, data)
         except UndecodableError as error:
-            impacts = () if plural in _UNLISTED else ("breaks-list",)
-            return Judged("unreadable", str(error), impacts, error.version)
+            impacts = () if plural in _UNLISTED else (Impact.BREAKS_LIST,)
+            return Judged(Status.UNREADABLE, str(error), impacts, error.version)
         version, has_namespace, has_name = stored.version, bool(stored.namespace), bool(stored.name)
     if (has_name and (has_namespace or not namespaced)) or plural in _UNLISTED or target.kind == "Event":
-        return Judged("builtin", None, (), version)
+        return Judged(Status.BUILTIN, None, (), version)
     missing = "Name" if has_namespace or not namespaced else "Namespace"
-    return Judged("builtin", f"couldn't compute key: {missing} parameter required.", ("breaks-list",), version)
+    return Judged(
+        Status.BUILTIN, f"couldn't compute key: {missing} parameter required.", (Impact.BREAKS_LIST,), version
+    )
 
 
 def judge_at(group: str | None, plural: str | None, data: bytes, name: str | None = None) -> Judged:
@@ -116,10 +119,10 @@ def judge_at(group: str | None, plural: str | None, data: bytes, name: str | Non
     """
     target = target_at(group, plural)
     if target is None or plural is None:
-        return Judged("orphaned", f"no server of this release keeps objects at {plural}")
+        return Judged(Status.ORPHANED, f"no server of this release keeps objects at {plural}")
     judged = judge_stored(target, plural, data, namespaced=bool(is_namespaced(plural)))
-    if judged.status == "unreadable" and (plural, name) == _NODE_PORTS:
-        return judged._replace(reason=f"{judged.reason}{_NO_START}", impacts=("crashes-server",))
+    if judged.status is Status.UNREADABLE and (plural, name) == _NODE_PORTS:
+        return judged._replace(reason=f"{judged.reason}{_NO_START}", impacts=(Impact.CRASHES_SERVER,))
     return judged
 
 
@@ -134,11 +137,11 @@ def judge_exported(group: str, kind: str, data: bytes) -> Judged:
     target = target_of(group, kind)
     if target is None:
         label = f"{kind}.{group}" if group else kind
-        return Judged("orphaned", f"no server of this release stores {label}")
+        return Judged(Status.ORPHANED, f"no server of this release stores {label}")
     proven = _proven(target, data)
     if proven is not None:
-        return Judged("builtin", None, (), proven[0])
+        return Judged(Status.BUILTIN, None, (), proven[0])
     try:
-        return Judged("builtin", None, (), read_stored(target, data).version)
+        return Judged(Status.BUILTIN, None, (), read_stored(target, data).version)
     except UndecodableError as error:
-        return Judged("unreadable", str(error), ("breaks-list",), error.version)
+        return Judged(Status.UNREADABLE, str(error), (Impact.BREAKS_LIST,), error.version)

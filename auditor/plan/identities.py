@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 import pyarrow as pa
 
+from auditor.base.statuses import KeyClass
 from auditor.golang import jsontext
 from auditor.plan.plan import cut_value, open_live, open_values
 from auditor.sources.registry_key import classify, split_key
@@ -81,7 +82,7 @@ def _identities(
     if not source.is_export:
         for row, key in enumerate(table["key"].to_pylist()):
             place = classify(split_key(key, etcd_prefix), scopes)
-            if place.status == "custom":
+            if place.status is KeyClass.CUSTOM:
                 yield row, identity(place.group or "", place.plural or "", place.namespace or "", place.name or "")
         return
     values = open_values(source)

@@ -8,9 +8,10 @@ Source: measured on a running server, v1.37.2; see docs/guide/findings.md.
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from auditor.base.records import IMPACTS
+from auditor.base.statuses import Impact
 from auditor.crds.conversion import NEEDS_WEBHOOK
 from auditor.storage_read.metadata_effect import DRIFTS, LOSES_DATA
 from auditor.storage_read.read import NO_METADATA
@@ -19,41 +20,43 @@ from auditor.validation.names import path_segment
 if TYPE_CHECKING:
     from auditor.base.records import AuditedObject, JsonObject
 
-__all__ = ["cache_key_fault", "impacts_of", "worst"]
-
-_RANK = {impact: rank for rank, impact in enumerate(IMPACTS)}
+__all__ = ["cache_key_fault", "impacts_of", "needs_webhook", "worst"]
 
 
 def impacts_of(
-    audited: AuditedObject, *, namespaced: bool, needs_webhook: bool = False, metadata: str = ""
-) -> tuple[str, ...]:
+    audited: AuditedObject, *, namespaced: bool, by_webhook: bool = False, metadata: str = ""
+) -> tuple[Impact, ...]:
     """Return every impact that is known to apply, worst first; empty where the object is simply fine.
 
     Args:
         audited: The object as audited.
         namespaced: Whether its kind is namespaced.
-        needs_webhook: Whether some requested version could only be had from a conversion webhook.
+        by_webhook: Whether some requested version could only be had from a conversion webhook.
         metadata: What the read did to the metadata (`rewritten.rewritten_metadata`).
     """
-    out: list[str] = []
+    out: list[Impact] = []
     if audited.unreadable is not None:
-        reason = audited.unreadable.reason
-        if reason.startswith(NEEDS_WEBHOOK):
-            out.append("needs-webhook")
-        elif reason == NO_METADATA:
-            out += ["crashes-server", "breaks-list"]
+        if needs_webhook(audited):
+            out.append(Impact.NEEDS_WEBHOOK)
+        elif audited.unreadable.reason == NO_METADATA:
+            out += [Impact.CRASHES_SERVER, Impact.BREAKS_LIST]
         else:
-            out.append("breaks-list")
+            out.append(Impact.BREAKS_LIST)
         return tuple(out)
     if cache_key_fault(audited.object, namespaced=namespaced):
-        out.append("breaks-list")
-    if needs_webhook:
-        out.append("needs-webhook")
+        out.append(Impact.BREAKS_LIST)
+    if by_webhook:
+        out.append(Impact.NEEDS_WEBHOOK)
     if audited.pruned or metadata == LOSES_DATA:
-        out.append("loses-data")
+        out.append(Impact.LOSES_DATA)
     if audited.defaulted or metadata == DRIFTS:
-        out.append("drifts")
-    return tuple(sorted(out, key=_RANK.__getitem__))
+        out.append(Impact.DRIFTS)
+    return tuple(sorted(out, key=attrgetter("rank")))
+
+
+def needs_webhook(audited: AuditedObject) -> bool:
+    """Tell whether only a conversion webhook could have read an object."""
+    return audited.unreadable is not None and audited.unreadable.reason.startswith(NEEDS_WEBHOOK)
 
 
 def cache_key_fault(obj: JsonObject | None, *, namespaced: bool) -> str:
@@ -72,8 +75,8 @@ def cache_key_fault(obj: JsonObject | None, *, namespaced: bool) -> str:
     return f'Name parameter invalid: "{name}": {";".join(faults)}' if faults else ""
 
 
-def worst(impacts: tuple[str, ...], *, invalid: bool) -> str | None:
+def worst(impacts: tuple[Impact, ...], *, invalid: bool) -> Impact | None:
     """Return the worst impact; None where an invalid object's update verdict is unknown and nothing worse applies."""
-    if impacts and (not invalid or _RANK[impacts[0]] <= _RANK["needs-webhook"]):
+    if impacts and (not invalid or impacts[0].decides_alone):
         return impacts[0]
-    return None if invalid else "none"
+    return None if invalid else Impact.NONE

@@ -10,6 +10,7 @@ import re
 from typing import Any, Final
 
 from auditor.base.release import KUBERNETES_RELEASE
+from auditor.base.statuses import Status
 from auditor.base.wording import by_count, counted, objects
 from auditor.shards.reasons import NO_TIME
 from auditor.sources.registry_key import OWN_GROUPS
@@ -27,14 +28,14 @@ __all__ = [
     "unexpected",
 ]
 
-JUDGED: Final = frozenset({"valid", "invalid", "definition", "builtin"})
+JUDGED: Final = frozenset({Status.VALID, Status.INVALID, Status.DEFINITION, Status.BUILTIN})
 """Statuses of keys that were judged and can be read."""
-_VERDICTS: Final = JUDGED | {"unreadable"}
+_VERDICTS: Final = JUDGED | {Status.UNREADABLE}
 _REASONS: Final = {
-    "needs-conversion": "{} that only a conversion webhook can read",
-    "unserved": "{} whose definition is not served",
-    "orphaned": "{} without a definition",
-    "sealed": "{} sealed (encrypted, and no key was given)",
+    Status.NEEDS_CONVERSION: "{} that only a conversion webhook can read",
+    Status.UNSERVED: "{} whose definition is not served",
+    Status.ORPHANED: "{} without a definition",
+    Status.SEALED: "{} sealed (encrypted, and no key was given)",
 }
 _UNREAD: Final = re.compile(r"\bnot (read|applied)\b|rows may be missing|member's state is newer")
 """Notes of sources on parts of them that were not read."""
@@ -55,18 +56,18 @@ def not_judged(manifest: dict[str, Any], *, ignore: frozenset[str] = frozenset()
     """
     out = [] if judged_rows(manifest) else ["no object was judged"]
     out += _parts(manifest)
-    left = {kind: count for kind, count in leftovers(manifest).items() if "orphaned" not in ignore}
+    left = {kind: count for kind, count in leftovers(manifest).items() if Status.ORPHANED not in ignore}
     if left:
         named = f"{objects(sum(left.values()))} of kinds or places that Kubernetes {KUBERNETES_RELEASE}"
         out.append(f"{named} does not use ({_first(list(left))})")
     for status, every in manifest["counts"]["statuses"].items():
-        count = every - sum(left.values()) if status == "orphaned" else every
-        if status not in _VERDICTS | ignore | {"other"} and count:
+        count = every - sum(left.values()) if status == Status.ORPHANED else every
+        if status not in _VERDICTS | ignore | {Status.OTHER} and count:
             out.append(_REASONS.get(status, "{} with status " + status).format(counted(count, "key")))
-    nameless = (kind["statuses"].get("unreadable", 0) for kind in manifest["kinds"] if not kind["kind"])
+    nameless = (kind["statuses"].get(Status.UNREADABLE, 0) for kind in manifest["kinds"] if not kind["kind"])
     if count := sum(nameless):
         out.append(f"{counted(count, 'value')} of unknown kind that cannot be read")
-    if "other" not in ignore and (count := unexpected(manifest)):
+    if Status.OTHER not in ignore and (count := unexpected(manifest)):
         below = manifest["options"]["etcd_prefix"]
         out.append(f"{counted(count, 'key')} below {below} that {by_count(count, 'belongs', 'belong')} to no object")
     out += scope_reasons(manifest)
@@ -80,9 +81,9 @@ def not_judged(manifest: dict[str, Any], *, ignore: frozenset[str] = frozenset()
 def leftovers(manifest: dict[str, Any]) -> dict[str, int]:
     """Return the number of objects of each built-in kind that the release does not store."""
     return {
-        f"{kind['kind']}.{kind['group']}" if kind["group"] else kind["kind"]: kind["statuses"]["orphaned"]
+        f"{kind['kind']}.{kind['group']}" if kind["group"] else kind["kind"]: kind["statuses"][Status.ORPHANED]
         for kind in manifest["kinds"]
-        if is_builtin(kind) and kind["statuses"].get("orphaned")
+        if is_builtin(kind) and kind["statuses"].get(Status.ORPHANED)
     }
 
 
@@ -153,7 +154,7 @@ def _parts(manifest: dict[str, Any]) -> list[str]:
 def unexpected(manifest: dict[str, Any]) -> int:
     """Return the number of keys that belong to no object, without the API servers' own bookkeeping keys."""
     counts = manifest["counts"]
-    others: int = counts["statuses"].get("other", 0)
+    others: int = counts["statuses"].get(Status.OTHER, 0)
     return max(0, others - (counts.get("internal") or 0))
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import auditor
 from auditor.base import tables
 from auditor.base.errors import PlanError
-from auditor.base.records import IMPACTS
+from auditor.base.statuses import Impact, Status
 from auditor.crds.outline import outline, skeleton, stored_versions
 from auditor.plan.plan import first_not_before, open_live
 from auditor.plan.state import gate_options, report_state
@@ -160,9 +160,9 @@ def _by_kind(total: ShardResult, cluster: str) -> list[dict[str, Any]]:
             },
         )
         entry["objects"] += count
-        entry["statuses"][status] = count
-    for (kind, impact), count in sorted(total.impacts.items(), key=lambda item: IMPACTS.index(item[0][1])):
-        kinds[kind]["impacts"][impact] = count
+        entry["statuses"][str(status)] = count
+    for (kind, impact), count in sorted(total.impacts.items(), key=lambda item: Impact(item[0][1]).rank):
+        kinds[kind]["impacts"][str(impact)] = count
     for kind, (key, reason, impact) in total.breaking.items():
         kinds[kind]["breaking"] = {"key": key, "reason": reason, "impact": impact, **own}
     for kind, (key, reason) in total.stuck.items():
@@ -283,7 +283,7 @@ def write_manifest(
     """Write manifest.json and return it; a folder without it is no report."""
     statuses: Counter[str] = Counter()
     for (_, status), count in total.statuses.items():
-        statuses[status] += count
+        statuses[str(status)] += count
     options = plan.options
     manifest: dict[str, Any] = {
         "tool": {"name": "auditor", "version": auditor.__version__, "table_version": tables.TABLE_VERSION},
@@ -338,7 +338,7 @@ def write_manifest(
             "keys": sum(source.rows for source in plan.sources),
             "rows": total.rows,
             "out_of_scope": total.out_of_scope,
-            "internal": _internal_keys(plan) if statuses["other"] else 0,
+            "internal": _internal_keys(plan) if statuses[Status.OTHER] else 0,
             "bytes": total.bytes,
             "statuses": dict(sorted(statuses.items())),
         },

@@ -15,6 +15,7 @@ import pyarrow as pa
 import auditor
 from auditor.base import arrow, tables
 from auditor.base.errors import DamagedDump, PlanError
+from auditor.base.statuses import Status
 from auditor.report.manifest import MANIFEST, manifest_bytes, parse_manifest, whole_report
 from auditor.selectors.partitions import recorded_folders
 from auditor.shards.columns import part_name
@@ -254,7 +255,7 @@ class OldReport:
             for _, path in self._parts(self.folder / name):
                 rows[name] += rows_of(path)
         check_rows(self.folder, self._part, rows, "--since")
-        valid = self._part.get("counts", {}).get("statuses", {}).get("valid", 0)
+        valid = self._part.get("counts", {}).get("statuses", {}).get(Status.VALID, 0)
         index = self.folder / "index"
         if valid and not any(self._parts(path.parent) for path in index.rglob("part-*.parquet")):
             advice = "the report is not whole; audit without --since"

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from auditor.base.arrow import in_one_piece, read_parquet
+from auditor.base.statuses import Status
 from auditor.report.presence import judged_clusters
 
 if TYPE_CHECKING:
@@ -31,8 +32,9 @@ REASONS: Final = (
 """Why a finding was not checked again; the first: it was, and is fixed."""
 _CODE: Final = {reason: number for number, reason in enumerate(REASONS)}
 _OF_STATUS: Final = {
-    "valid": "", "invalid": "", "definition": "", "builtin": "", "unreadable": "unreadable", "sealed": "sealed",
-    "needs-conversion": "needs conversion", "orphaned": "definition missing", "unserved": "definition missing",
+    Status.VALID: "", Status.INVALID: "", Status.DEFINITION: "", Status.BUILTIN: "", Status.UNREADABLE: "unreadable",
+    Status.SEALED: "sealed", Status.NEEDS_CONVERSION: "needs conversion", Status.ORPHANED: "definition missing",
+    Status.UNSERVED: "definition missing",
 }  # fmt: skip
 _CRDS: Final = "apiextensions.k8s.io"
 _WHOLE: Final = frozenset({"etcd-snapshot", "etcd-db", "etcd-data-dir", "kine-sqlite"})
@@ -217,7 +219,7 @@ def _partly_read(
     """Return reasons that hold for all that is gone from a cluster, since not all of it was read."""
     unreadable, damaged, fewer = set(), set(), set()
     objects = owners.objects
-    mask = pc.and_(pc.equal(objects["status"], "unreadable"), pc.is_null(objects["key"]))
+    mask = pc.and_(pc.equal(objects["status"], Status.UNREADABLE), pc.is_null(objects["key"]))
     mask = pc.and_(mask, pc.or_(pc.is_null(objects["kind"]), pc.is_null(objects["name"])))
     for name in pc.unique(objects.filter(pc.fill_null(mask, False))["cluster"]).to_pylist():
         unreadable.add(name or "")
@@ -267,7 +269,7 @@ def _kind_is_seen(owners: Owners, clusters: Numbers, now: dict[str, Any]) -> Num
     another object of the kind, and in more than one namespace or in that of the object.
     """
     names = ["cluster", "group", "kind", "plural", "namespace"]
-    rows = owners.objects.filter(pc.invert(pc.is_in(owners.objects["status"], pa.array(["other"]))))
+    rows = owners.objects.filter(pc.invert(pc.is_in(owners.objects["status"], pa.array([Status.OTHER]))))
     groups = rows.select(names).group_by(names, use_threads=False).aggregate([]).to_pylist()
     own = now["options"].get("cluster") or ""
     alone = "clusters" not in now
@@ -309,11 +311,11 @@ def _whole_clusters(now: dict[str, Any]) -> set[str]:
     out = set()
     for name, counts in _parts(now):
         sources = _inputs(now, name)
-        others = counts["statuses"].get("other", 0)
+        others = counts["statuses"].get(Status.OTHER, 0)
         is_listing = any(one["format"] not in _WHOLE for one in sources)
         is_whole = all(one["format"] in _WHOLE or (not one["is_export"] and has_definitions) for one in sources)
         if is_listing:  # perhaps only definitions were requested
-            others += counts["statuses"].get("definition", 0)
+            others += counts["statuses"].get(Status.DEFINITION, 0)
         if sources and is_whole and (counts["rows"] > others or counts["out_of_scope"]):
             out.add(name)
     return out

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from auditor.base.release import KUBERNETES_RELEASE
+from auditor.base.statuses import Impact, Status
 from auditor.base.visible import label, visible, visible_tree
 from auditor.base.wording import counted
 from auditor.report.allclear import (
@@ -27,13 +28,18 @@ if TYPE_CHECKING:
 
 __all__ = ["damage_lines", "format_table", "summary"]
 
-_UPDATES = ("blocks-delete", "blocks-every-update", "blocks-status", "blocks-metadata", "tolerated-while-unchanged")
-_HARMLESS = frozenset({"none", "drifts", "needs-webhook", "unknown"})
-"""Impacts that need no action, or that a status reports already."""
-_SHOWN = ("valid", "invalid", "unreadable", "needs-conversion", "unserved", "orphaned")
-_OF_BUILTIN = ("unreadable", "orphaned", "sealed")
+_UPDATES = (
+    *(Impact.BLOCKS_DELETE, Impact.BLOCKS_EVERY_UPDATE, Impact.BLOCKS_STATUS, Impact.BLOCKS_METADATA),
+    Impact.TOLERATED,
+)
+_HARMLESS = frozenset(impact for impact in Impact if impact.is_harmless)
+_SHOWN = (
+    *(Status.VALID, Status.INVALID, Status.UNREADABLE, Status.NEEDS_CONVERSION, Status.UNSERVED),
+    Status.ORPHANED,
+)
+_OF_BUILTIN = (Status.UNREADABLE, Status.ORPHANED, Status.SEALED)
 _CRDS = ("apiextensions.k8s.io", "CustomResourceDefinition")
-_IF_ANY = "sealed"
+_IF_ANY = Status.SEALED
 """A status with a column of its own only where a key has it."""
 
 
@@ -62,14 +68,15 @@ def _name(kind: dict[str, Any]) -> str:
 def _broken(kinds: list[dict[str, Any]], report: str) -> list[str]:
     lines = []
     ranked = sorted(
-        (kind for kind in kinds if kind["breaking"]), key=lambda kind: kind["breaking"]["impact"] != "crashes-server"
+        (kind for kind in kinds if kind["breaking"]),
+        key=lambda kind: kind["breaking"]["impact"] != Impact.CRASHES_SERVER,
     )
     for kind in ranked:
         first = kind["breaking"]
-        count = kind["impacts"].get("breaks-list", 0)
+        count = kind["impacts"].get(Impact.BREAKS_LIST, 0)
         effect = (
             "ends the API server process when it is read"
-            if first["impact"] == "crashes-server"
+            if first["impact"] == Impact.CRASHES_SERVER
             else "every LIST and WATCH of the kind fails"
         )
         others = f" ({count} such keys)" if count > 1 else ""
@@ -91,7 +98,7 @@ def _stuck(kinds: list[dict[str, Any]], report: str) -> list[str]:
     for kind in kinds:
         first = kind.get("stuck")
         if first:
-            count = kind["impacts"].get("blocks-delete", 0)
+            count = kind["impacts"].get(Impact.BLOCKS_DELETE, 0)
             which = (
                 f"{count} objects are being deleted and cannot be" if count > 1 else "is being deleted and cannot be"
             )
@@ -142,7 +149,10 @@ def summary(manifest: dict[str, Any], report: str) -> str:
         rows = [(_name(kind), *(kind["impacts"].get(impact, 0) for impact in _UPDATES)) for kind in refused]
         table = format_table(("KIND", *(i.upper() for i in _UPDATES)), rows)
         blocks.append("What happens when these objects are next written\n" + table)
-    rest = {s: counts["statuses"].get(s, 0) for s in ("definition", "builtin", "other", *shown[len(_SHOWN) :])}
+    rest = {
+        s: counts["statuses"].get(s, 0)
+        for s in (Status.DEFINITION, Status.BUILTIN, Status.OTHER, *shown[len(_SHOWN) :])
+    }
     undecoded = {
         status: sum(kind["statuses"].get(status, 0) for kind in kinds if is_builtin(kind))
         for status in _OF_BUILTIN
@@ -200,8 +210,8 @@ def _notes(manifest: dict[str, Any], report: str) -> list[str]:
         kinds += f" and {more} more" if more > 0 else ""
         out.append(f"NOT EVALUATED  validation rules (CEL) of {total} objects: {kinds}")
         out[-1] += _given_up(manifest, report)
-    if "builtin" in manifest["options"].get("skip", ()) and manifest["counts"]["statuses"].get("builtin"):
-        count = manifest["counts"]["statuses"]["builtin"]
+    if "builtin" in manifest["options"].get("skip", ()) and manifest["counts"]["statuses"].get(Status.BUILTIN):
+        count = manifest["counts"]["statuses"][Status.BUILTIN]
         out.append(
             f"NOT DECODED  {count} values of built-in kinds (--skip builtin): whether they break lists is not known"
         )
@@ -240,16 +250,16 @@ def _problem(manifest: dict[str, Any], report: str, broken: bool) -> str:
         impacts.update(kind["impacts"])
     if broken:
         return _repair(manifest)
-    if statuses.get("invalid") or manifest["findings"]:
+    if statuses.get(Status.INVALID) or manifest["findings"]:
         return f"read the findings: duckdb -c \"select * from '{report}/findings/*.parquet'\""
-    if statuses.get("unreadable"):
+    if statuses.get(Status.UNREADABLE):
         return _rows_to_read(report, "reason", "status = 'unreadable'")
     if serious := [name for name in impacts if impacts[name] and name not in _HARMLESS]:
         wanted = ", ".join(f"'{name}'" for name in serious)
         return _rows_to_read(report, "impacts, pruned", f"list_has_any(impacts, [{wanted}]) or impact in ({wanted})")
     if advice := _orphaned(manifest):
         return advice
-    if statuses.get("sealed"):
+    if statuses.get(Status.SEALED):
         return "give the keys of the encrypted values (--encryption-config, --kms-decryptor): they were not judged."
     return ""
 
@@ -264,7 +274,7 @@ def _repair(manifest: dict[str, Any]) -> str:
             "then; a value that the server cannot decrypt fails every LIST of its kind."
         )
     impacts = {kind["breaking"]["impact"] for kind in manifest["kinds"] if kind["breaking"]}
-    until = "no client can list these kinds" if "breaks-list" in impacts else "the API server does not stay up"
+    until = "no client can list these kinds" if Impact.BREAKS_LIST in impacts else "the API server does not stay up"
     advice = f"repair or delete the keys above first; until then {until}."
     if any((kind["group"], kind["kind"]) == _CRDS and kind["breaking"] for kind in manifest["kinds"]):
         advice += "\nRepair definitions rather than delete them: without its definition no request reaches an object."
@@ -276,7 +286,7 @@ def _orphaned(manifest: dict[str, Any]) -> str:
     left = leftovers(manifest)
     are_exports = all(source.get("is_export") for source in manifest["inputs"])
     advice = []
-    if manifest["counts"]["statuses"].get("orphaned", 0) > sum(left.values()):
+    if manifest["counts"]["statuses"].get(Status.ORPHANED, 0) > sum(left.values()):
         advice.append(
             "give the definitions of the orphaned objects with --crds; without them the objects are not judged."
             if are_exports

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.errors import SchemaError
+from auditor.base.statuses import Status
 from auditor.base.visible import shell_word
 from auditor.crds.definition import parse_definition
 from auditor.gates.change import gate_changes
@@ -43,7 +44,7 @@ def upgrade_section(scan: UpgradePlan, tallies: Mapping[str, Tally], total: Shar
         old, new = scan.documents(name)
         change = change_of_definition(name, old, new)
         tally = tallies.get(name, Tally())
-        if sealed := total.statuses[((entries[name].group, entries[name].kind), "sealed")]:
+        if sealed := total.statuses[((entries[name].group, entries[name].kind), Status.SEALED)]:
             tally.categories["sealed"] = sealed
             tally.objects += sealed
         stored = {version: n for (crd, version), n in sorted(total.stored.items()) if crd == name} if known else None

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from auditor.base.arrow import in_one_piece
+from auditor.base.statuses import Impact, Status
 
 __all__ = ["LEVELS", "Objects", "WorseObjects"]
 
@@ -22,15 +23,16 @@ _INVALID, _DATA_LOSS, _BLOCKED, _UNSERVED, _UNREADABLE, _BREAKS, _CRASHES, _UNKN
 LEVELS: Final = ("unreadable", "blocked", "data-loss")
 """Levels of --fail-on that rows of objects/ reach, worst first."""
 _STATUSES: Final = {
-    "valid": 0, "builtin": 0, "definition": 0, "other": 0, "invalid": _INVALID, "orphaned": _UNSERVED,
-    "unserved": _UNSERVED, "unreadable": _UNREADABLE, "needs-conversion": _UNREADABLE,
+    Status.VALID: 0, Status.BUILTIN: 0, Status.DEFINITION: 0, Status.OTHER: 0, Status.INVALID: _INVALID,
+    Status.ORPHANED: _UNSERVED, Status.UNSERVED: _UNSERVED, Status.UNREADABLE: _UNREADABLE,
+    Status.NEEDS_CONVERSION: _UNREADABLE,
 }  # fmt: skip
-_IMPACTS: Final = (
-    ("crashes-server", _CRASHES),
-    ("breaks-list", _BREAKS),
-    ("blocks-", _BLOCKED),
-    ("loses-data", _DATA_LOSS),
-)
+_IMPACTS: Final = {
+    Impact.CRASHES_SERVER: _CRASHES,
+    Impact.BREAKS_LIST: _BREAKS,
+    **{impact: _BLOCKED for impact in Impact if impact.blocks},
+    Impact.LOSES_DATA: _DATA_LOSS,
+}
 
 
 class Objects:
@@ -57,8 +59,9 @@ def _bits(rows: pa.Table) -> Numbers:
     at = np.asarray(pc.fill_null(pc.index_in(in_one_piece(rows["status"]), value_set=known), len(known)))
     out: Numbers = np.array([*_STATUSES.values(), _UNKNOWN], dtype=np.int64)[at]
     impacts = pc.fill_null(pc.binary_join(in_one_piece(rows["impacts"]), ","), "")
-    for text, bit in _IMPACTS:
-        out = out | np.where(pc.match_substring(impacts, text).to_numpy(zero_copy_only=False), bit, 0)
+    sets = in_one_piece(pc.dictionary_encode(impacts))
+    bits = [sum({_IMPACTS.get(name, 0) for name in text.split(",")}) for text in sets.dictionary.to_pylist()]
+    out |= np.array([*bits, 0], dtype=np.int64)[sets.indices.to_numpy(zero_copy_only=False)]
     return out
 
 

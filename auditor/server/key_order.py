@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from auditor.base.arrow import parquet_footer, read_parquet
+from auditor.base.statuses import Status
 from auditor.crds.conversion import NEEDS_WEBHOOK
 from auditor.report.rows import is_one_of, rows_where
 
@@ -30,7 +31,7 @@ _TOLD: Final = 10
 _BATCH: Final = 1 << 13
 """Rows that become Python objects at the same time."""
 _NO_OFFSETS: Final = np.empty(0, dtype=np.int64)
-_READ: Final = ("valid", "invalid", "unreadable", "needs-conversion")
+_READ: Final = tuple(status for status in Status if status.is_listed)
 """Statuses of objects that a list of their kind has to read."""
 
 

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from auditor.base.arrow import parquet_footer
 from auditor.base.errors import DamagedDump, PlanError, SelectorError
+from auditor.base.statuses import Status
 from auditor.base.visible import visible
 from auditor.builtin.kinds import builtin_kind
 from auditor.crds.conversion import NEEDS_WEBHOOK
@@ -246,7 +247,7 @@ class ReportStore(DumpStore):
         return sum(one["objects"] for one in self._counts_of(resource))
 
     def _has_sealed(self, resource: Resource) -> bool:
-        return any(one["statuses"].get("sealed") for one in self._counts_of(resource))
+        return any(one["statuses"].get(Status.SEALED) for one in self._counts_of(resource))
 
     def _counts_of(self, resource: Resource) -> list[dict[str, Any]]:
         """Return what the manifest counts of a kind."""
@@ -474,7 +475,7 @@ class IndexOnlyStore:
         counts = [
             one for one in self.manifest["kinds"] if (one["group"], one["kind"]) == (resource.group, resource.kind)
         ]
-        if number := sum(one["statuses"].get("sealed", 0) for one in counts):
+        if number := sum(one["statuses"].get(Status.SEALED, 0) for one in counts):
             self.sealed += number
             self.warn(f"note: {number} objects of {resource.group_resource} are sealed, and not in the index\n")
 

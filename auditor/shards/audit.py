@@ -21,7 +21,7 @@ from auditor.base import tables
 from auditor.base.errors import EngineError, WorkerLost
 from auditor.base.paths import plain_path
 from auditor.base.records import AuditedObject, Origin, Unreadable
-from auditor.crds.conversion import NEEDS_WEBHOOK
+from auditor.base.statuses import Impact, KeyClass, Status
 from auditor.crds.definition import parse_definition
 from auditor.golang import jsontext
 from auditor.plan.limits import bound_worker, rule_seconds
@@ -37,7 +37,7 @@ from auditor.plan.plan import (
     open_values,
 )
 from auditor.program.conversion_command import ConversionCommand
-from auditor.program.impact import cache_key_fault, impacts_of, worst
+from auditor.program.impact import cache_key_fault, impacts_of, needs_webhook, worst
 from auditor.program.program import AuditProgram
 from auditor.selectors.grammar import parse_field_selector, parse_label_selector
 from auditor.shards.builtin_rows import BuiltinRows
@@ -212,7 +212,7 @@ class ShardAuditor:
         program = self.program(definition, version)
         audited = program.audit(data, decoded)
         self.note_effect(program, audited, data)
-        return audited, _needs_webhook(audited)
+        return audited, needs_webhook(audited)
 
     def note_effect(self, program: AuditProgram, audited: AuditedObject, data: bytes) -> None:
         """Note what became of the metadata of an object that a program has just audited."""
@@ -229,7 +229,7 @@ class ShardAuditor:
 
     def classify_export(
         self, data: bytes, decoded: Any = None
-    ) -> tuple[str, DefinitionEntry | None, tuple[Any, ...], str | None]:
+    ) -> tuple[KeyClass, DefinitionEntry | None, tuple[Any, ...], str | None]:
         """Tell what an exported object is from its own header.
 
         Args:
@@ -247,7 +247,7 @@ class ShardAuditor:
             try:
                 document = jsontext.decode_object(data)
             except jsontext.GoJsonError as error:
-                return "unreadable", None, (None, None, None, None), str(error)
+                return KeyClass.UNREADABLE, None, (None, None, None, None), str(error)
         self.decoded = decoded
         api, kind = document.get("apiVersion"), document.get("kind")
         metadata = document.get("metadata")
@@ -255,18 +255,18 @@ class ShardAuditor:
         namespace, name = metadata.get("namespace"), metadata.get("name")
         head_names = (namespace if isinstance(namespace, str) else None, name if isinstance(name, str) else None)
         if not isinstance(api, str) or not isinstance(kind, str):
-            return "unreadable", None, (None, None, *head_names), "apiVersion or kind is missing"
+            return KeyClass.UNREADABLE, None, (None, None, *head_names), "apiVersion or kind is missing"
         group = api.partition("/")[0] if "/" in api else ""
         head = (group, kind, *head_names)
         if group == "apiextensions.k8s.io" and kind == "CustomResourceDefinition":
-            return "definition", None, head, None
+            return KeyClass.DEFINITION, None, head, None
         entry = self.by_kind.get((group, kind))
         if entry is not None:
-            return "custom", entry, head, None
+            return KeyClass.CUSTOM, entry, head, None
         place = classify((group, kind.lower() + "s", *(part for part in head_names if part)), {})
-        if not group or place.status == "builtin":
-            return "builtin", None, head, None
-        return "orphaned", None, head, f"no definition for {kind}.{group}"
+        if not group or place.status is KeyClass.BUILTIN:
+            return KeyClass.BUILTIN, None, head, None
+        return KeyClass.ORPHANED, None, head, f"no definition for {kind}.{group}"
 
     # ---- a shard
 
@@ -332,7 +332,7 @@ class ShardAuditor:
             if key is not None:
                 writer.place(row)
             audited = AuditedObject()
-            writer.object_row(row, audited, writer.simple_standing(row, audited, "unreadable", (), None), reason)
+            writer.object_row(row, audited, writer.simple_standing(row, audited, Status.UNREADABLE, (), None), reason)
         writer.result.note_lost(f"shard {item.shard.number}: {reason}")
         writer.result.bytes = item.bytes
         return writer.finish()
@@ -377,25 +377,17 @@ def _own_version(definition: CustomResourceDefinition, data: bytes, decoded: Any
     return own_version(definition, api) if isinstance(api, str) else None
 
 
-def _needs_webhook(audited: AuditedObject) -> bool:
-    """Tell whether only a conversion webhook could have read an object."""
-    return audited.unreadable is not None and audited.unreadable.reason.startswith(NEEDS_WEBHOOK)
-
-
 class Standing(NamedTuple):
     """Where an object stands: the number of its class of rows, and its impacts."""
 
     number: int
-    impacts: tuple[str, ...]
+    impacts: tuple[Impact, ...]
 
 
-_MISPLACED: Final = "misplaced"
-"""Status, while a row is made, of a key that a LIST of its kind reads although it fits no object."""
 _NO_REQUEST: Final = " (no API request reaches this key: only `etcdctl del` removes it)"
-_LISTED: Final = (_MISPLACED, "builtin", "definition")
-_IMPACTS_OF: Final = {"unreadable": None, "sealed": "unknown"}
+_LISTED: Final = (KeyClass.MISPLACED, KeyClass.BUILTIN, KeyClass.DEFINITION)
+_IMPACTS_OF: Final = {Status.UNREADABLE: None, Status.SEALED: Impact.UNKNOWN}
 """Impact of a key that is not judged, by its status; of all other statuses it is none."""
-_BREAKING: Final = frozenset({"crashes-server", "breaks-list"})
 
 
 class _ShardWriter:
@@ -422,7 +414,7 @@ class _ShardWriter:
         self.late = 0
         self._standings: dict[tuple[Any, ...], Standing] = {}
 
-    def place(self, row: _RowHead, decoded: Any = None) -> tuple[str, DefinitionEntry | None, str | None]:
+    def place(self, row: _RowHead, decoded: Any = None) -> tuple[KeyClass, DefinitionEntry | None, str | None]:
         """Tell what a live key is: fill the names of its row, return (status, definition entry, reason)."""
         owner = self.owner
         entry: DefinitionEntry | None
@@ -433,16 +425,15 @@ class _ShardWriter:
             return status, entry, reason
         segments = split_key(row.key, owner.plan.options.etcd_prefix)
         place = classify(segments, owner.scopes, owner.plan.sealed)
-        if place.status == "other" and (listed := listed_place(segments, owner.scopes)) is not None:
-            status = _MISPLACED if listed.status == "custom" else listed.status
+        if place.status is KeyClass.OTHER and (listed := listed_place(segments, owner.scopes)) is not None:
+            status = KeyClass.MISPLACED if listed.status is KeyClass.CUSTOM else listed.status
             place = replace(listed, status=status, reason=place.reason)
         row.group, row.plural, row.namespace, row.name = place.group, place.plural, place.namespace, place.name
         row.place = place
-        is_listed = place.status in ("custom", _MISPLACED)
-        entry = owner.entries.get((place.group or "", place.plural or "")) if is_listed else None
+        entry = owner.entries.get((place.group or "", place.plural or "")) if place.status.is_custom else None
         if entry is not None:
             row.kind = entry.kind
-        elif place.status in ("builtin", "definition"):
+        elif place.status in (KeyClass.BUILTIN, KeyClass.DEFINITION):
             self.builtins.name(row)
         return place.status, entry, place.reason
 
@@ -485,7 +476,7 @@ class _ShardWriter:
         if self.at == "storage":
             self.custom(row, definition)  # perhaps it can be read at its own version
         else:
-            self.rows_of(row, definition, [(audited, _needs_webhook(audited))])
+            self.rows_of(row, definition, [(audited, needs_webhook(audited))])
 
     def add_slowly(self, at: int, key: bytes | None, revision: int | None, data: bytes, decoded: Any = None) -> None:
         """Classify one live key and write its rows."""
@@ -502,26 +493,26 @@ class _ShardWriter:
         if row.key is not None and (owner.unsealer.config is not None or row.data[:4] == b"k8s:"):
             opened = owner.unsealer.open(row.key, resource_of(row.place), row.data)
             if opened.data is None:
-                self.simple(row, "sealed" if opened.lacks_key else "unreadable", opened.reason)
+                self.simple(row, Status.SEALED if opened.lacks_key else Status.UNREADABLE, opened.reason)
                 return
             row.data = opened.data
-        if status == "definition":
+        if status is KeyClass.DEFINITION:
             self.defined(row)
             return
-        if status == "builtin":
+        if status is KeyClass.BUILTIN:
             self.builtins.add_row(row)
             return
-        if entry is None or status not in ("custom", _MISPLACED):
-            self.simple(row, status, reason)
+        if entry is None or not status.is_custom:
+            self.simple(row, Status(status), reason)
             return
         definition = owner.definition(entry)
         if isinstance(definition, str):
-            self.simple(row, "unserved", definition)
+            self.simple(row, Status.UNSERVED, definition)
             return
         if not definition.established:
-            self.simple(row, "unserved", f"{definition.name} is not established: the server answers 404")
+            self.simple(row, Status.UNSERVED, f"{definition.name} is not established: the server answers 404")
             return
-        if status == _MISPLACED:
+        if status is KeyClass.MISPLACED:
             self.misplaced(row, definition, reason)
             return
         self.custom(row, definition)
@@ -537,12 +528,12 @@ class _ShardWriter:
         audited, webhook = self.owner.judge(definition, row.data, "storage")[0]
         if audited.unreadable is not None:
             impacts = impacts_of(audited, namespaced=definition.namespaced)
-            status = "needs-conversion" if webhook else "unreadable"
+            status = Status.NEEDS_CONVERSION if webhook else Status.UNREADABLE
             self.simple(row, status, audited.unreadable.reason, impacts)
         elif fault := cache_key_fault(audited.object, namespaced=definition.namespaced):
-            self.simple(row, "unreadable", f"couldn't compute key: {fault}")
+            self.simple(row, Status.UNREADABLE, f"couldn't compute key: {fault}")
         else:
-            self.simple(row, "other", reason)
+            self.simple(row, Status.OTHER, reason)
 
     def out_of_time(self, at: int, key: bytes | None, revision: int | None) -> None:
         """Write the row of a key for which the run had no time left."""
@@ -550,10 +541,10 @@ class _ShardWriter:
         if key is not None:
             self.place(row)
         audited = AuditedObject()
-        self.object_row(row, audited, self.simple_standing(row, audited, "unreadable", (), None), NO_TIME)
+        self.object_row(row, audited, self.simple_standing(row, audited, Status.UNREADABLE, (), None), NO_TIME)
         self.late += 1
 
-    def simple(self, row: _RowHead, status: str, reason: str | None, impacts: tuple[str, ...] = ()) -> None:
+    def simple(self, row: _RowHead, status: Status, reason: str | None, impacts: tuple[Impact, ...] = ()) -> None:
         """Write the row of a key that is not judged.
 
         Args:
@@ -563,9 +554,9 @@ class _ShardWriter:
             impacts: What is known of them; unreadable keys break lists without that.
         """
         is_somewhere = row.key is not None or row.kind  # a manifest without a kind breaks nothing: it stands at no key
-        if status == "unreadable" and is_somewhere:
-            impacts = impacts or ("breaks-list",)
-        impact = impacts[0] if impacts else _IMPACTS_OF.get(status, "none")
+        if status is Status.UNREADABLE and is_somewhere:
+            impacts = impacts or (Impact.BREAKS_LIST,)
+        impact = impacts[0] if impacts else _IMPACTS_OF.get(status, Impact.NONE)
         audited = AuditedObject()
         self.object_row(row, audited, self.simple_standing(row, audited, status, impacts, impact), reason)
 
@@ -581,7 +572,7 @@ class _ShardWriter:
         except (auditor.AuditorError, jsontext.GoJsonError):
             found = []
         audited = AuditedObject(findings=tuple(found))
-        self.object_row(row, audited, self.simple_standing(row, audited, "definition", (), "none"), None)
+        self.object_row(row, audited, self.simple_standing(row, audited, Status.DEFINITION, (), Impact.NONE), None)
         for finding in found:
             self.found.add(len(self.objects) - 1, finding, NOTHING_TOLD)
 
@@ -589,7 +580,7 @@ class _ShardWriter:
         """Whether a server does not decode a definition; one that the plan could use it does."""
         if row.key is None or self.builtins.is_skipped:
             return False
-        if self.builtins.judged(row).status == "builtin":
+        if self.builtins.judged(row).status is Status.BUILTIN:
             return False
         entry = self.owner.by_name.get(row.name or "")
         return entry is None or isinstance(self.owner.definition(entry), str)
@@ -730,23 +721,23 @@ class _ShardWriter:
             webhook: Whether only a webhook could have read it.
             gave_up: Whether its rules took too much time or memory.
         """
-        impacts = impacts_of(audited, namespaced=definition.namespaced, needs_webhook=webhook, metadata=effect)
+        impacts = impacts_of(audited, namespaced=definition.namespaced, by_webhook=webhook, metadata=effect)
         impacts = outcome.merge(impacts)
         is_invalid = bool(audited.findings)
-        status = "invalid" if is_invalid else "valid"
+        status = Status.INVALID if is_invalid else Status.VALID
         deleting = None
         if audited.unreadable is not None:
-            status = "needs-conversion" if webhook else "unreadable"
+            status = Status.NEEDS_CONVERSION if webhook else Status.UNREADABLE
         elif audited.object is not None:
             deleting = "deletionTimestamp" in (audited.object.get("metadata") or ())
         impact = worst(impacts, invalid=is_invalid and not outcome.is_known)
-        if gave_up and impact in ("none", "tolerated-while-unchanged"):
-            impact = "unknown"
+        if gave_up and impact in (Impact.NONE, Impact.TOLERATED):
+            impact = Impact.UNKNOWN
         number = self.class_of(names, audited, (status, impact, impacts), definition, deleting=deleting)
         return Standing(number, impacts)
 
     def simple_standing(
-        self, row: _RowHead, audited: AuditedObject, status: str, impacts: tuple[str, ...], impact: str | None
+        self, row: _RowHead, audited: AuditedObject, status: Status, impacts: tuple[Impact, ...], impact: Impact | None
     ) -> Standing:
         """Return where a key stands whose value was not judged."""
         names = (row.group, row.plural, row.kind)
@@ -797,7 +788,7 @@ class _ShardWriter:
         kind: Kind,
         key: bytes | None,
         place: tuple[str | None, str | None],
-        impacts: tuple[str, ...],
+        impacts: tuple[Impact, ...],
         reason: str = "",
         why_stuck: str = "",
     ) -> None:
@@ -811,7 +802,7 @@ class _ShardWriter:
             reason: Why it could not be read.
             why_stuck: What the server says to the end of its deletion.
         """
-        is_breaking, is_stuck = impacts[0] in _BREAKING, "blocks-delete" in impacts
+        is_breaking, is_stuck = impacts[0].is_breaking, Impact.BLOCKS_DELETE in impacts
         if is_breaking or is_stuck:
             called = object_name(key, *place)
             if is_breaking:
@@ -823,7 +814,7 @@ class _ShardWriter:
         self,
         names: tuple[str | None, str | None, str | None],
         audited: AuditedObject,
-        standing: tuple[str, str | None, tuple[str, ...]],
+        standing: tuple[Status, Impact | None, tuple[Impact, ...]],
         definition: CustomResourceDefinition | None,
         *,
         deleting: bool | None,
@@ -859,7 +850,7 @@ class _ShardWriter:
         if isinstance(error, WorkerLost):
             reason = f"not audited: worker lost ({error.found})"
         audited = AuditedObject(unreadable=Unreadable(reason, Origin(self.source)))
-        self.object_row(row, audited, self.simple_standing(row, audited, "unreadable", (), None), reason)
+        self.object_row(row, audited, self.simple_standing(row, audited, Status.UNREADABLE, (), None), reason)
         name = row.text_key or "/".join(part for part in (row.namespace, row.name) if part) or f"value {row.at}"
         kind = ".".join(part for part in (row.kind or row.plural, row.group) if part)
         self.result.note_lost(f"{kind} {name}: {reason}" if row.key is None and kind else f"{name}: {reason}")

@@ -11,6 +11,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from auditor.base.records import AuditedObject
+from auditor.base.statuses import KeyClass, Status
 from auditor.builtin.judge import NOT_DECODED, Judged, judge_at, judge_exported, judge_stored, target_at
 from auditor.sources.registry_key import classify, is_namespaced, split_key
 
@@ -81,7 +82,7 @@ class BuiltinRows:
         if resource is None or not all(parts):
             return False
         if self.is_skipped:
-            judged = Judged("builtin", NOT_DECODED)
+            judged = Judged(Status.BUILTIN, NOT_DECODED)
         else:
             judged = judge_stored(resource.target, resource.plural, data, namespaced=resource.namespaced)
         if judged.reason is not None and not self.is_skipped:
@@ -114,7 +115,7 @@ class BuiltinRows:
         segments = split_key(key, owner.plan.options.etcd_prefix)
         place = classify(segments, owner.scopes)
         target = target_at(place.group, place.plural)
-        if place.status != "builtin" or target is None or segments is None or place.plural is None:
+        if place.status is not KeyClass.BUILTIN or target is None or segments is None or place.plural is None:
             return None
         namespaced = is_namespaced(place.plural)
         if namespaced is None or "/" in (place.name or "") or (place.namespace is not None) != namespaced:
@@ -128,7 +129,7 @@ class BuiltinRows:
     def judged(self, row: _RowHead) -> Judged:
         """Judge a value of a built-in kind that was classified."""
         if self.is_skipped:
-            return Judged("builtin", NOT_DECODED)
+            return Judged(Status.BUILTIN, NOT_DECODED)
         if row.key is None:
             return judge_exported(row.group or "", row.kind or "", row.data)
         return judge_at(row.group, row.plural, row.data, row.name)

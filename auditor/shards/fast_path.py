@@ -17,6 +17,7 @@ import orjson
 from msgspec import UNSET
 
 from auditor.base.records import AuditedObject
+from auditor.base.statuses import Status
 from auditor.program.impact import cache_key_fault, impacts_of, worst
 from auditor.shards.reasons import RULES_GIVEN_UP
 from auditor.shards.result import object_name
@@ -377,7 +378,7 @@ class Lane:
     def _class(self, audited: AuditedObject, effect: str, *, deleting: bool) -> int:
         """Return the number of a class of rows, which are alike in all columns that repeat."""
         impacts = impacts_of(audited, namespaced=self._namespaced, metadata=effect)
-        standing = ("valid", worst(impacts, invalid=False), impacts)
+        standing = (Status.VALID, worst(impacts, invalid=False), impacts)
         names = (self.entry.group, self.entry.plural, self.entry.kind)
         return self._writer.class_of(names, audited, standing, self.definition, deleting=deleting)
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from auditor.base.statuses import KeyClass
 from auditor.base.visible import visible
 from auditor.golang import jsontext
 from auditor.plan.options import AuditOptions
@@ -112,13 +113,15 @@ class CustomObjects:
 
     def _exported(self, source: str, data: bytes) -> CustomObject | None:
         status, entry, (_, _, namespace, name), _ = self._auditor.classify_export(data)
-        definition = None if entry is None or status != "custom" else self.definitions.get(entry.name)
+        definition = None if entry is None or status is not KeyClass.CUSTOM else self.definitions.get(entry.name)
         return None if definition is None else CustomObject(definition, source, namespace, name, None, data)
 
     def _stored(self, source: str, key: bytes, data: bytes) -> CustomObject | None:
         auditor = self._auditor
         place = classify(split_key(key, self.plan.options.etcd_prefix), auditor.scopes)
-        entry = auditor.entries.get((place.group or "", place.plural or "")) if place.status == "custom" else None
+        entry = (
+            auditor.entries.get((place.group or "", place.plural or "")) if place.status is KeyClass.CUSTOM else None
+        )
         definition = None if entry is None else self.definitions.get(entry.name)
         if definition is None:
             return None

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from auditor.base.statuses import Impact
 from auditor.sources.registry_key import printable_key
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class ShardResult:
 
 def is_worse(impact: str, known: str) -> bool:
     """Tell whether an object that breaks lists of a kind is named in place of one that is known."""
-    return impact == "crashes-server" != known
+    return impact == Impact.CRASHES_SERVER != known
 
 
 def object_name(key: bytes | None, namespace: str | None, name: str | None) -> str:

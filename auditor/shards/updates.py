@@ -6,9 +6,9 @@ The logic is `auditor.updates.noop`; here its answers get the columns they stand
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from auditor.base.records import IMPACTS
 from auditor.updates.field_path import locate
 from auditor.updates.managed_fields import Writers, owned_roots
 from auditor.updates.noop import BLOCKS, NoopUpdates, NoopVerdict
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from auditor.base.longtext import LongText
     from auditor.base.records import AuditedObject, Finding
+    from auditor.base.statuses import Impact
     from auditor.program.program import AuditProgram
     from auditor.updates.update import TriedUpdate
 
@@ -36,7 +37,6 @@ __all__ = [
 
 CREATE: Final = "create"
 """The request of findings that say what is wrong with an object itself."""
-_RANK: Final = {impact: rank for rank, impact in enumerate(IMPACTS)}
 
 Codes = tuple[int | None, int | None, int | None]
 """put_code, label_code, status_code."""
@@ -74,11 +74,11 @@ class Outcome:
         end = self.verdict.end_delete if self.verdict is not None else None
         return end.message if end is not None and end.is_refused else ""
 
-    def merge(self, impacts: tuple[str, ...]) -> tuple[str, ...]:
+    def merge(self, impacts: tuple[Impact, ...]) -> tuple[Impact, ...]:
         """Return impacts of the read with those of the updates, worst first."""
         if self.verdict is None or not self.verdict.impacts:
             return impacts
-        return tuple(sorted({*impacts, *self.verdict.impacts}, key=_RANK.__getitem__))
+        return tuple(sorted({*impacts, *self.verdict.impacts}, key=attrgetter("rank")))
 
     def rows(self, audited: AuditedObject) -> Iterator[tuple[Finding, Told]]:
         """Yield every finding that has a row: those of the create with their verdicts, then those of the requests."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import hashlib
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -17,14 +18,14 @@ import orjson
 import auditor
 from auditor.base import tables
 from auditor.base.paths import plain_path
-from auditor.base.records import IMPACTS
-from auditor.crds.conversion import NEEDS_WEBHOOK
+from auditor.base.statuses import Impact, Status
 from auditor.crds.definition import document_name
 from auditor.gates.change import gate_changes
 from auditor.gates.paths import places
 from auditor.golang.jsontext import encode
 from auditor.plan.definition_paths import definition_documents
 from auditor.plan.plan import Plan, definition_document, definition_entry, make_plan
+from auditor.program.impact import needs_webhook
 from auditor.schema.structural import ABSENT
 from auditor.shards.audit import ShardAuditor, lost_shard
 from auditor.shards.columns import Rows, write_parquet
@@ -176,30 +177,30 @@ class _Side(NamedTuple):
 
     audited: AuditedObject
     outcome: Outcome
-    standing: str
+    standing: Status | Impact
 
     @property
     def rank(self) -> int:
         """How bad it is: 0 valid, 1 tolerated, 2 invalid (no update verdict), 3 blocked, 4 not to be read."""
-        if self.standing.startswith("blocks-"):
-            return 3
-        return {"valid": 0, "tolerated-while-unchanged": 1, "invalid": 2}.get(self.standing, 4)
+        if isinstance(self.standing, Impact):
+            return 3 if self.standing.blocks else 1
+        return {Status.VALID: 0, Status.INVALID: 2}.get(self.standing, 4)
 
 
 def _side(audited: AuditedObject, outcome: Outcome) -> _Side:
     return _Side(audited, outcome, _standing(audited, outcome))
 
 
-def _standing(audited: AuditedObject, outcome: Outcome) -> str:
+def _standing(audited: AuditedObject, outcome: Outcome) -> Status | Impact:
     if audited.unreadable is not None:
-        return "needs-conversion" if audited.unreadable.reason.startswith(NEEDS_WEBHOOK) else "unreadable"
+        return Status.NEEDS_CONVERSION if needs_webhook(audited) else Status.UNREADABLE
     impacts = outcome.verdict.impacts if outcome.verdict is not None else ()
-    blocks = [impact for impact in impacts if impact.startswith("blocks-")]
+    blocks = [impact for impact in impacts if impact.blocks]
     if blocks:
-        return min(blocks, key=IMPACTS.index)
+        return min(blocks, key=attrgetter("rank"))
     if audited.findings:
-        return "tolerated-while-unchanged" if outcome.is_known else "invalid"
-    return "valid"
+        return Impact.TOLERATED if outcome.is_known else Status.INVALID
+    return Status.VALID
 
 
 class UpgradeAuditor(ShardAuditor):
@@ -246,13 +247,13 @@ class UpgradeAuditor(ShardAuditor):
         new = _side(audited, outcome)
         self._count_facts(tally, row, definition, new)
         if definition.name in self.scan.deleted:
-            self._add(row, tally, new, [Change(VERDICT, None, new.standing, "deleted")], {"deleted"})
+            self._add(row, tally, new, [Change(VERDICT, None, str(new.standing), "deleted")], {"deleted"})
             return
         entry = self.old_entries.get(definition.name)
         old_definition = None if entry is None else self.before.definition(entry)
         if old_definition is None or isinstance(old_definition, str) or not old_definition.established:
-            was = "orphaned" if entry is None else "unserved"
-            self._add(row, tally, new, [Change(VERDICT, None, was, new.standing)], _newly(new, 0))
+            was = Status.ORPHANED if entry is None else Status.UNSERVED
+            self._add(row, tally, new, [Change(VERDICT, None, str(was), str(new.standing))], _newly(new, 0))
             return
         self._count_gates(tally, row, definition, old_definition)
         pairing = self._pairing(old_definition, definition, audited)
@@ -318,7 +319,7 @@ class UpgradeAuditor(ShardAuditor):
         was = _side(before, outcome)
         categories: set[str] = set()
         changes: list[Change] = []
-        if new.standing == "unreadable" and self._may_be_migrated(new_definition, new.audited):
+        if new.standing is Status.UNREADABLE and self._may_be_migrated(new_definition, new.audited):
             migrated = None if before.object is None else self._after_migration(row, new_definition, old)
             if migrated is None:
                 tally.rewrites["refused"] += 1
@@ -329,20 +330,20 @@ class UpgradeAuditor(ShardAuditor):
                     refused = _is_refused(first_outcome)
                     tally.migration_refused += refused
                     tally.rewrites["refused" if refused else "passed"] += 1
-                    changes.append(Change(VERDICT, None, was.standing, "unreadable"))
+                    changes.append(Change(VERDICT, None, str(was.standing), str(Status.UNREADABLE)))
                     tally.sample("unmigrated", Sample(_shown_key(row), _reason(new.audited)))
                 was, new = _side(first, first_outcome), after
                 self._count_object(tally, row, new_definition, new.audited)
         if was.audited.object is not None and new.audited.object is not None:
             if was.rank or new.rank:
                 if new.standing != was.standing:
-                    changes.append(Change(VERDICT, None, was.standing, new.standing))
+                    changes.append(Change(VERDICT, None, str(was.standing), str(new.standing)))
                 changes += compare_verdicts(_by_field(was), _by_field(new))
             reads = compare_reads(was.audited, new.audited, lambda: _decoded(row.data), may_confuse=may_confuse)
             categories |= _categories_of(reads)
             changes += reads
         elif new.standing != was.standing:
-            changes.append(Change(VERDICT, None, was.standing, new.standing))
+            changes.append(Change(VERDICT, None, str(was.standing), str(new.standing)))
         if self._needs_webhook(self, new_definition, new.audited) and not self._needs_webhook(self.before, old, before):
             categories.add("needs-conversion")
         categories |= _newly(new, was.rank)
@@ -408,8 +409,8 @@ class UpgradeAuditor(ShardAuditor):
         if audited.object is None and self._may_be_migrated(definition, audited):
             return  # what the server says to a write under the old definition counts (`_compare`)
         if audited.object is None:
-            tally.rewrites["unknown" if new.standing == "needs-conversion" else "refused"] += 1
-            if new.standing != "needs-conversion":
+            tally.rewrites["unknown" if new.standing is Status.NEEDS_CONVERSION else "refused"] += 1
+            if new.standing is not Status.NEEDS_CONVERSION:
                 tally.sample("rewrite-refused", Sample(_shown_key(row), _reason(audited)))
             return
         code = new.outcome.codes[0]
@@ -503,7 +504,7 @@ def _newly(new: _Side, before: int) -> set[str]:
     if new.rank == before:
         return set()
     if new.rank == 4:
-        return {new.standing}
+        return {str(new.standing)}
     return {("tolerated", "invalid", "blocked")[new.rank - 1]}
 
 

@@ -12,6 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from auditor.base.statuses import KeyClass
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
@@ -122,7 +124,7 @@ class Place:
     ``custom`` is a hint: what becomes of the object is told by its value.
     """
 
-    status: str
+    status: KeyClass
     group: str | None = None
     plural: str | None = None
     namespace: str | None = None
@@ -164,25 +166,25 @@ def classify(
         sealed: Names of the definitions whose values no key was given for: nobody knows the scope of their objects.
     """
     if segments is None:
-        return Place("other", reason="not below the prefix of the API server's keys")
+        return Place(KeyClass.OTHER, reason="not below the prefix of the API server's keys")
     if len(segments) < 2 or not all(segments):
-        return Place("other", reason="no key of an object")
+        return Place(KeyClass.OTHER, reason="no key of an object")
     namespaced = resources.get((segments[0], segments[1]))
     if namespaced is not None:
         return _custom(segments, namespaced=namespaced)
     if segments[:2] == _CRDS:
         if len(segments) == 3:
-            return Place("definition", *_CRDS, None, segments[2])
-        return Place("other", *_CRDS, reason="no key of a definition")
+            return Place(KeyClass.DEFINITION, *_CRDS, None, segments[2])
+        return Place(KeyClass.OTHER, *_CRDS, reason="no key of a definition")
     if segments[0] in OWN_GROUPS or "." not in segments[0]:
         return _builtin(segments)
     if len(segments) < 3:
-        return Place("other", segments[0], segments[1], reason="no key of an object")
+        return Place(KeyClass.OTHER, segments[0], segments[1], reason="no key of an object")
     namespace = segments[2] if len(segments) > 3 else None
     definition = f"{segments[1]}.{segments[0]}"
-    status, reason = "orphaned", f"no definition owns {definition}"
+    status, reason = KeyClass.ORPHANED, f"no definition owns {definition}"
     if definition in sealed:
-        status, reason = "sealed", f"its definition {definition} is sealed, so that it cannot be judged"
+        status, reason = KeyClass.SEALED, f"its definition {definition} is sealed, so that it cannot be judged"
     return Place(status, segments[0], segments[1], namespace, "/".join(segments[3:] or segments[2:]), reason)
 
 
@@ -190,12 +192,12 @@ def _custom(segments: tuple[str, ...], *, namespaced: bool) -> Place:
     """Place a key of a definition; the server finds none whose segments do not fit the scope."""
     group, plural, *rest = segments
     if len(rest) == 2 and namespaced:
-        return Place("custom", group, plural, rest[0], rest[1])
+        return Place(KeyClass.CUSTOM, group, plural, rest[0], rest[1])
     if len(rest) == 1 and not namespaced:
-        return Place("custom", group, plural, None, rest[0])
+        return Place(KeyClass.CUSTOM, group, plural, None, rest[0])
     form = "namespace and name" if namespaced else "a name"
     reason = f"the key does not fit the scope: {plural}.{group} wants {form} after the resource"
-    return Place("other", group, plural, None, rest[-1] if rest else None, reason)
+    return Place(KeyClass.OTHER, group, plural, None, rest[-1] if rest else None, reason)
 
 
 def listed_place(segments: tuple[str, ...] | None, resources: Mapping[tuple[str, str], bool]) -> Place | None:
@@ -213,14 +215,14 @@ def listed_place(segments: tuple[str, ...] | None, resources: Mapping[tuple[str,
     if segments is None or len(segments) < 2:
         return None
     if len(segments) > 2 and segments[:2] == _CRDS:
-        return Place("definition", *_CRDS, None, "/".join(segments[2:]) or None)
+        return Place(KeyClass.DEFINITION, *_CRDS, None, "/".join(segments[2:]) or None)
     namespaced = resources.get((segments[0], segments[1])) if len(segments) > 2 else None
     if namespaced is not None:
         namespace, names = (segments[2], segments[3:]) if namespaced and len(segments) > 3 else (None, segments[2:])
-        return Place("custom", segments[0], segments[1], namespace or None, "/".join(names) or None)
+        return Place(KeyClass.CUSTOM, segments[0], segments[1], namespace or None, "/".join(names) or None)
     place = classify(tuple(part or "-" for part in segments), resources) if segments[0] else None
-    is_known = place is not None and place.status == "builtin" and is_namespaced(place.plural or "") is not None
-    return Place("builtin", place.group, place.plural) if is_known and place is not None else None
+    is_known = place is not None and place.status is KeyClass.BUILTIN and is_namespaced(place.plural or "") is not None
+    return Place(KeyClass.BUILTIN, place.group, place.plural) if is_known and place is not None else None
 
 
 def _builtin(segments: tuple[str, ...]) -> Place:
@@ -241,7 +243,7 @@ def _builtin(segments: tuple[str, ...]) -> Place:
     known = _BUILTIN.get(plural)
     place = _PLACES.get(plural, (plural,))
     if known is not None and (segments[: len(place)] != place or len(segments) == len(place)):
-        return Place("builtin", None, "/".join(segments[: len(segments) - len(tail)]), None, "/".join(tail))
+        return Place(KeyClass.BUILTIN, None, "/".join(segments[: len(segments) - len(tail)]), None, "/".join(tail))
     if group is None and known is not None:
         group = known[0]
     has_namespace = len(tail) > 1 and (known is None or known[1])
@@ -250,4 +252,4 @@ def _builtin(segments: tuple[str, ...]) -> Place:
     if known is not None and (has_namespace != known[1] or len(names) != 1):
         form = "namespace and name" if known[1] else "a name"
         reason = f"the key does not fit the scope: {plural} want {form} after {'/'.join(place)}"
-    return Place("builtin", group, plural, namespace, "/".join(names), reason)
+    return Place(KeyClass.BUILTIN, group, plural, namespace, "/".join(names), reason)

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.base.statuses import Impact
+
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
 
 __all__ = ["DRIFTS", "LOSES_DATA", "rewritten_metadata"]
 
-LOSES_DATA: Final = "loses-data"  # the greater of the two
-DRIFTS: Final = "drifts"
+LOSES_DATA: Final = Impact.LOSES_DATA.value  # the greater of the two
+DRIFTS: Final = Impact.DRIFTS.value
 
 
 def rewritten_metadata(stored: Any, read: JsonObject) -> str:

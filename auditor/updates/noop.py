@@ -18,6 +18,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.base.statuses import Impact
 from auditor.base.trail import dotted
 from auditor.ratcheting import CorrelatedObject
 from auditor.schema.structural import ABSENT, StructuralSchema
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = ["BLOCKS", "TOLERATED", "TOLERATED_GLOBALLY", "NoopUpdates", "NoopVerdict"]
 
-BLOCKS: Final = "blocks-every-update"
-TOLERATED: Final = "tolerated-while-unchanged"
+BLOCKS: Final = Impact.BLOCKS_EVERY_UPDATE
+TOLERATED: Final = Impact.TOLERATED
 TOLERATED_GLOBALLY: Final = "tolerated-globally"
 
 _OLD_SELF: Final = re.compile(r"\boldSelf\b")
@@ -53,7 +54,7 @@ class NoopVerdict:
         status: The result of sending it back to /status; None: there is no such subresource, or it was not asked.
         end_delete: The result of a patch that removes all finalizers; None: it is not being deleted, or has none.
         verdicts: (verdict, guard path or None) of each create finding, in their order.
-        impacts: Those of `auditor.base.records.IMPACTS` that follow.
+        impacts: Those that follow, worst first.
     """
 
     put: TriedUpdate
@@ -61,7 +62,7 @@ class NoopVerdict:
     status: TriedUpdate | None
     end_delete: TriedUpdate | None
     verdicts: tuple[tuple[str, str | None], ...]
-    impacts: tuple[str, ...]
+    impacts: tuple[Impact, ...]
 
     def requests(self) -> Iterator[tuple[str, TriedUpdate]]:
         """Yield the requests that were tried and have rows of their own, with what came of them."""
@@ -335,20 +336,20 @@ def _impacts(
     status: TriedUpdate | None,
     end_delete: TriedUpdate | None,
     verdicts: tuple[tuple[str, str | None], ...],
-) -> tuple[str, ...]:
+) -> tuple[Impact, ...]:
     """Return what the answers mean for whoever writes the object."""
-    found: list[str] = []
+    found: list[Impact] = []
     if _is_refused(end_delete):
-        found.append("blocks-delete")
+        found.append(Impact.BLOCKS_DELETE)
     refused = {name for name, tried in (("put", put), ("label", label), ("status", status)) if _is_refused(tried)}
     if "put" in refused and (label is None or "label" in refused):
         found.append(BLOCKS)
     elif "put" in refused:
-        found.append("blocks-spec")
+        found.append(Impact.BLOCKS_SPEC)
     elif "label" in refused:
-        found.append("blocks-metadata")
+        found.append(Impact.BLOCKS_METADATA)
     if "status" in refused and BLOCKS not in found:
-        found.append("blocks-status")
+        found.append(Impact.BLOCKS_STATUS)
     if any(verdict != BLOCKS for verdict, _ in verdicts):
         found.append(TOLERATED)
     return tuple(found)

@@ -193,7 +193,7 @@ def worst_by_field(found: Iterable[tuple[str, str | None]]) -> dict[str, str]:
     """
     worst: dict[str, str] = {}
     for field, verdict in found:
-        name = verdict or "invalid"
+        name = str(verdict or "invalid")
         if field not in worst or _VERDICTS.index(worst[field]) < _VERDICTS.index(name):
             worst[field] = name
     return worst

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from auditor.base import arrow
+from auditor.base.statuses import Impact, Status
 from auditor.shards.reasons import NO_TIME, RULES_GIVEN_UP
 from pipelines.reuse.digests import DIGEST
 
@@ -27,7 +28,7 @@ Numbers = np.ndarray[Any, Any]
 
 _OURS: Final = ("not audited: ", "the auditor failed on this value", NO_TIME, RULES_GIVEN_UP)
 """Reasons of rows that tell of a run and not of the object."""
-_FIRST_OF_KIND: Final = ("crashes-server", "breaks-list", "blocks-delete")
+_FIRST_OF_KIND: Final = (Impact.CRASHES_SERVER, Impact.BREAKS_LIST, Impact.BLOCKS_DELETE)
 _IDENTITY: Final = ("source", "key", "group", "kind", "namespace", "name")
 """Columns that findings/ and objects/ have in common."""
 _CLASS: Final = ("group", "plural", "kind", "status", "impact", "impacts", "stored_version", "audited_version")
@@ -186,7 +187,7 @@ class Groups:
     def _note(self, heads: pa.Table, start: int) -> None:
         """Note what few groups tell besides; `heads` are the first rows of each."""
         self._keys.append(heads["key"].combine_chunks())
-        rows = np.flatnonzero(is_one_of(heads["status"], "definition"))
+        rows = np.flatnonzero(is_one_of(heads["status"], Status.DEFINITION))
         if len(rows):
             some = arrow.take(heads.select(["name", "key"]), rows).to_pylist()
             names = ((row["name"], row["key"]) for row in some)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from auditor.base import arrow
+from auditor.base.statuses import Status
 from auditor.plan.plan import definition_document, has_objects, open_live
 from auditor.shards.columns import key_texts
 from pipelines.reuse.digests import digests_of
@@ -32,7 +33,7 @@ __all__ = ["Match", "match", "whole_reason"]
 
 Numbers = np.ndarray[Any, Any]
 
-_JUDGED: Final = ("valid", "invalid", "unreadable", "needs-conversion")
+_JUDGED: Final = frozenset(status for status in Status if status.is_listed)
 
 
 @dataclass(slots=True)
@@ -110,10 +111,10 @@ def _refuse_changed(groups: Groups, plan: Plan, old: OldReport, state: dict[str,
     fits = np.zeros(len(groups.classes), dtype=bool)
     for number, one in enumerate(groups.classes):
         name = by_plural.get((one.group, one.plural)) or by_kind.get((one.group, one.kind))
-        if name is not None and one.status in (*_JUDGED, "unserved"):
+        if name is not None and one.status in _JUDGED | {Status.UNSERVED}:
             fits[number] = name in was and was[name] == now[name] and name not in converted
         else:
-            fits[number] = same_set and one.status != "unserved"
+            fits[number] = same_set and one.status != Status.UNSERVED
     groups.refuse(np.flatnonzero(~fits[groups.kind]), "definition changed")
     _refuse_definitions(groups, plan, was, now, live)
     if max(len(plan.sources), old.dumps) > 1:  # no row tells which of them has the objects
@@ -171,7 +172,7 @@ def _refuse_not_evaluated(groups: Groups, plan: Plan, old: OldReport) -> None:
     whose: list[tuple[str, str] | None] = []
     for one in groups.classes:
         name = names.get((one.group, one.plural))
-        is_read = name is not None and one.status in ("valid", "invalid") and one.audited_version
+        is_read = name is not None and one.status in (Status.VALID, Status.INVALID) and one.audited_version
         whose.append((name or "", one.audited_version) if is_read else None)
     for key, many in old.not_evaluated.items():
         wanted = np.array([one == key for one in whose], dtype=bool)

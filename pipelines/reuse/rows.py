@@ -10,6 +10,7 @@ import pyarrow as pa
 from auditor.base import arrow
 from auditor.base.arrow import concat
 from auditor.base.paths import plain_path
+from auditor.base.statuses import Status
 from auditor.report.reader import REPEATED, SCHEMAS
 from pipelines.reuse.groups import codes, is_one_of, numbered, numbers
 
@@ -26,8 +27,8 @@ __all__ = ["Kept", "Pick", "encoded", "expand", "joined"]
 Numbers = np.ndarray[Any, Any]
 
 _FOUND = ("group", "kind", "check", "field", "type")
-_READ = ("valid", "invalid")
-_JUDGED = (*_READ, "unreadable", "needs-conversion")
+_READ = frozenset(status for status in Status if status.is_read)
+_JUDGED = frozenset(status for status in Status if status.is_listed)
 
 
 def encoded(table: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from auditor.base.errors import PlanError
+from auditor.base.statuses import Impact, Status
 from auditor.plan.limits import SIZE_IN_MEMORY
 from auditor.plan.options import FAIL_ON
 from auditor.sources.files.work_folder import clear_dead_folders, work_folder
@@ -257,17 +258,17 @@ def exit_code(options: AuditOptions, sources: Any, total: ShardResult) -> int:
     """
     if any(source.damage for source in sources) or total.lost or total.given_up:
         return 3
-    statuses = {status for _, status in total.statuses}
-    if statuses <= {"other"} and not total.out_of_scope:
+    statuses = {Status(status) for _, status in total.statuses}
+    if statuses <= {Status.OTHER} and not total.out_of_scope:
         return 2
-    if options.fail_on_sealed and "sealed" in statuses:
+    if options.fail_on_sealed and Status.SEALED in statuses:
         return 1
-    impacts = {impact for _, impact in total.impacts}
+    impacts = {Impact(impact) for _, impact in total.impacts}
     reached = {
-        "unreadable": bool(statuses & {"unreadable", "needs-conversion"}) or "breaks-list" in impacts,
-        "blocked": any(impact.startswith("blocks-") or impact == "breaks-list" for impact in impacts),
-        "data-loss": "loses-data" in impacts,
-        "invalid": "invalid" in statuses,
+        "unreadable": any(status.is_unreadable for status in statuses) or Impact.BREAKS_LIST in impacts,
+        "blocked": any(impact.blocks or impact is Impact.BREAKS_LIST for impact in impacts),
+        "data-loss": Impact.LOSES_DATA in impacts,
+        "invalid": Status.INVALID in statuses,
     }
     levels = FAIL_ON[1 : FAIL_ON.index(options.fail_on) + 1]
     return 1 if any(reached[level] for level in levels) else 0

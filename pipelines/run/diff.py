@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 import auditor
 from auditor.base import tables
 from auditor.base.arrow import concat, in_one_piece, plain, whole_parquet
+from auditor.base.statuses import Impact, Status
 from auditor.base.visible import visible, visible_tree
 from auditor.plan.options import FAIL_ON
 from auditor.report.allclear import missing_lines, stale_lines
@@ -119,7 +120,7 @@ class _Side:
 
     def sealed(self) -> Any:
         """Return a text for each encrypted object for which no key was given."""
-        return pc.unique(self._whose(self.objects.filter(pc.equal(self.objects["status"], "sealed"))))
+        return pc.unique(self._whose(self.objects.filter(pc.equal(self.objects["status"], Status.SEALED))))
 
     def _cluster(self, rows: pa.Table) -> Any:
         return _text(rows["cluster"]) if self.by_cluster else pa.array([""] * rows.num_rows, pa.string())
@@ -194,7 +195,7 @@ class Difference:
     def reaches(self, fail_on: str) -> bool:
         """Return whether what is new reaches a level of --fail-on."""
         fresh = self.new.findings.filter(pa.array(self.is_new))
-        blocking = pc.fill_null(pc.equal(fresh["verdict"], "blocks-every-update"), False)
+        blocking = pc.fill_null(pc.equal(fresh["verdict"], Impact.BLOCKS_EVERY_UPDATE), False)
         judged = pc.and_(pc.equal(fresh["request"], "create"), pc.not_equal(fresh["check"], "gate"))
         judged = pc.and_(judged, pc.fill_null(pc.not_equal(fresh["group"], "apiextensions.k8s.io"), True))
         reached = {
@@ -268,7 +269,7 @@ def _worse(rows: pa.Table) -> list[dict[str, Any]]:
     for row in rows.slice(0, _NAMED).to_pylist():
         name = row["key"] or "/".join(filter(None, (row["kind"], row["namespace"], row["name"])))
         shown = f"{row['cluster']}: {name}" if row["cluster"] else name
-        impacts = [one for one in row["impacts"] or () if one not in ("none", "drifts")]
+        impacts = [one for one in row["impacts"] or () if one not in (Impact.NONE, Impact.DRIFTS)]
         key = row["key"] or f"{row['namespace'] or ''}/{row['name'] or ''}"  # of an export
         out.append(
             {"object": shown, "cluster": row["cluster"], "key": key, "level": row["level"], "impacts": impacts,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.errors import PlanError
+from auditor.base.statuses import Impact, KeyClass, Status
 from auditor.builtin.judge import judge_at, judge_exported
 from auditor.printing.discovery import Resource
 from auditor.printing.jsonprint import to_json
@@ -202,8 +203,8 @@ def _resource(store: DumpStore, row: StoredRow, options: QueryOptions) -> tuple[
         scopes = {name: definition.namespaced for name, definition in store.definitions.items()}
         segments = split_key(row.key, options.etcd_prefix)
         place = classify(segments, scopes)
-        place = (listed_place(segments, scopes) or place) if place.status == "other" else place
-        if place.status not in ("custom", "builtin", "definition"):
+        place = (listed_place(segments, scopes) or place) if place.status is KeyClass.OTHER else place
+        if place.status not in (KeyClass.CUSTOM, KeyClass.BUILTIN, KeyClass.DEFINITION):
             return None, f"{place.status}: {place.reason}"
         found = [one for one in store.discovery.resources if one.plural == place.plural]
         found = [one for one in found if one.group == place.group] or found[:1]
@@ -233,11 +234,12 @@ def _of_object(store: DumpStore, row: StoredRow, resource: Resource, options: Qu
         out["read"] = store.concealed(resource, store.read(resource, row))
     except Unreadable as error:
         if error.lacks_key:
-            out |= {"status": "sealed", "reason": str(error), "impact": "unknown"}
+            out |= {"status": Status.SEALED.value, "reason": str(error), "impact": Impact.UNKNOWN.value}
         elif not error.needs_webhook:
-            out |= {"status": "unreadable", "reason": str(error)}
+            out |= {"status": Status.UNREADABLE.value, "reason": str(error)}
         elif definition is not None:
-            out |= {"status": "needs-conversion", "reason": str(error), "impact": "needs-webhook"}
+            impact = Impact.NEEDS_WEBHOOK.value
+            out |= {"status": Status.NEEDS_CONVERSION.value, "reason": str(error), "impact": impact}
     try:
         out["stored"] = store.concealed(resource, store.as_stored(resource, row))
     except Unreadable:
@@ -251,30 +253,30 @@ def _builtin(row: StoredRow, resource: Resource | None, data: bytes, options: Qu
         judged = judge_exported(resource.group, resource.kind, data) if resource is not None else None
     else:
         place = classify(split_key(row.key, options.etcd_prefix), {})
-        judged = judge_at(place.group, place.plural, data, place.name) if place.status == "builtin" else None
+        judged = judge_at(place.group, place.plural, data, place.name) if place.status is KeyClass.BUILTIN else None
     if judged is None:
         return {}
-    out: JsonObject = {"status": judged.status}
+    out: JsonObject = {"status": judged.status.value}
     if judged.version is not None:
         out["stored_version"] = judged.version
     if judged.reason is not None:
         out["reason"] = judged.reason
     if judged.impact is not None:
-        out["impact"] = judged.impact
+        out["impact"] = judged.impact.value
     if judged.impacts:
-        out["impacts"] = list(judged.impacts)
+        out["impacts"] = [one.value for one in judged.impacts]
     return out
 
 
 def _judged(definition: CustomResourceDefinition, resource: Resource, data: bytes) -> JsonObject:
     audited = AuditProgram(definition, definition.versions[resource.version]).audit(data)
     impacts = impacts_of(audited, namespaced=definition.namespaced)
-    out: JsonObject = {"status": "invalid" if audited.findings else "valid"}
+    out: JsonObject = {"status": (Status.INVALID if audited.findings else Status.VALID).value}
     impact = worst(impacts, invalid=bool(audited.findings))
     if impact is not None:
-        out["impact"] = impact
+        out["impact"] = impact.value
     if impacts:
-        out["impacts"] = list(impacts)
+        out["impacts"] = [one.value for one in impacts]
     out["findings"] = [
         {"check": one.check, "field": one.field, "type": one.type, "message": one.message} for one in audited.findings
     ]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from auditor.base.errors import PlanError
+from auditor.base.statuses import Status
 
 if TYPE_CHECKING:
     from auditor.plan.options import AuditOptions
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["run_upgrade"]
 
-_NO_MATTER = frozenset({"orphaned", "other"})
+_NO_MATTER = frozenset({Status.ORPHANED, Status.OTHER})
 """Statuses of keys without a definition before and after: no upgrade changes how a server treats them."""
 
 
@@ -104,7 +105,7 @@ def _has_objects(manifest: dict[str, Any]) -> bool:
 
     definitions = 0
     if all(source["is_export"] for source in manifest["inputs"]):
-        definitions = manifest["counts"]["statuses"].get("definition", 0)
+        definitions = manifest["counts"]["statuses"].get(Status.DEFINITION, 0)
     return judged_rows(manifest) > definitions or manifest["counts"]["out_of_scope"] > 0
 
 

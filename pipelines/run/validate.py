@@ -8,6 +8,7 @@ import click
 import orjson
 
 from auditor.base.errors import PlanError
+from auditor.base.statuses import KeyClass, Status
 from auditor.base.visible import visible
 from auditor.builtin.judge import judge_exported
 from auditor.report.terminal import format_table
@@ -52,7 +53,7 @@ def run_validate(files: tuple[str, ...], crds: tuple[str, ...], output: str) -> 
     is_whole = not any(source.damage for source in plan.sources) and not any(map(_is_given_up, results))
     code = 0 if is_whole else 3
     click.echo(damage_text(plan.sources), nl=False, err=True)
-    if any(result["status"] in {"invalid", "unreadable"} for result in results):
+    if any(result["status"] in {Status.INVALID, Status.UNREADABLE} for result in results):
         code = code or 1
     with ignore_closed_stdout():
         _print(results, output)
@@ -70,7 +71,7 @@ def _judge_safely(auditor: Any, name: str, data: bytes) -> dict[str, Any]:
 
         names = dict.fromkeys(("group", "kind", "namespace", "name"))
         reason = f"the auditor failed on it ({shown_error(error)}); please report it"
-        more = {"status": "unreadable", "reason": reason, "findings": [], "unevaluated_rules": 0}
+        more = {"status": Status.UNREADABLE.value, "reason": reason, "findings": [], "unevaluated_rules": 0}
         return {"file": name, **names, **more}
 
 
@@ -78,24 +79,24 @@ def _judge(auditor: Any, name: str, data: bytes) -> dict[str, Any]:
     status, entry, head, reason = auditor.classify_export(data)
     group, kind, namespace, obj = head
     out: dict[str, Any] = {
-        "file": name, "group": group, "kind": kind, "namespace": namespace, "name": obj, "status": status,
+        "file": name, "group": group, "kind": kind, "namespace": namespace, "name": obj, "status": status.value,
         "reason": reason, "findings": [], "unevaluated_rules": 0,
     }  # fmt: skip
-    if status == "builtin":
+    if status is KeyClass.BUILTIN:
         judged = judge_exported(group or "", kind or "", data)
-        return out | {"status": judged.status, "reason": judged.reason}
+        return out | {"status": judged.status.value, "reason": judged.reason}
     if entry is None:
         return out
     definition = auditor.definition(entry)
     if isinstance(definition, str):
-        return out | {"status": "unreadable", "reason": definition}
+        return out | {"status": Status.UNREADABLE.value, "reason": definition}
     audited, _ = auditor.judge(definition, data, "stored")[0]
     program = auditor.program(definition, audited.audited_version) if audited.audited_version else None
     if audited.unreadable is not None:
-        return out | {"status": "unreadable", "reason": audited.unreadable.reason}
+        return out | {"status": Status.UNREADABLE.value, "reason": audited.unreadable.reason}
     findings = [{"field": f.field, "type": f.type, "message": f.message, "check": f.check} for f in audited.findings]
     return out | {
-        "status": "invalid" if findings else "valid",
+        "status": (Status.INVALID if findings else Status.VALID).value,
         "reason": RULES_GIVEN_UP if program is not None and program.gave_up(audited.unevaluated_rules) else reason,
         "findings": findings,
         "pruned": list(audited.pruned),
@@ -116,7 +117,7 @@ def _print(results: list[dict[str, Any]], output: str) -> None:
         messages = [finding["message"] for finding in result["findings"]]
         if not messages or _is_given_up(result):
             messages.append(result["reason"])
-        if result["status"] not in {"valid", "definition"} or _is_given_up(result):
+        if result["status"] not in {Status.VALID, Status.DEFINITION} or _is_given_up(result):
             rows += [
                 (result["file"], result["kind"], result["namespace"], result["name"], result["status"], text)
                 for text in messages
