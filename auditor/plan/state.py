@@ -17,8 +17,9 @@ from auditor.plan.options import Scope
 if TYPE_CHECKING:
     from dataclasses import Field
 
+    from auditor.crds.definitions_file import DefinitionEntry
     from auditor.plan.options import AuditOptions, VerdictOptions
-    from auditor.plan.plan import DefinitionEntry, Plan
+    from auditor.plan.plan import Plan
 
 __all__ = ["fingerprint", "gate_options", "report_state"]
 
@@ -89,10 +90,8 @@ def _content(path: str) -> str:
 
 
 def _definitions(plan: Plan) -> dict[str, str]:
-    text = Path(plan.definitions).read_bytes()
     found = {}
-    for entry in plan.entries:
-        line = text[entry.offset : entry.offset + entry.length]
+    for entry, line in plan.definitions_file.texts(plan.entries):
         from_file = entry.name in plan.from_files
         what = line if from_file else _what_counts(line, entry)
         found[entry.name] = hashlib.blake2b(what, digest_size=_SIZE, person=b"file" if from_file else b"").hexdigest()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.base.errors import PlanError
 from auditor.base.statuses import Impact, Status
+from auditor.crds.definitions_file import FILE
 from auditor.plan.limits import SIZE_IN_MEMORY
 from auditor.plan.options import FAIL_ON
 from auditor.sources.files.work_folder import clear_dead_folders, work_folder
@@ -84,7 +85,7 @@ def run_audit(options: AuditOptions) -> tuple[int, dict[str, Any]]:
             from pipelines.run.diff import write_difference  # noqa: PLC0415
 
             code = write_difference(options, parts, manifest)
-        shutil.copyfile(plan.definitions, parts / "definitions.ndjson")  # what a query of the report goes by
+        shutil.copyfile(plan.definitions, parts / FILE)  # what a query of the report goes by
         if options.redact:
             from auditor.report.redact import redact_report  # noqa: PLC0415
 
@@ -100,12 +101,11 @@ def run_audit(options: AuditOptions) -> tuple[int, dict[str, Any]]:
 def _check_version(plan: Plan) -> None:
     """Refuse an --at that is a version of no definition: everything would be judged at the storage version."""
     from auditor.crds.outline import outline  # noqa: PLC0415
-    from auditor.plan.plan import definition_document  # noqa: PLC0415
 
     at = plan.options.at
     if at in ("stored", "storage", "served") or not plan.entries:
         return
-    known = {version.name for entry in plan.entries for version in outline(definition_document(plan, entry))}
+    known = {version.name for entry in plan.entries for version in outline(plan.definitions_file.document(entry))}
     if at not in known:
         expected = f"stored, storage, served, or one of {', '.join(sorted(known))}"
         raise PlanError("--at", f"no definition has the version {at}", expected)
