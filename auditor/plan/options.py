@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Final
 
-__all__ = ["FAIL_ON", "AuditOptions", "RunOptions", "Scope", "VerdictOptions"]
+__all__ = ["FAIL_ON", "NEVER", "SEVERITIES", "AuditOptions", "RunOptions", "Scope", "VerdictOptions"]
 
 FAIL_ON = ("never", "unreadable", "blocked", "data-loss", "invalid")
-"""Levels of --fail-on; each includes those before it."""
+"""Levels of --fail-on; each includes those before it. Severities are further levels, by what causes do."""
+NEVER = FAIL_ON[0]
+SEVERITIES = ("critical", "high", "medium", "low")
+"""Severities of causes, worst first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,10 @@ class RunOptions:
         verify_sample: Share of the objects with kept rows that are audited all the same, and must agree.
         diff: An earlier report with which findings are compared; empty: none.
         only_new: Only what `diff` does not know already counts for the exit code.
+        severity: Overrides of severities, as `auditor.report.findings.severity` reads them.
+        accept: File of accepted findings; empty: none.
+        most_new: Limits of new objects by severity, as `auditor.report.findings.exit_code` reads them.
+        fail_on_standing: Whether known faults that break a kind make the exit code 1 with `only_new`.
         clusters: A file with the names of all clusters that a dump is expected of; empty: those of earlier reports.
         max_age: Most seconds since a dump was changed; None: any.
         require_change: Whether a dump that is no newer than that of the earlier report makes the exit code 3.
@@ -127,6 +134,10 @@ class RunOptions:
     verify_sample: float = 0.0
     diff: str = ""
     only_new: bool = False
+    severity: tuple[str, ...] = ()
+    accept: str = ""
+    most_new: tuple[tuple[str, int], ...] = ()
+    fail_on_standing: bool = True
     clusters: str = ""
     max_age: float | None = None
     require_change: bool = False

@@ -9,7 +9,6 @@ import time
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import astuple
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from auditor.base.errors import PlanError
@@ -25,6 +24,7 @@ from pipelines.workers import PRELOAD, expect_workers, lost_later, ready_later
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from auditor.plan.options import AuditOptions
     from auditor.plan.plan import Given, Plan, SourceShard
@@ -91,9 +91,9 @@ def run_audit(options: AuditOptions) -> tuple[int, dict[str, Any]]:
 
             redact_report(parts, manifest)
         if not options.in_fleet:
-            from auditor.report.findings.build import write_causes  # noqa: PLC0415
+            from auditor.report.findings.outcome import note_causes  # noqa: PLC0415
 
-            write_causes(parts, manifest, Path(options.diff) if options.diff else None)
+            code = note_causes(options, parts, manifest)
         list_files(parts, manifest)
     return code, manifest
 
@@ -270,5 +270,5 @@ def exit_code(options: AuditOptions, sources: Any, total: ShardResult) -> int:
         "data-loss": Impact.LOSES_DATA in impacts,
         "invalid": Status.INVALID in statuses,
     }
-    levels = FAIL_ON[1 : FAIL_ON.index(options.fail_on) + 1]
+    levels = FAIL_ON[1 : FAIL_ON.index(options.fail_on) + 1] if options.fail_on in FAIL_ON else ()
     return 1 if any(reached[level] for level in levels) else 0

@@ -178,9 +178,9 @@ def _run_fleet(options: AuditOptions, clusters: list[Cluster]) -> tuple[int, dic
             from auditor.report.redact import redact_report  # noqa: PLC0415
 
             redact_report(parts, manifest)
-        from auditor.report.findings.build import write_causes  # noqa: PLC0415
+        from auditor.report.findings.outcome import note_causes  # noqa: PLC0415
 
-        write_causes(parts, manifest, Path(options.diff) if options.diff else None)
+        note_causes(options, parts, manifest)
         list_files(parts, manifest)
     return int(manifest["exit_code"]), manifest
 
