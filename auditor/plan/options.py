@@ -33,7 +33,7 @@ class Scope:
 CONTENT: Final = {"counts": "content"}
 """Metadata of a field that names files: what they hold counts, not what they are called."""
 GIVEN: Final = {"counts": "given"}
-"""Metadata of a field of which counts whether it is given."""
+"""Metadata of a field that counts by whether it is given."""
 
 
 @dataclass(frozen=True)
