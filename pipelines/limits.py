@@ -7,16 +7,12 @@ from __future__ import annotations
 
 import re
 import time
-from contextlib import suppress
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
+from auditor.base.machine import memory_limit
 from auditor.plan.limits import LEAST_MEMORY
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 __all__ = [
     "Memory",
@@ -30,7 +26,6 @@ _UNITS: Final = {"": 1, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "k": 10**3,
 _SECONDS: Final = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _AMOUNT: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)([A-Za-z]*)")
 _SHARE: Final = 0.75
-_CGROUPS: Final = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 def _amount(text: str, units: dict[str, Any]) -> float | None:
@@ -100,15 +95,13 @@ def limit_options(command: Any) -> Any:
     return command
 
 
-def share_of_memory(files: Iterable[str] = _CGROUPS) -> int:
-    """Return three quarters of the memory of the cgroup, or else of the machine; 0 if that is not known."""
-    known = []
-    for name in files:
-        with suppress(OSError, ValueError):
-            known.append(int(Path(name).read_text(encoding="ascii")))
-    with suppress(OSError, ValueError, IndexError):
-        known.append(int(Path("/proc/meminfo").read_text(encoding="ascii").split()[1]) << 10)
-    return int(min(known) * _SHARE) if known else 0
+def share_of_memory(limit: int | None = None) -> int:
+    """Return three quarters of the memory of the cgroup, or else of the machine; 0 if that is not known.
+
+    Args:
+        limit: Bytes to take the share of; None: those that this process may use.
+    """
+    return int((memory_limit() if limit is None else limit) * _SHARE)
 
 
 def deadline_of(seconds: float | None) -> float:

@@ -16,16 +16,21 @@ __all__ = [
     "ChangedDump",
     "DamagedDump",
     "EngineError",
+    "EnvironmentRefused",
+    "Locked",
     "NotStructural",
     "PlanError",
     "Refused",
+    "ReportNotWritable",
     "RuleError",
     "RuleSyntax",
     "SchemaError",
     "SelectorError",
     "SourceError",
+    "StoreUnreachable",
     "UnknownDump",
     "WorkerLost",
+    "is_environment",
     "refusal",
 ]
 
@@ -34,6 +39,10 @@ _REFUSALS: Final = frozenset({
     errno.ENOENT, errno.ENOMEM, errno.ENOSPC, errno.ENOTDIR, errno.ENXIO, errno.EPERM, errno.EROFS,
 })  # fmt: skip
 """What a person can put right: rights, room, names. Anything else that a call meets may be a fault of ours."""
+_ENVIRONMENT: Final = _REFUSALS - {
+    errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR, errno.ENXIO,
+}  # fmt: skip
+"""Those that another name would not avoid: permission, space, memory."""
 _MORE_MEMORY: Final = "raise the limit of memory (--memory, ulimit -v, that of the container), or give --jobs 1"
 _NO_ROOM: Final = frozenset({errno.EDQUOT, errno.EFBIG, errno.ENOSPC})
 
@@ -46,8 +55,12 @@ class AuditorError(Exception):
         found: What was found there.
         expected: What would have been right; empty where `found` says it all.
         advice: What the reader can do now.
+
+    Attributes:
+        exit_code: How a command ends that this stops; `docs/guide/exit-codes.md` lists the codes.
     """
 
+    exit_code: ClassVar[int] = 2
     fields: ClassVar[tuple[str, ...]] = ("where", "found", "expected", "advice")
 
     def __init__(self, where: str, found: str, expected: str = "", advice: str = "") -> None:
@@ -74,6 +87,12 @@ class AuditorError(Exception):
 
 class SourceError(AuditorError):
     """A dump cannot be read as a whole."""
+
+
+class StoreUnreachable(SourceError):
+    """An object store or web server does not answer, or answers with an error."""
+
+    exit_code = 4
 
 
 class UnknownDump(SourceError):
@@ -112,8 +131,22 @@ class PlanError(AuditorError):
     """What was asked for cannot be done as asked: options, folders, kinds."""
 
 
+class ReportNotWritable(PlanError):
+    """The system refuses the folder of a report: no permission, no room."""
+
+    exit_code = 4
+
+
+class Locked(AuditorError):
+    """Another run uses the same folder of reports."""
+
+    exit_code = 5
+
+
 class EngineError(AuditorError):
     """The processes that share the work failed."""
+
+    exit_code = 70
 
 
 class WorkerLost(EngineError):
@@ -124,14 +157,26 @@ class Refused(AuditorError):
     """The operating system refused a file or folder that is needed."""
 
 
+class EnvironmentRefused(Refused):
+    """The operating system refused it for lack of permission, space or memory."""
+
+    exit_code = 4
+
+
+def is_environment(error: OSError) -> bool:
+    """Return whether the system refused something for lack of permission, space or memory, whatever its name."""
+    return error.errno in _ENVIRONMENT
+
+
 def refusal(error: BaseException) -> Refused | None:
     """Return the message for an error of the operating system, or None if it is another error."""
     if isinstance(error, MemoryError):
-        return Refused("", os.strerror(errno.ENOMEM), advice=_MORE_MEMORY)
+        return EnvironmentRefused("", os.strerror(errno.ENOMEM), advice=_MORE_MEMORY)
     if not isinstance(error, OSError) or error.errno not in _REFUSALS:
         return None
     where = "" if error.filename is None else os.fsdecode(error.filename)
     advice = "free disk space, or write elsewhere (--report, $TMPDIR)" if error.errno in _NO_ROOM else ""
     if error.errno == errno.ENOMEM:
         advice = _MORE_MEMORY
-    return Refused(where, os.strerror(error.errno), advice=advice)
+    kind = EnvironmentRefused if is_environment(error) else Refused
+    return kind(where, os.strerror(error.errno), advice=advice)

@@ -8,7 +8,6 @@ something was found.
 from __future__ import annotations
 
 import difflib
-import os
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ import pyarrow.parquet as pq
 
 from auditor.base.arrow import parquet_footer, read_parquet, whole_parquet
 from auditor.base.errors import AuditorError, PlanError, SelectorError
+from auditor.base.machine import processors
 from auditor.base.parquet_guard import coded, written_out
 from auditor.crds.definition import parse_definition
 from auditor.crds.definitions_file import DefinitionsFile
@@ -437,7 +437,7 @@ class _Group(NamedTuple):
 
 def _in_order(work: Callable[[_Group], pa.Table | None], groups: list[_Group]) -> Iterator[pa.Table | None]:
     """Yield what work gives for each row group, in order; a few are ahead of the reader, on one thread a processor."""
-    workers = min(os.cpu_count() or 1, len(groups))
+    workers = min(processors(), len(groups))
     if workers <= 1:
         yield from map(work, groups)
         return

@@ -223,10 +223,8 @@ def main() -> None:
         click.echo(f"{usage}Error: {visible(error.format_message())}", err=True)
         sys.exit(2)
     except AuditorError as error:
-        from auditor.base.errors import EngineError  # noqa: PLC0415
-
         click.echo(f"error: {_error_text(error)}", err=True)
-        sys.exit(70 if isinstance(error, EngineError) else 2)
+        sys.exit(error.exit_code)
     except (_ClosedPipe, OutputClosed):
         forget_output()
         sys.exit(0)
@@ -238,7 +236,7 @@ def main() -> None:
                 sys.stdout.flush()
             forget_output()
             click.echo(f"error: {visible(str(refused))}", err=True)
-            sys.exit(2)
+            sys.exit(refused.exit_code)
         import traceback  # noqa: PLC0415
 
         click.echo(_indented(traceback.format_exc()), err=True)

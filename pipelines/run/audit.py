@@ -11,7 +11,7 @@ from dataclasses import astuple
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from auditor.base.errors import PlanError
+from auditor.base.errors import PlanError, ReportNotWritable, is_environment
 from auditor.base.statuses import Impact, Status
 from auditor.crds.definitions_file import FILE
 from auditor.plan.limits import SIZE_IN_MEMORY
@@ -151,7 +151,8 @@ def new_report(options: AuditOptions, *inputs: str) -> Iterator[tuple[Path, Path
             workdir = stack.enter_context(work_folder(report.parent, f".{report.name}", report.name))
         except OSError as error:
             found = f"cannot be written: {error.strerror}"
-            raise PlanError(str(report), found, "a path in a writable folder", "give another --report") from error
+            kind = ReportNotWritable if is_environment(error) else PlanError
+            raise kind(str(report), found, "a path in a writable folder", "give another --report") from error
         spool, parts = workdir / "spool", workdir / "report"
         spool.mkdir()
         (parts / "objects").mkdir(parents=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from auditor.base.errors import PlanError
+from auditor.base.machine import processors
 from auditor.base.visible import label
 from auditor.crds.definition import document_name
 from auditor.crds.definitions_file import DefinitionsFile
@@ -336,7 +336,7 @@ def _save_index(options: QueryOptions, err: Callable[[str], None]) -> None:
             encryption_config=options.encryption_config,
             kms_decryptor=options.kms_decryptor,
             convert_with=options.convert_with,
-            jobs=os.cpu_count() or 1,
+            jobs=processors(),
             fail_on="never",
         )
     )

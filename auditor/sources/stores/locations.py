@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
 
-from auditor.base.errors import SourceError
+from auditor.base.errors import SourceError, StoreUnreachable
 from auditor.base.visible import visible
 from auditor.sources.files.free_space import check_free_space
 from auditor.sources.stores import patience
@@ -117,7 +117,7 @@ def _failures(url: str) -> Iterator[None]:
     except (OSError, ValueError, http.client.HTTPException, pa.ArrowException) as error:
         text = str(error).replace(url, shown_url(url)).partition("\n")[0] or type(error).__name__
         text = text if len(text) <= _MOST_TEXT else text[:_MOST_TEXT] + "..."
-        raise SourceError(shown_url(url), text, "", "see the credentials in use") from None
+        raise StoreUnreachable(shown_url(url), text, "", "see the credentials in use") from None
 
 
 class _Stream:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import click
+
+from auditor.base.machine import processors
 
 __all__ = ["engine_options", "jobs_of"]
 
@@ -44,7 +45,7 @@ def engine_options(command: Any) -> Any:
             "--jobs",
             type=click.IntRange(1),
             default=None,
-            help="Worker processes  [default: one per processor; with Ray: all CPUs of the cluster]",
+            help="Worker processes  [default: one per processor of the cgroup; with Ray: all CPUs of the cluster]",
         ),
     ):
         command = option(command)
@@ -53,4 +54,4 @@ def engine_options(command: Any) -> Any:
 
 def jobs_of(engine: str, jobs: int | None) -> int:
     """Return the number of workers, the engine's default if none was given; 0 with Ray means no limit."""
-    return jobs or (0 if engine == "ray" else os.cpu_count() or 1)
+    return jobs or (0 if engine == "ray" else processors())

@@ -11,6 +11,7 @@ import pytest
 from click import BadParameter
 from pyarrow import parquet
 
+from auditor.base.machine import memory_limit
 from auditor.cel.operations import text_memory
 from auditor.cel.operations.cost import Cancelled
 from auditor.validation.rules import RuleProgram, RuleTime
@@ -65,12 +66,9 @@ def test_what_is_no_time_is_refused(text: str) -> None:
         Seconds().convert(text, None, None)
 
 
-def test_the_default_is_a_share_of_what_the_cgroup_may_hold(tmp_path: Path) -> None:
-    limit = tmp_path / "memory.max"
-    limit.write_text("100000000\n")
-    assert share_of_memory((str(limit),)) == 75_000_000
-    limit.write_text("max\n")
-    assert share_of_memory((str(limit),)) == share_of_memory(())
+def test_the_default_is_a_share_of_what_the_process_may_use() -> None:
+    assert share_of_memory(100_000_000) == 75_000_000
+    assert share_of_memory() == int(memory_limit() * 0.75) > 0
 
 
 @pytest.mark.parametrize(
