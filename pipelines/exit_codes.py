@@ -7,31 +7,66 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["INTERNAL", "INTERRUPTED", "SIGNALLED", "USAGE", "exit_code_of"]
+__all__ = ["Ended", "exit_code_of", "reason_of"]
 
-USAGE: Final = 2
-INTERNAL: Final = 70
-INTERRUPTED: Final = 130
-SIGNALLED: Final = 128
+_USAGE: Final = 2
+_INTERNAL: Final = 70
+_INTERRUPTED: Final = 130
+_SIGNALLED: Final = 128
 """What the number of the signal is added to."""
 
 
+class Ended(BaseException):
+    """A signal asked the process to end; raised so that temporary files are removed.
+
+    Args:
+        number: The signal.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
 def exit_code_of(error: BaseException) -> int:
-    """Return the exit code of a command that ends with this exception, signals excepted."""
+    """Return the exit code of a command that ends with this exception."""
     import click  # noqa: PLC0415
 
     from auditor.base.errors import AuditorError, refusal  # noqa: PLC0415
 
+    if isinstance(error, Ended):
+        return _SIGNALLED + error.number
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else int(error.code is not None)
     if isinstance(error, click.exceptions.Exit):
         return error.exit_code
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
-        return INTERRUPTED
+        return _INTERRUPTED
     if isinstance(error, click.ClickException):
-        return USAGE
+        return _USAGE
     if isinstance(error, AuditorError):
         return error.exit_code
     if refused := refusal(error):
         return refused.exit_code
-    return INTERNAL
+    return _INTERNAL
+
+
+def reason_of(error: BaseException) -> str:
+    """Return in one line why a command ends with this exception; empty: its exit code says it."""
+    import signal  # noqa: PLC0415
+
+    import click  # noqa: PLC0415
+
+    from auditor.base.errors import AuditorError, refusal  # noqa: PLC0415
+    from auditor.base.visible import visible  # noqa: PLC0415
+
+    if isinstance(error, Ended):
+        return f"stopped by {signal.Signals(error.number).name}"
+    if isinstance(error, SystemExit | KeyboardInterrupt | click.Abort):
+        return ""
+    if isinstance(error, click.ClickException):
+        return visible(error.format_message())
+    if not isinstance(error, AuditorError) and (refused := refusal(error)):
+        error = refused
+    text = str(error) if isinstance(error, AuditorError) else f"internal error ({type(error).__name__}): {error}"
+    return visible(text[:1000])

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from auditor.base.visible import visible
 from auditor.plan.limits import bound_process
 from auditor.plan.options import FAIL_ON, SEVERITIES
 from pipelines.cli.options.engine import engine_options, jobs_of
+from pipelines.cli.options.job import job_options, log_options
 from pipelines.cli.options.outcome import outcome_options
 from pipelines.cli.options.report_mode import report_mode_option
 from pipelines.cli.options.since import check_since, since_options
 from pipelines.cli.sources import encryption_hint
 from pipelines.console import ignore_closed_stdout
 from pipelines.limits import deadline_of, limit_options, share_of_memory
+from pipelines.log import LOG
 from pipelines.workers import expect_workers
+
+if TYPE_CHECKING:
+    from auditor.plan.options import AuditOptions
+    from pipelines.run.job.keep import Keep
 
 __all__ = ["audit"]
 
@@ -39,7 +46,8 @@ def _scope_options(command: Any) -> Any:
     metavar="PATH",
     help="Definitions (files, a folder, a chart, a dump); they replace those of the dump by name.",
 )
-@click.option("--report", required=True, metavar="DIR", help="Folder to write the report to.")
+@click.option("--report", default="", metavar="DIR", help="Folder to write the report to.")
+@job_options
 @click.option("--force", is_flag=True, help="Replace an existing report in DIR; nothing but a report is removed.")
 @report_mode_option
 @click.option(
@@ -112,11 +120,20 @@ def _scope_options(command: Any) -> Any:
     "--explain-program", metavar="KIND", help="Print how many objects of KIND the generated program proved valid."
 )
 @_scope_options
+@log_options
 def audit(
     dumps: tuple[str, ...],
     crds: tuple[str, ...],
     report: str,
     *,
+    report_root: str,
+    report_name: str,
+    keep_reports: Keep | None,
+    no_lock: bool,
+    dry_run: bool,
+    log_format: str,
+    quiet: bool,
+    verbose: bool,
     force: bool,
     report_mode: str,
     at: str,
@@ -167,7 +184,8 @@ def audit(
     folder of these, or `-`; each may be compressed (.gz, .zst, .xz, .bz2). The format is detected from the content.
 
     \b
-    Exit codes: 0; 1 --fail-on reached; 2 usage; 3 part of a dump could not be read; 70 internal error; 130 Ctrl-C.
+    Exit codes: 0; 1 --fail-on reached; 2 usage; 3 part of a dump not read, a cluster missing or stale;
+    4 disk, permission, memory or store; 5 locked; 70 internal error; 130 Ctrl-C.
 
     \b
     Examples:
@@ -177,7 +195,10 @@ def audit(
       auditor audit --old snapshot.db manifests/ --report out/ --apply merge
       auditor audit '/backups/*.db' --report /backups/report --engine ray --ray-address auto
       auditor audit today.db --report out/today --since out/yesterday --diff out/yesterday --only-new
+      auditor audit today.db --report-root out/ --since auto --diff auto --only-new --keep-reports 30
     """
+    LOG.configure(as_json=log_format == "json", quiet=quiet, verbose=verbose)
+    _check_target(report, report_root, since, diff, asked=bool(keep_reports or no_lock or dry_run))
     memory = memory or share_of_memory()
     if memory:
         bound_process(memory)
@@ -185,10 +206,8 @@ def audit(
     from auditor.plan.options import AuditOptions, Scope  # noqa: PLC0415
     from auditor.report.findings.exit_code import parse_most_new  # noqa: PLC0415
     from auditor.report.findings.severity import parse_rules  # noqa: PLC0415
-    from auditor.report.terminal import summary  # noqa: PLC0415
     from auditor.selectors.grammar import parse_field_selector, parse_label_selector  # noqa: PLC0415
     from pipelines.cli.options.feature_gates import parse_feature_gates  # noqa: PLC0415
-    from pipelines.run.fleet import run_anywhere  # noqa: PLC0415
 
     parse_label_selector(labels)
     parse_field_selector(fields)
@@ -238,8 +257,51 @@ def audit(
         progress=sys.stderr.isatty(),
     )
     check_since(options)
+    if not report_root:
+        sys.exit(_run(options, explain_program))
+    from pipelines.run.job import JobOptions, plan_job, planned_lines, run_job  # noqa: PLC0415
+
+    job = JobOptions(report_root, report_name, keep_reports, lock=not no_lock)
+    if dry_run:
+        click.echo("\n".join(visible(line) for line in planned_lines(plan_job(job, options))))
+        return
+    with run_job(job, options) as found:
+        sys.exit(_run(found, explain_program))
+
+
+def _check_target(report: str, root: str, since: str, diff: str, *, asked: bool) -> None:
+    """Refuse a report without a place, with two, and options that need --report-root."""
+    if bool(report) == bool(root):
+        raise click.UsageError("give either --report DIR or --report-root DIR: where the report is written")
+    if root:
+        return
+    if "auto" in (since, diff):
+        raise click.UsageError("--since auto and --diff auto need --report-root: the newest report below it is used")
+    if asked:
+        raise click.UsageError("--keep-reports, --no-lock and --dry-run need --report-root")
+
+
+def _run(options: AuditOptions, explain_program: str | None) -> int:
+    """Run the audit, print its summary, and return the exit code."""
+    from auditor.report.terminal import summary  # noqa: PLC0415
+    from auditor.sources.stores.locations import shown_url  # noqa: PLC0415
+    from pipelines.run.fleet import run_anywhere  # noqa: PLC0415
+
+    shown = shown_url(options.report)
+    dumps = ", ".join(shown_url(dump) for dump in options.dumps[:3]) + (", ..." if len(options.dumps) > 3 else "")
+    LOG.info("start", f"audit of {dumps} into {shown}", dumps=len(options.dumps), report=shown, jobs=options.jobs)
     code, manifest = run_anywhere(options)
-    blocks = [summary(manifest, report)]
+    counts = manifest["counts"]
+    LOG.info(
+        "result",
+        f"{counts['keys']:,} keys in {manifest['seconds']:.1f} s, exit code {code}, report {shown}",
+        exit_code=code,
+        report=shown,
+        seconds=manifest["seconds"],
+        keys=counts["keys"],
+        statuses=counts["statuses"],
+    )
+    blocks = [summary(manifest, options.report)]
     if manifest.get("exit_reasons") and code == 1:
         blocks.append(f"Exit code 1: {'; '.join(manifest['exit_reasons'])}.")
     if hint := encryption_hint(manifest):
@@ -248,7 +310,7 @@ def audit(
         blocks.append(_explain(manifest, explain_program))
     with ignore_closed_stdout():
         click.echo("\n\n".join(blocks))
-    sys.exit(code)
+    return code
 
 
 def _is_default(option: str) -> bool:

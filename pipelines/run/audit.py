@@ -17,6 +17,7 @@ from auditor.crds.definitions_file import FILE
 from auditor.plan.limits import SIZE_IN_MEMORY
 from auditor.plan.options import FAIL_ON
 from auditor.sources.files.work_folder import clear_dead_folders, work_folder
+from pipelines.log import LOG
 from pipelines.run.report_mode import mode_of, set_modes
 from pipelines.run.report_target import check_target, inputs_of, list_files, put_in_place, target_of
 from pipelines.workers import PRELOAD, expect_workers, lost_later, ready_later
@@ -61,6 +62,7 @@ def run_audit(options: AuditOptions) -> tuple[int, dict[str, Any]]:
             plan = make_plan(options, spool, from_files, go_on=True)
         check_plan(plan)
         _check_version(plan)
+        _log_sources(plan)
         since: dict[str, Any] | None = None
         if earlier is not None:
             total, since = audit_since(plan, spool, parts, run_shards, earlier)
@@ -96,6 +98,16 @@ def run_audit(options: AuditOptions) -> tuple[int, dict[str, Any]]:
             code = note_causes(options, parts, manifest)
         list_files(parts, manifest)
     return code, manifest
+
+
+def _log_sources(plan: Plan) -> None:
+    """Log which dumps were opened, and what of them could not be read."""
+    for source in plan.sources:
+        text = f"{source.name}: {source.format}, revision {source.revision}"
+        LOG.debug("source", text, name=source.name, format=source.format, revision=source.revision)
+        for one in source.damage:
+            LOG.debug("damage", f"{source.name}: {one.where}: {one.reason}", name=source.name, where=one.where)
+    LOG.debug("phase", f"{len(plan.entries)} definitions read, judging the objects", phase="judge")
 
 
 def _check_version(plan: Plan) -> None:
@@ -216,10 +228,6 @@ _PROGRESS_WIDTH = 72
 
 def _with_progress(answers: Any, shards: list[SourceShard], *, show: bool) -> list[Any]:
     """Return the results; print lines of progress, without cursor movements and without content of the dump."""
-    if not show:
-        return list(answers)
-    from tqdm import tqdm  # noqa: PLC0415 - only on a terminal
-
     out = []
     rows = sum(item.shard.stop - item.shard.start for item in shards)
     by_number = {item.shard.number: item.shard for item in shards}
@@ -230,7 +238,11 @@ def _with_progress(answers: Any, shards: list[SourceShard], *, show: bool) -> li
         done += shard.stop - shard.start
         out.append(answer)
         now = time.monotonic()
-        if done == rows or now - shown >= _PROGRESS_EVERY:
+        if not show:
+            LOG.progress(done, rows, now - began)
+        elif done == rows or now - shown >= _PROGRESS_EVERY:
+            from tqdm import tqdm  # noqa: PLC0415 - only on a terminal
+
             shown = now
             meter = tqdm.format_meter(done, rows, now - began, ncols=_PROGRESS_WIDTH, unit=" objects", unit_scale=True)
             sys.stderr.write(f"audit: {meter}\n")

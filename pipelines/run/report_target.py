@@ -24,7 +24,16 @@ if TYPE_CHECKING:
 
     from auditor.plan.options import AuditOptions
 
-__all__ = ["check_manifest_of", "check_target", "inputs_of", "list_files", "put_in_place", "target_of"]
+__all__ = [
+    "check_manifest_of",
+    "check_target",
+    "files_of",
+    "inputs_of",
+    "is_report_file",
+    "list_files",
+    "put_in_place",
+    "target_of",
+]
 
 _PART: Final = r"part-\d{5,}\.parquet"
 _WRITTEN: Final = re.compile(
@@ -76,7 +85,7 @@ def check_target(report: Path, *, force: bool, inputs: Iterable[Path] = ()) -> N
                 "",
                 "give another --report, or move the input elsewhere",
             )
-    check_manifest_of(str(report), manifest_bytes(report), _entries(report))
+    check_manifest_of(str(report), manifest_bytes(report), files_of(report))
 
 
 def check_manifest_of(report: str, manifest: bytes, entries: Iterable[tuple[str, bool]]) -> None:
@@ -120,10 +129,15 @@ def _is_ours(manifest: dict[str, Any]) -> bool:
 def _is_of_report(name: str, files: set[str] | None, *, is_file: bool) -> bool:
     if not is_file:
         return name in _TABLES  # an empty folder
-    return _WRITTEN.fullmatch(name) is not None and (files is None or name in files)
+    return is_report_file(name) and (files is None or name in files)
 
 
-def _entries(report: Path) -> Iterator[tuple[str, bool]]:
+def is_report_file(name: str) -> bool:
+    """Return whether a path below a report is one that reports use."""
+    return _WRITTEN.fullmatch(name) is not None
+
+
+def files_of(report: Path) -> Iterator[tuple[str, bool]]:
     """Yield the path in a folder of each file and empty folder, and whether it is a regular file; links are not."""
     for folder, names, files in os.walk(report, onerror=_raise):
         below = Path(folder).relative_to(report)
@@ -163,7 +177,7 @@ def list_files(parts: Path, manifest: dict[str, Any]) -> None:
         parts: Folder of the report.
         manifest: Gets the list as well.
     """
-    manifest["files"] = sorted(name for name, is_file in _entries(parts) if is_file and name != MANIFEST)
+    manifest["files"] = sorted(name for name, is_file in files_of(parts) if is_file and name != MANIFEST)
     (parts / MANIFEST).write_bytes(orjson.dumps(manifest, option=orjson.OPT_INDENT_2) + b"\n")
 
 

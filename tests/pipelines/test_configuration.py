@@ -19,7 +19,13 @@ SAMPLE = str(ROOT / "sample-data" / "cluster.db.gz")
 
 def run(*arguments, cwd, **env):
     """Run the command in a folder, for a user who has no configuration but one that `env` names."""
-    known = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "HOME": str(cwd / "home"), **env}
+    known = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(ROOT),
+        "HOME": str(cwd / "home"),
+        "AUDITOR_AUDIT_QUIET": "1",
+        **env,
+    }
     command = [sys.executable, "-P", "-m", "pipelines", *map(str, arguments)]
     return subprocess.run(command, cwd=cwd, env=known, capture_output=True, text=True, check=False)
 

@@ -23,7 +23,7 @@ except ImportError:  # pragma: no cover - not on this system
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["clear_dead_folders", "temporary_folder", "work_folder"]
+__all__ = ["clear_dead_folders", "is_dead", "temporary_folder", "this_process", "try_lock", "work_folder"]
 
 _OWNER: Final = "owner.json"
 _RANDOM: Final = 8
@@ -50,9 +50,9 @@ def work_folder(parent: Path, name: str, restored: str = "") -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix=f"{prefix}.", dir=parent))
     try:
         with (folder / _OWNER).open("w") as stream:
-            json.dump({"tool": _TOOL, "restored": restored, **_this_process()}, stream)
+            json.dump({"tool": _TOOL, "restored": restored, **this_process()}, stream)
             stream.flush()
-            _lock(stream)
+            try_lock(stream)
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -98,16 +98,16 @@ def _clear(folder: Path) -> None:
             owner = json.loads(stream.read(1 << 16))
         except ValueError:
             return
-        if type(owner) is not dict or owner.get("tool") != _TOOL or not _is_dead(owner):
+        if type(owner) is not dict or owner.get("tool") != _TOOL or not is_dead(owner):
             return
-        is_free = _lock(stream)
+        is_free = try_lock(stream)
         if is_free is False or (is_free is None and owner.get("space") != _space()):
             return
         _restore(folder, owner.get("restored"))
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _lock(stream: IO[Any]) -> bool | None:
+def try_lock(stream: IO[Any]) -> bool | None:
     """Lock a file; return whether that went well. Returns None if the file system has no locks."""
     if fcntl is None:
         return None
@@ -132,12 +132,13 @@ def _restore(folder: Path, name: Any) -> None:
             return
 
 
-def _this_process() -> dict[str, Any]:
+def this_process() -> dict[str, Any]:
+    """Return what identifies this process, on this machine and others, for `is_dead`."""
     pid = os.getpid()
     return {"pid": pid, "started": _start_of(pid), "boot": _boot(), "space": _space(), "host": _host()}
 
 
-def _is_dead(owner: dict[str, Any]) -> bool:
+def is_dead(owner: dict[str, Any]) -> bool:
     """Tell whether a process has ended; of one on another machine nobody knows here."""
     pid, boot = owner.get("pid"), owner.get("boot")
     if type(pid) is not int or pid <= 0:

@@ -34,6 +34,7 @@ __all__ = [
     "Match",
     "RemoteFile",
     "allow_http",
+    "ask_store",
     "copy_name",
     "expand",
     "has_wildcards",
@@ -45,6 +46,8 @@ __all__ = [
     "remote_files",
     "remote_names",
     "shown_url",
+    "store_failures",
+    "store_of",
     "upload",
 ]
 
@@ -104,7 +107,7 @@ def shown_url(url: str) -> str:
 
 
 @contextmanager
-def _failures(url: str) -> Iterator[None]:
+def store_failures(url: str) -> Iterator[None]:
     """Turn what a client of a store raises into an error of ours, without secrets and of bearable length."""
     import http.client  # noqa: PLC0415 - only for what is remote
 
@@ -131,7 +134,7 @@ class _Stream:
 
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes, empty at the end."""
-        with _failures(self._url):
+        with store_failures(self._url):
             block = self._ahead.read(size)
             if self._left is not None:
                 self._left -= len(block)
@@ -151,7 +154,7 @@ class _Stream:
         self.close()
 
 
-def _asked(call: Callable[[], Result]) -> Result:
+def ask_store(call: Callable[[], Result]) -> Result:
     """Return what a store answers, or give it up."""
     return patience.within(patience.CALL_SECONDS, call, "the server")
 
@@ -199,10 +202,10 @@ def is_web(url: str) -> bool:
 def local_path(url: str) -> str:
     """Return the path of a ``file://`` URL; empty: it is another."""
     scheme, _, rest = url.partition("://")
-    return _file_system(url)[1] if scheme.lower() == "file" and rest else ""
+    return store_of(url)[1] if scheme.lower() == "file" and rest else ""
 
 
-def _file_system(url: str) -> tuple[Any, str]:
+def store_of(url: str) -> tuple[Any, str]:
     """Return the file system of a URL and the path in it."""
     from auditor.sources.stores.clients import file_system  # noqa: PLC0415 - only for what is remote
 
@@ -229,16 +232,16 @@ class RemoteFile:
         """
         import urllib.request  # noqa: PLC0415
 
-        with _failures(self.url):
+        with store_failures(self.url):
             if is_web(self.url):
                 _check_http(self.url)
                 request = urllib.request.Request(self.url)  # noqa: S310 - http or https, see above
                 # Not urlopen, which keeps the certificates that were trusted when it was first called.
                 opener = urllib.request.build_opener(_redirects())
-                answer = _asked(lambda: opener.open(request, timeout=_TIMEOUT))
+                answer = ask_store(lambda: opener.open(request, timeout=_TIMEOUT))
                 return cast("BinaryIO", _Stream(self.url, answer, answer.length))
-            file_system, path = _file_system(self.url)
-            stream = _asked(lambda: file_system.open_input_stream(path, compression=None))
+            file_system, path = store_of(self.url)
+            stream = ask_store(lambda: file_system.open_input_stream(path, compression=None))
             return cast("BinaryIO", _Stream(self.url, stream, None))
 
     def is_folder(self) -> bool:
@@ -247,9 +250,9 @@ class RemoteFile:
             return False
         import pyarrow.fs  # noqa: PLC0415
 
-        with _failures(self.url):
-            file_system, path = _file_system(self.url)
-            info = _asked(lambda: file_system.get_file_info(path.rstrip("/")))
+        with store_failures(self.url):
+            file_system, path = store_of(self.url)
+            info = ask_store(lambda: file_system.get_file_info(path.rstrip("/")))
         if info.type == pyarrow.fs.FileType.NotFound:
             raise SourceError(self.shown, "no such file or folder")
         return bool(info.type == pyarrow.fs.FileType.Directory)
@@ -258,9 +261,9 @@ class RemoteFile:
         """Return when the store last changed the file, in seconds since 1970; None where it does not say."""
         if is_web(self.url):
             return None
-        with _failures(self.url):
-            file_system, path = _file_system(self.url)
-            time = _asked(lambda: file_system.get_file_info(path.rstrip("/"))).mtime
+        with store_failures(self.url):
+            file_system, path = store_of(self.url)
+            time = ask_store(lambda: file_system.get_file_info(path.rstrip("/"))).mtime
         return None if time is None else float(time.timestamp())
 
     def copy_to(self, target: Path) -> None:
@@ -274,18 +277,18 @@ class RemoteFile:
         """Return the size that the server states. Returns None if it states none."""
         if is_web(self.url):
             return stream.size
-        with _failures(self.url):
-            file_system, path = _file_system(self.url)
-            return cast("int | None", _asked(lambda: file_system.get_file_info(path)).size)
+        with store_failures(self.url):
+            file_system, path = store_of(self.url)
+            return cast("int | None", ask_store(lambda: file_system.get_file_info(path)).size)
 
     def copy_folder_to(self, target: Path) -> list[tuple[str, str]]:
         """Copy all files below a folder; return those whose names no file here can have, each with the reason."""
         import pyarrow.fs  # noqa: PLC0415
 
-        with _failures(self.url):
-            file_system, path = _file_system(self.url)
+        with store_failures(self.url):
+            file_system, path = store_of(self.url)
             base = path.rstrip("/")
-            found = _asked(lambda: file_system.get_file_info(pyarrow.fs.FileSelector(base, recursive=True)))
+            found = ask_store(lambda: file_system.get_file_info(pyarrow.fs.FileSelector(base, recursive=True)))
             sizes = [info.size or 0 for info in found if info.type == pyarrow.fs.FileType.File]
             check_free_space(self.shown, target.parent, sum(sizes))
             left_out: list[tuple[str, str]] = []
@@ -299,7 +302,7 @@ class RemoteFile:
                 except _BadName as bad:
                     left_out.append((name, str(bad)))
                     continue
-                below = _asked(partial(file_system.open_input_stream, info.path, compression=None))
+                below = ask_store(partial(file_system.open_input_stream, info.path, compression=None))
                 with _Stream(self.url, below, None) as stream, local.open("wb") as out:
                     while block := stream.read(_COPY):
                         out.write(block)
@@ -405,9 +408,9 @@ def expand(pattern: str) -> list[Match]:
     plain, mark, query = rest.partition("?") if is_remote(pattern) and "=" in rest.partition("?")[2] else (rest, "", "")
     head = plain[: _WILD.search(plain).start()].rpartition("/")[0]  # type: ignore[union-attr]
     segments = plain[len(head) :].strip("/").split("/")
-    with _failures(pattern):
+    with store_failures(pattern):
         if scheme:
-            file_system, base = _file_system(f"{scheme}://{head}{mark}{query}")
+            file_system, base = store_of(f"{scheme}://{head}{mark}{query}")
         else:
             file_system, base = pyarrow.fs.LocalFileSystem(), head or ("/" if plain.startswith("/") else ".")
         found = sorted(_walk(file_system, base.rstrip("/") or "/", segments, ()))
@@ -439,7 +442,7 @@ def _walk(
         path = below(segment)
         if rest:
             yield from _walk(file_system, path, rest, parts)
-        elif _asked(lambda: file_system.get_file_info(path)).type != pyarrow.fs.FileType.NotFound:
+        elif ask_store(lambda: file_system.get_file_info(path)).type != pyarrow.fs.FileType.NotFound:
             yield path, parts
         return
     if segment == "**":
@@ -471,7 +474,7 @@ def _listed(file_system: Any, base: str) -> list[tuple[str, bool]]:
     selector = pyarrow.fs.FileSelector(base, allow_not_found=True, recursive=deep)
     kinds = {pyarrow.fs.FileType.Directory: True, pyarrow.fs.FileType.File: False}
     found: dict[str, bool] = {}
-    for info in _asked(lambda: file_system.get_file_info(selector)):
+    for info in ask_store(lambda: file_system.get_file_info(selector)):
         if info.type in kinds:
             name, slash, _ = info.path[len(base) :].strip("/").partition("/") if deep else (info.base_name, "", "")
             found[name] = found.get(name, False) or bool(slash) or kinds[info.type]
@@ -492,8 +495,8 @@ def upload(folder: Path, url: str, *, last: str, replaced: Sequence[str] = ()) -
     """
     if is_web(url):
         raise SourceError(shown_url(url), "a web server takes no report", "s3://, gs://, az:// or a folder")
-    with _failures(url):
-        file_system, base = _file_system(url)
+    with store_failures(url):
+        file_system, base = store_of(url)
         base = base.rstrip("/")
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         if last in replaced:
@@ -513,8 +516,8 @@ def remote_files(url: str) -> list[str]:
     """Return the path below a folder of a store of each file in it; nothing where there is no such folder."""
     import pyarrow.fs  # noqa: PLC0415
 
-    with _failures(url):
-        file_system, base = _file_system(url)
+    with store_failures(url):
+        file_system, base = store_of(url)
         base = base.rstrip("/")
         found = file_system.get_file_info(pyarrow.fs.FileSelector(base, allow_not_found=True, recursive=True))
         return [info.path[len(base) :].strip("/") for info in found if info.type == pyarrow.fs.FileType.File]
@@ -522,6 +525,6 @@ def remote_files(url: str) -> list[str]:
 
 def remote_names(url: str) -> list[str]:
     """Return the names of what lies directly in a folder of a store; nothing where there is none."""
-    with _failures(url):
-        file_system, base = _file_system(url)
+    with store_failures(url):
+        file_system, base = store_of(url)
         return [name for name, _ in _listed(file_system, base.rstrip("/"))]

@@ -21,6 +21,8 @@ __all__ = ["S3Store"]
 _SPOOLED: Final = 8 << 20
 _SECONDS: Final = 60
 _MISSING: Final = frozenset({"404", "NoSuchBucket", "NoSuchKey", "NotFound"})
+_EXISTS: Final = (409, 412)
+"""Status of a conditional write that lost: another write is under way, or the object exists."""
 _EMPTY_PAGES: Final = 100
 """Pages of a listing that may follow each other without a name."""
 
@@ -124,6 +126,20 @@ class S3Store:
             stream.seek(0)
             with _errors(path):
                 self._client.upload_fileobj(stream, bucket, key)
+
+    def create_file(self, path: str, data: bytes) -> bool:
+        """Write an object unless there is one; return whether it was written."""
+        from botocore.exceptions import ClientError  # noqa: PLC0415
+
+        bucket, key = _split(path)
+        with _errors(path):
+            try:
+                self._client.put_object(Bucket=bucket, Key=key, Body=data, IfNoneMatch="*")
+            except ClientError as error:
+                if error.response.get("ResponseMetadata", {}).get("HTTPStatusCode") not in _EXISTS:
+                    raise
+                return False
+        return True
 
     def delete_file(self, path: str) -> None:
         """Remove an object."""

@@ -18,6 +18,10 @@ REACHING: Final = {
     "encryption_config": "it reads keys",
     "show_secrets": "it shows the values of Secrets",
     "report": "it decides what is written, and where",
+    "report_root": "it decides what is written, and where",
+    "report_name": "it decides what is written, and where",
+    "keep_reports": "it removes reports",
+    "no_lock": "two runs could write at the same time",
     "force": "it removes files",
     "redact": "it decides which values are written",
     "report_mode": "it decides who can read the report",
@@ -51,8 +55,8 @@ HARMLESS: Final = frozenset({
     # how objects are checked, which the summary and the manifest report
     "apply", "assume_formats", "at", "etcd_prefix", "fail_on", "fail_on_sealed", "feature_gates", "field_gates", "how",
     "change", "color", "kind", "lines", "owner", "severity", "name", "reason", "until",
-    "jobs", "max_age", "memory", "missing", "only_new", "require_change", "skip", "time_in_all",
-    "time_per_object", "verify_sample",
+    "dry_run", "jobs", "log_format", "max_age", "memory", "missing", "only_new", "quiet", "require_change", "skip",
+    "time_in_all", "time_per_object", "verbose", "verify_sample",
 })  # fmt: skip
 """Options that do none of this unless the value is a URL, by name."""
 

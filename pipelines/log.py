@@ -1,0 +1,95 @@
+"""What a run says of itself on standard error while it works: lines for people, or JSON events for machines.
+
+Without a terminal: a line at the start, one every 30 seconds, one at the end. On a terminal progress is enough.
+Light on purpose: nothing heavy may be imported here.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import sys
+import time
+from typing import Any, Final
+
+from auditor.base.visible import visible
+
+__all__ = ["LOG", "RunLog"]
+
+_LEVELS: Final = {"debug": 0, "info": 1, "warning": 2, "error": 3}
+_EVERY: Final = 30.0
+"""Seconds between two lines of progress without a terminal."""
+
+
+class RunLog:
+    """Writes the events of a run to standard error; until it is configured it writes warnings and errors alone."""
+
+    def __init__(self) -> None:
+        self._least = _LEVELS["warning"]
+        self._as_json = False
+        self._next = 0.0
+
+    def configure(self, *, as_json: bool, quiet: bool, verbose: bool) -> None:
+        """Set what is written from now on.
+
+        Args:
+            as_json: Whether each event is a JSON object of one line.
+            quiet: Only warnings and errors.
+            verbose: Also each source and each phase.
+        """
+        on_terminal = sys.stderr.isatty() and not as_json
+        level = "warning" if quiet or (on_terminal and not verbose) else "debug" if verbose or as_json else "info"
+        self._least = _LEVELS[level]
+        self._as_json = as_json
+        self._next = time.monotonic() + _EVERY
+
+    @property
+    def as_json(self) -> bool:
+        """Whether events are JSON."""
+        return self._as_json
+
+    def debug(self, event: str, text: str, **fields: Any) -> None:
+        """Write an event of little interest: a source, a phase."""
+        self._write("debug", event, text, fields)
+
+    def info(self, event: str, text: str, **fields: Any) -> None:
+        """Write an event: start, progress, result."""
+        self._write("info", event, text, fields)
+
+    def warning(self, event: str, text: str, **fields: Any) -> None:
+        """Write something that a person should look at: damage."""
+        self._write("warning", event, text, fields)
+
+    def error(self, event: str, text: str, **fields: Any) -> None:
+        """Write what ended the run."""
+        self._write("error", event, text, fields)
+
+    def progress(self, done: int, total: int, seconds: float) -> None:
+        """Write how far the run is, if 30 seconds have passed since the last such line.
+
+        Args:
+            done: Objects that were judged.
+            total: All objects of the run.
+            seconds: How long that took.
+        """
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + _EVERY
+        percent, rate = 100 * done / max(total, 1), done / max(seconds, 0.001)
+        text = f"{percent:.0f} % of {total:,} objects judged, {rate:,.0f} a second"
+        self.info("progress", text, done=done, total=total, percent=round(percent, 1), rate=round(rate))
+
+    def _write(self, level: str, event: str, text: str, fields: dict[str, Any]) -> None:
+        if _LEVELS[level] < self._least:
+            return
+        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        if self._as_json:
+            line = json.dumps({"time": now, "level": level, "event": event, "message": text, **fields}, default=str)
+        else:
+            line = f"{now} {level + ': ' if level in ('warning', 'error') else ''}{visible(text)}"
+        sys.stderr.write(line + "\n")
+        sys.stderr.flush()
+
+
+LOG: Final = RunLog()

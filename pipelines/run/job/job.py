@@ -1,0 +1,156 @@
+"""One run of a job: finds the earlier report, holds the lock, records how the run ended, removes surplus reports."""
+
+from __future__ import annotations
+
+import datetime
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from auditor.sources.stores.locations import shown_url
+from pipelines.exit_codes import exit_code_of, reason_of
+from pipelines.log import LOG
+from pipelines.run.job.last_run import LastRun
+from pipelines.run.job.lock import run_lock
+from pipelines.run.job.roots import DEFAULT_NAME, open_root, report_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from auditor.plan.options import AuditOptions
+    from pipelines.run.job.keep import Keep
+    from pipelines.run.job.roots import Root, StoredReport
+
+__all__ = ["AUTO", "JobOptions", "plan_job", "planned_lines", "run_job"]
+
+AUTO = "auto"
+"""The value of --since and --diff that names the newest complete report of the root."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobOptions:
+    """What a job does beside its audit.
+
+    Attributes:
+        root: Folder or URL below which its reports are.
+        name: Template of the names of reports.
+        keep: Which reports remain; None: all.
+        lock: Whether the run holds the lock of the root.
+    """
+
+    root: str
+    name: str = DEFAULT_NAME
+    keep: Keep | None = None
+    lock: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """What a run will do."""
+
+    root: Root
+    options: AuditOptions
+    name: str
+    earlier: StoredReport | None
+    surplus: list[tuple[StoredReport, str]]
+    """Reports that --keep-reports does not keep, and why one of them stays all the same."""
+
+
+def plan_job(job: JobOptions, options: AuditOptions, root: Root | None = None) -> _Planned:
+    """Return what a run will do; nothing is written.
+
+    Raises:
+        AuditorError: The root cannot be read, or the name is none.
+    """
+    root = root or open_root(job.root)
+    now = datetime.datetime.now(datetime.UTC)
+    name = report_name(job.name, now)
+    reports = root.reports() if AUTO in (options.since, options.diff) or job.keep else []
+    earlier = reports[0] if reports else None
+    location = earlier.location if earlier else ""
+    options = replace(
+        options,
+        report=root.path_of(name),
+        since=location if options.since == AUTO else options.since,
+        diff=location if options.diff == AUTO else options.diff,
+    )
+    if not options.diff:
+        options = replace(options, only_new=False)
+    if not options.since:
+        options = replace(options, verify_sample=0.0)
+    if not options.since and not options.diff:
+        options = replace(options, require_change=False)
+    return _Planned(root, options, name, earlier, _surplus(root, job.keep, reports, now))
+
+
+def _surplus(
+    root: Root, keep: Keep | None, reports: list[StoredReport], now: datetime.datetime
+) -> list[tuple[StoredReport, str]]:
+    """Return the reports that are surplus once the run has written one more."""
+    if keep is None:
+        return []
+    kept = replace(keep, count=keep.count - 1) if keep.count > 1 else keep
+    found = reports if keep.count == 1 else kept.surplus(reports, now)
+    return [(one, root.refusal(one)) for one in found]
+
+
+def planned_lines(planned: _Planned) -> list[str]:
+    """Return what --dry-run prints."""
+    options = planned.options
+    lines = [f"would write   {shown_url(options.report)}"]
+    for option, earlier in (("--since", options.since), ("--diff", options.diff)):
+        lines.append(f"{option:<13} {shown_url(earlier) or 'no report'}")
+    for report, refusal in planned.surplus:
+        shown = shown_url(report.location)
+        lines.append(f"would keep    {shown}: {refusal}" if refusal else f"would remove  {shown}")
+    lines += [f"would remove  what a killed run left of {name}" for name in planned.root.leftovers()]
+    return lines
+
+
+@contextmanager
+def run_job(job: JobOptions, options: AuditOptions) -> Iterator[AuditOptions]:
+    """Yield the options of the audit; the block runs it and ends with SystemExit, or with an error.
+
+    Raises:
+        Locked: Another run holds the lock of the root.
+    """
+    root = open_root(job.root)
+    report_name(job.name, datetime.datetime.now(datetime.UTC))  # a wrong one is refused before anything is written
+    with ExitStack() as stack:
+        root.prepare()
+        if job.lock:
+            stack.enter_context(run_lock(root))
+        for name in root.leftovers():
+            LOG.info("leftover", f"removing what a killed run left of {name}", report=name)
+            root.clear(name)
+        planned = plan_job(job, options, root)
+        if AUTO in (options.since, options.diff) and planned.earlier is None:
+            LOG.info("first", f"no earlier report below {shown_url(root.location)}: every object is checked")
+        record = LastRun(root, planned.options.report, planned.options.since or planned.options.diff)
+        record.write_start()
+        root.begin(planned.name)
+        try:
+            yield planned.options
+        except BaseException as error:
+            code = exit_code_of(error)
+            root.end(planned.name, written=_was_written(error))
+            if _was_written(error):
+                _remove_surplus(planned)
+            record.write_end(code, reason_of(error))
+            raise
+        root.end(planned.name, written=True)
+        record.write_end(0)
+
+
+def _was_written(error: BaseException) -> bool:
+    """Return whether a run that ended so has put its report in place: then the command ends by its exit code."""
+    return isinstance(error, SystemExit) and exit_code_of(error) in (0, 1, 3)
+
+
+def _remove_surplus(planned: _Planned) -> None:
+    for report, refusal in planned.surplus:
+        if refusal:
+            LOG.warning("kept", f"{shown_url(report.location)} is not removed: {refusal}", report=report.name)
+            continue
+        planned.root.remove(report)
+        LOG.info("removed", f"removed {shown_url(report.location)} (--keep-reports)", report=report.name)

@@ -1,0 +1,88 @@
+"""`last-run.json`: when the last run for a place of reports started and ended, its exit code, and why it has it."""
+
+from __future__ import annotations
+
+import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from auditor.base.release import VERSION
+from auditor.sources.stores.locations import shown_url
+
+if TYPE_CHECKING:
+    from pipelines.run.job.roots import Root
+
+__all__ = ["LAST_RUN", "LastRun"]
+
+LAST_RUN: Final = "last-run.json"
+_REASONS: Final = {
+    0: "finished, --fail-on not reached",
+    1: "finished, --fail-on reached",
+    2: "usage error, or nothing was judged",
+    3: "finished, but part of the dumps was not read, or a cluster is missing or stale",
+    130: "interrupted",
+}
+_SUCCESSES: Final = (0, 1)
+
+
+class LastRun:
+    """The record of one run.
+
+    Args:
+        root: Where it is written.
+        report: The report that the run writes.
+        since: The earlier report that it uses; empty: none.
+    """
+
+    def __init__(self, root: Root, report: str, since: str) -> None:
+        self._root = root
+        self._content: dict[str, Any] = {
+            "tool": "auditor",
+            "version": VERSION,
+            "started": _now(),
+            "ended": None,
+            "exit_code": None,
+            "reason": "running, or killed",
+            "report": shown_url(report),
+            "since": shown_url(since) or None,
+            "last_success": _last_success(root.read(LAST_RUN)),
+        }
+
+    def write_start(self) -> None:
+        """Write that the run has started; it remains if the process is killed."""
+        self._write()
+
+    def write_end(self, code: int, reason: str = "") -> None:
+        """Write how the run ended.
+
+        Args:
+            code: Its exit code.
+            reason: The error; empty: what the code means.
+        """
+        ended = _now()
+        self._content |= {
+            "ended": ended,
+            "exit_code": code,
+            "reason": reason or _REASONS.get(code, f"exit code {code}"),
+        }
+        if code in _SUCCESSES:
+            self._content["last_success"] = {"ended": ended, "report": self._content["report"]}
+        elif code in (2, 4, 70) or code > 128:
+            self._content["report"] = None
+        self._write()
+
+    def _write(self) -> None:
+        self._root.write(LAST_RUN, orjson.dumps(self._content, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def _last_success(data: bytes | None) -> Any:
+    try:
+        content = orjson.loads(data or b"null")
+    except orjson.JSONDecodeError:
+        return None
+    return content.get("last_success") if type(content) is dict else None

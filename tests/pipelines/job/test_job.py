@@ -1,0 +1,357 @@
+"""A job that repeats: dated reports, the newest as the earlier one, the lock, what remains, and the record of runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from auditor.base.errors import Locked, PlanError, Refused
+from pipelines.run.job.job import JobOptions, plan_job
+from pipelines.run.job.keep import Keep
+from pipelines.run.job.lock import LOCK_FILE, run_lock
+from pipelines.run.job.roots import StoredReport, open_root, report_name
+from tests.pipelines.job.conftest import SAMPLE
+from tests.shared import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Audit = Callable[..., subprocess.CompletedProcess[str]]
+
+NIGHTLY = ("--report-root", "root", "--since", "auto", "--diff", "auto", "--only-new")
+NOW = datetime(2026, 11, 25, 2, 0, 5, tzinfo=UTC)
+
+
+def last_run(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "last-run.json").read_text())
+
+
+def manifest(report: Path) -> dict[str, Any]:
+    return json.loads((report / "manifest.json").read_text())
+
+
+def reports(root: Path) -> list[str]:
+    return sorted(path.name for path in root.iterdir() if path.is_dir())
+
+
+# ---- names and numbers
+
+
+@pytest.mark.parametrize(
+    ("template", "name"),
+    [("{date}T{time}Z", "2026-11-25T020005Z"), ("nightly-{date}", "nightly-2026-11-25"), ("same", "same")],
+)
+def test_names_are_those_of_the_start_in_utc(template: str, name: str) -> None:
+    assert report_name(template, NOW) == name
+    assert report_name(template, NOW.astimezone()) == name
+
+
+@pytest.mark.parametrize("template", ["", "{cluster}", "a/b", "..", ".hidden", "x" * 300, "a\nb", "{date"])
+def test_a_name_that_is_not_that_of_one_folder_is_refused(template: str) -> None:
+    with pytest.raises(PlanError, match="--report-name"):
+        report_name(template, NOW)
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "d", "30 days", "0d", "1.5"])
+def test_what_is_no_number_of_reports_is_refused(text: str) -> None:
+    assert Keep.parse(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "remain"), [("1", 1), ("3", 3), ("99", 10), ("1d", 1), ("3d", 3), ("1w", 7), ("36h", 2), ("90d", 10)]
+)
+def test_the_newest_remain(text: str, remain: int) -> None:
+    nights = [StoredReport(str(night), "", NOW - timedelta(days=night, minutes=1)) for night in range(10)]
+    keep = Keep.parse(text)
+    assert keep is not None
+    assert keep.surplus(nights, NOW) == nights[remain:]
+
+
+def test_the_newest_remains_however_old_it_is() -> None:
+    old = [StoredReport("old", "", NOW - timedelta(days=400))]
+    assert Keep(days=1).surplus(old, NOW) == []
+
+
+# ---- nights
+
+
+def test_two_nights(tmp_path: Path, audit: Audit) -> None:
+    first = audit(*NIGHTLY)
+    assert first.returncode == 1
+    assert "no earlier report below root: every object is checked" in first.stderr
+    (one,) = reports(tmp_path / "root")
+    assert manifest(tmp_path / "root" / one)["since"] is None
+    assert last_run(tmp_path / "root")["exit_code"] == 1
+    second = audit(*NIGHTLY, "--report-name", "second")
+    assert second.returncode == 0, second.stderr
+    found = manifest(tmp_path / "root" / "second")
+    assert found["since"]["report"] == found["diff"]["report"] == f"root/{one}"
+    record = last_run(tmp_path / "root")
+    assert (record["report"], record["since"], record["exit_code"]) == ("root/second", f"root/{one}", 0)
+    assert record["started"] <= record["ended"] == record["last_success"]["ended"]
+    assert sorted(path.name for path in (tmp_path / "root").iterdir()) == sorted(
+        [LOCK_FILE, "last-run.json", one, "second"]
+    )
+
+
+def test_surplus_reports_are_removed_and_nothing_else(tmp_path: Path, audit: Audit) -> None:
+    root = tmp_path / "root"
+    for name in ("one", "two", "edited", "upgrade"):
+        assert audit("--report-root", "root", "--report-name", name).returncode == 1
+    (root / "edited" / "notes.txt").write_text("mine")
+    content = manifest(root / "upgrade")
+    (root / "upgrade" / "manifest.json").write_text(json.dumps({**content, "upgrade": {}}))
+    (root / "mine").mkdir()
+    (root / "mine" / "file").touch()
+    (root / "mine.txt").touch()
+    (root / "link").symlink_to(tmp_path / "elsewhere")
+    shutil.copytree(root / "one", tmp_path / "elsewhere")
+    shutil.copytree(root / "one", root / "incomplete")
+    next((root / "incomplete" / "objects").iterdir()).unlink()
+    planned = audit("--report-root", "root", "--report-name", "three", "--keep-reports", "1", "--dry-run")
+    assert planned.returncode == 0
+    assert planned.stdout.splitlines()[:1] == ["would write   root/three"]
+    assert "would remove  root/one" in planned.stdout
+    assert "would keep    root/edited: is not replaced: it holds files" in planned.stdout
+    assert not (root / "three").exists()
+    done = audit("--report-root", "root", "--report-name", "three", "--keep-reports", "1")
+    assert done.returncode == 1
+    assert "root/edited is not removed: " in done.stderr
+    assert reports(root) == ["edited", "incomplete", "link", "mine", "three", "upgrade"]
+    assert (root / "mine" / "file").exists()
+    assert (tmp_path / "elsewhere" / "manifest.json").exists()
+    assert (root / "mine.txt").exists()
+
+
+def test_the_earlier_report_is_the_newest_complete_one(tmp_path: Path, audit: Audit) -> None:
+    root = tmp_path / "root"
+    for name, started in (("b", "2026-01-02"), ("a", "2026-01-03"), ("c", "2026-01-01"), ("broken", "2026-01-04")):
+        audit("--report-root", "root", "--report-name", name)
+        content = manifest(root / name)
+        content["started"] = f"{started}T00:00:00+00:00"
+        (root / name / "manifest.json").write_text(json.dumps(content))
+    (root / "broken" / "versions.parquet").unlink()
+    assert [one.name for one in open_root(str(root)).reports()] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ((), "give either --report DIR or --report-root DIR"),
+        (("--report", "r", "--report-root", "root"), "give either"),
+        (("--report", "r", "--since", "auto"), "need --report-root"),
+        (("--report", "r", "--keep-reports", "3"), "need --report-root"),
+        (("--report-root", "root", "--keep-reports", "many"), "expected a number of reports such as 30"),
+        (("--report-root", "root", "--report-name", "../x"), "cannot be the name of a report"),
+        (("--report-root", str(SAMPLE)), "is a file"),
+        (("--report-root", "https://example.com/r"), "takes no reports"),
+    ],
+)
+def test_what_has_no_meaning_is_refused(tmp_path: Path, audit: Audit, options: tuple[str, ...], text: str) -> None:
+    done = audit(*options)
+    assert done.returncode == 2
+    assert text in done.stderr
+    assert not (tmp_path / "root").exists()
+
+
+# ---- the lock
+
+
+def holder(root: Path) -> subprocess.Popen[str]:
+    """Return a process that holds the lock of a root until it is killed."""
+    code = (
+        "import sys, time\nfrom pipelines.run.job.lock import run_lock\nfrom pipelines.run.job.roots import open_root\n"
+        "with run_lock(open_root(sys.argv[1])):\n    print('held', flush=True)\n    time.sleep(600)\n"
+    )
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "AUDITOR_AUDIT_QUIET": ""}
+    found = subprocess.Popen([sys.executable, "-c", code, str(root)], stdout=subprocess.PIPE, text=True, env=env)
+    assert found.stdout is not None
+    assert found.stdout.readline() == "held\n"
+    return found
+
+
+def test_a_second_run_ends_with_5_and_names_the_first(tmp_path: Path, audit: Audit) -> None:
+    root = tmp_path / "root"
+    assert audit(*NIGHTLY).returncode == 1
+    before = (root / "last-run.json").read_bytes()
+    first = holder(root)
+    try:
+        began = time.monotonic()
+        done = audit(*NIGHTLY)
+        assert time.monotonic() - began < 5
+        assert done.returncode == 5
+        assert f"root: another run writes reports there: process {first.pid} on " in done.stderr
+        assert (root / "last-run.json").read_bytes() == before
+        assert audit(*NIGHTLY, "--no-lock", "--report-name", "all-the-same").returncode == 0
+    finally:
+        first.kill()
+        first.wait()
+    assert audit(*NIGHTLY, "--report-name", "after").returncode == 0  # the lock of a dead process is free
+
+
+def test_a_folder_without_locks_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipelines.run.job.lock.try_lock", lambda _: None)
+    with pytest.raises(PlanError, match="--no-lock"), run_lock(open_root(str(tmp_path))):
+        pytest.fail("the block must not run")
+
+
+# ---- what fails
+
+
+def test_what_fails_leaves_a_record(tmp_path: Path, audit: Audit) -> None:
+    assert audit(*NIGHTLY).returncode == 1
+    good = last_run(tmp_path / "root")["last_success"]
+    assert audit(*NIGHTLY, "--report-name", "second", dump="no-such.db").returncode == 2
+    record = last_run(tmp_path / "root")
+    assert record["exit_code"] == 2
+    assert "no-such.db" in record["reason"]
+    assert record["report"] is None
+    assert record["last_success"] == good
+    assert len(reports(tmp_path / "root")) == 1
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_leaves_a_record(tmp_path: Path, number: int, code: int) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    command = [sys.executable, "-m", "pipelines", "audit", "-", "--report-root", "root"]
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "AUDITOR_AUDIT_QUIET": ""}
+    run = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=env)
+    assert run.stderr is not None
+    assert "audit of -" in run.stderr.readline()
+    run.send_signal(number)
+    run.communicate(timeout=60)
+    assert run.returncode == code
+    record = last_run(tmp_path / "root")
+    assert record["exit_code"] == code
+    assert record["ended"]
+    assert reports(tmp_path / "root") == []
+
+
+def test_a_killed_run_is_recorded_as_not_ended_and_leaves_nothing_behind(tmp_path: Path, audit: Audit) -> None:
+    command = [sys.executable, "-m", "pipelines", "audit", "-", "--report-root", "root"]
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "AUDITOR_AUDIT_QUIET": ""}
+    run = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=env)
+    assert run.stderr is not None
+    assert "audit of -" in run.stderr.readline()
+    until = time.monotonic() + 30
+    while not any(path.name.startswith(".2") for path in (tmp_path / "root").iterdir()):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    run.kill()
+    run.communicate(timeout=60)
+    record = last_run(tmp_path / "root")
+    assert (record["ended"], record["exit_code"], record["reason"]) == (None, None, "running, or killed")
+    assert audit(*NIGHTLY).returncode == 1
+    assert sorted(path.name for path in (tmp_path / "root").iterdir() if path.name.startswith(".")) == [LOCK_FILE]
+
+
+def test_an_unwritable_root_ends_with_4(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: Path, *args: Any, **kwargs: Any) -> None:
+        raise PermissionError(13, "Permission denied", str(self))
+
+    root = open_root(str(tmp_path / "root"))
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    with pytest.raises(PlanError) as found:
+        root.prepare()
+    assert found.value.exit_code == 4
+    assert Refused.exit_code == 2
+    assert Locked.exit_code == 5
+
+
+# ---- stores
+
+
+def test_nights_in_a_store(tmp_path: Path, audit: Audit, store: str) -> None:
+    root = f"{store}/reports"
+    nightly = ("--report-root", root, "--since", "auto", "--diff", "auto", "--only-new", "--keep-reports", "2")
+    for night in ("one", "two", "three"):
+        done = audit(*nightly, "--report-name", night)
+        assert done.returncode == (1 if night == "one" else 0), done.stderr
+    found = open_root(root)
+    assert [one.name for one in found.reports()] == ["three", "two"]
+    record = json.loads(found.read("last-run.json") or b"")
+    assert (record["report"], record["since"]) == (f"{root}/three", f"{root}/two")
+    assert found.read(LOCK_FILE) is None
+    assert found.leftovers() == []
+
+
+def test_what_a_killed_upload_left_is_removed(audit: Audit, store: str) -> None:
+    root = f"{store}/reports"
+    assert audit("--report-root", root, "--report-name", "whole").returncode == 1
+    found = open_root(root)
+    found.begin("half")
+    for name in ("half/objects/part-00000.parquet", "half/versions.parquet", "mine/objects/part-00000.parquet"):
+        found.write(name, b"...")
+    assert found.leftovers() == ["half"]
+    assert "would remove  what a killed run left of half" in audit("--report-root", root, "--dry-run").stdout
+    assert audit("--report-root", root, "--report-name", "next").returncode == 1
+    assert found.leftovers() == []
+    assert found.read("half/versions.parquet") is None
+    assert found.read("mine/objects/part-00000.parquet") == b"..."  # no run of ours began it
+
+
+def test_the_lock_of_a_store(audit: Audit, store: str) -> None:
+    root = open_root(f"{store}/reports")
+    with run_lock(root):
+        done = audit("--report-root", f"{store}/reports")
+        assert done.returncode == 5
+        assert f"process {os.getpid()} on " in done.stderr
+    held = {"tool": "auditor", "pid": 1, "host": "elsewhere", "boot": "other", "since": "today", "time": time.time()}
+    root.write(LOCK_FILE, json.dumps(held).encode())
+    with pytest.raises(Locked, match="process 1 on elsewhere, since today"), run_lock(root):
+        pytest.fail("the block must not run")
+    root.write(LOCK_FILE, json.dumps({**held, "time": time.time() - 90_000}).encode())
+    with run_lock(root):
+        pass
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    held = json.loads(json.dumps(held)) | {"pid": dead.pid, **_here()}
+    root.write(LOCK_FILE, json.dumps(held).encode())
+    with run_lock(root):
+        pass
+    assert root.read(LOCK_FILE) is None
+
+
+def _here() -> dict[str, Any]:
+    from auditor.sources.files.work_folder import this_process
+
+    return {name: value for name, value in this_process().items() if name in ("host", "boot", "space")}
+
+
+def test_a_store_that_ignores_the_condition_is_refused(monkeypatch: pytest.MonkeyPatch, store: str) -> None:
+    monkeypatch.setattr("pipelines.run.job.lock.create_file", lambda *_: True)
+    with pytest.raises(PlanError, match="--no-lock"), run_lock(open_root(f"{store}/reports")):
+        pytest.fail("the block must not run")
+
+
+def test_a_store_without_conditional_writes_is_refused(monkeypatch: pytest.MonkeyPatch, store: str) -> None:
+    monkeypatch.setattr("pipelines.run.job.lock.create_file", lambda *_: None)
+    with pytest.raises(PlanError, match="--no-lock"), run_lock(open_root(f"{store}/reports")):
+        pytest.fail("the block must not run")
+
+
+def test_an_unreachable_store_ends_with_4(audit: Audit, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("ACCESS_KEY_ID", "x"), ("SECRET_ACCESS_KEY", "y"), ("ENDPOINT_URL", "http://127.0.0.1:9")):
+        monkeypatch.setenv(f"AWS_{name}", value)
+    done = audit("--report-root", "s3://backups/reports")
+    assert done.returncode == 4
+    assert done.stderr.count("\n") == 1
+
+
+def test_planning_writes_nothing(tmp_path: Path) -> None:
+    from auditor.plan.options import AuditOptions
+
+    planned = plan_job(JobOptions(str(tmp_path / "root")), AuditOptions(dumps=("x",), since="auto", verify_sample=0.1))
+    assert planned.options.since == ""
+    assert planned.options.verify_sample == 0
+    assert not (tmp_path / "root").exists()
