@@ -19,6 +19,7 @@ import click
 
 from auditor.base.visible import visible
 from pipelines.cli.audit import audit
+from pipelines.cli.completion import completion, install_completion
 from pipelines.cli.config_file import load_configuration
 from pipelines.cli.crds import crds
 from pipelines.cli.diff import diff
@@ -37,6 +38,7 @@ from pipelines.cli.validate import validate
 from pipelines.cli.watch import watch
 from pipelines.console import OutputClosed, forget_output, watch_streams
 from pipelines.deep import allow_depth
+from pipelines.exit_codes import Ended, exit_code_of, reason_of
 from pipelines.import_path import leave_out_current_folder
 from pipelines.streams import escape_streams
 
@@ -92,10 +94,6 @@ def _open_streams() -> None:
     escape_streams()
 
 
-class _Ended(BaseException):
-    """A signal asked the process to end; raised so that temporary files are removed. `args` holds the signal."""
-
-
 _NAMED = (
     "warning: PYTHONPATH names the current directory (an empty entry does), so Python may have run modules from it "
     "before auditor started; auditor itself imports nothing from there: remove the entry"
@@ -112,7 +110,7 @@ def _end(number: int, _: Any) -> None:
         signal.signal(each, _go_on)
     if number == signal.SIGINT:
         raise KeyboardInterrupt
-    raise _Ended(number)
+    raise Ended(number)
 
 
 @click.group(cls=_Group, context_settings=CONTEXT)
@@ -152,6 +150,7 @@ for _command in (
     sources,
     diff,
     validate,
+    completion,
 ):
     cli.add_command(_command)
 
@@ -170,6 +169,7 @@ def version() -> None:
 
 
 add_insecure_http(cli)
+install_completion()
 
 
 def _error_text(error: AuditorError) -> str:
@@ -213,9 +213,9 @@ def main() -> None:
     except KeyboardInterrupt:
         click.echo("interrupted; nothing was written", err=True)
         sys.exit(130)
-    except _Ended as ended:
-        click.echo(f"stopped by {signal.Signals(ended.args[0]).name}; nothing was written", err=True)
-        sys.exit(128 + ended.args[0])
+    except Ended as ended:
+        click.echo(f"{reason_of(ended)}; nothing was written", err=True)
+        sys.exit(exit_code_of(ended))
     except click.ClickException as error:
         shown = io.StringIO()
         error.show(shown)

@@ -1,0 +1,123 @@
+"""Completion of the command line in bash, zsh and fish, and of `kubectl audit-dump`.
+
+Commands and options come from click; kinds and namespaces from the report or dump that the line names.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+from click.shell_completion import (
+    BashComplete,
+    CompletionItem,
+    FishComplete,
+    ShellComplete,
+    ZshComplete,
+    add_completion_class,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["complete_kubectl", "completion", "install_completion"]
+
+_NAMESPACE: Final = ("-n", "--namespace")
+_KIND: Final = ("--include", "--exclude", "--explain-program")
+_ASKING: Final = ("query", "fields", "watch", "show", "explain", "describe")
+"""Commands whose arguments behind the report or dump are kinds."""
+_NO_FILES: Final = 4
+"""kubectl's directive that the shell offers no files beside the answers."""
+_DEFAULT: Final = 0
+_PROGRAM: Final = "auditor"
+
+
+class _Names(ShellComplete):
+    """Answers with names of the report or dump on the line where click itself has none."""
+
+    def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
+        """Return what can stand at the cursor."""
+        if (found := _names(args, incomplete)) is not None:
+            return [CompletionItem(one) for one in found if one.startswith(incomplete)]
+        return super().get_completions(args, incomplete)
+
+
+class _Bash(_Names, BashComplete):
+    """bash."""
+
+    @staticmethod
+    def _check_version() -> None:
+        """Start no bash only to ask its version: the function that it needs is older than any that is in use."""
+
+
+class _Zsh(_Names, ZshComplete):
+    """zsh."""
+
+
+class _Fish(_Names, FishComplete):
+    """fish."""
+
+
+def _names(args: Sequence[str], incomplete: str) -> list[str] | None:
+    """Return the kinds or namespaces that can stand at the cursor. Returns None if something else stands there."""
+    if not args or incomplete.startswith("-"):
+        return None
+    before = args[-1]
+    if before in _NAMESPACE:
+        return _found(args[1:]).namespaces
+    if before in _KIND:
+        return _found(args[1:]).kinds
+    if args[0] not in _ASKING or before.startswith("-"):
+        return None
+    places = [one for one in args[1:] if not one.startswith("-") and os.path.exists(one)]  # noqa: PTH110 - odd names
+    return _found(places).kinds if places else None
+
+
+def _found(words: Sequence[str]) -> Any:
+    from pipelines.run.names import Names, names_of  # noqa: PLC0415 - only while a line is completed
+
+    for word in words:
+        if not word.startswith("-") and os.path.exists(word):  # noqa: PTH110 - odd names
+            found = names_of(word)
+            if found.kinds or found.namespaces:
+                return found
+    return Names([], [])
+
+
+def install_completion() -> None:
+    """Let click answer shells with the classes of this module."""
+    for kind in (_Bash, _Zsh, _Fish):
+        add_completion_class(kind, kind.name)
+
+
+@click.command(short_help="Print the completion script of a shell.")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
+    """Print a script that completes commands, options, and the kinds and namespaces of the report or dump on the line.
+
+    \b
+    Examples:
+      auditor completion bash > /etc/bash_completion.d/auditor
+      auditor completion zsh > "${fpath[1]}/_auditor"
+      auditor completion fish > ~/.config/fish/completions/auditor.fish
+    """
+    kind = {"bash": _Bash, "zsh": _Zsh, "fish": _Fish}[shell]
+    click.echo(kind(context.find_root().command, {}, _PROGRAM, "_AUDITOR_COMPLETE").source())
+
+
+def complete_kubectl() -> None:
+    """Answer `kubectl audit-dump` when it asks for completions: `kubectl_complete-audit_dump WORD... INCOMPLETE`.
+
+    Source: kubectl pkg/cmd/plugin/plugin_completion.go; a line for each answer, then a directive.
+    """
+    from pipelines.cli.main import cli  # noqa: PLC0415 - it imports this module
+
+    *args, incomplete = sys.argv[1:] or [""]
+    found = _Bash(cli, {}, _PROGRAM, "").get_completions(args, incomplete)
+    plain = [one for one in found if one.type == "plain"]
+    for one in plain:
+        click.echo(f"{one.value}\t{one.help}" if one.help else one.value)
+    click.echo(f":{_NO_FILES if plain else _DEFAULT}")

@@ -1,0 +1,122 @@
+"""Kinds and namespaces in a report or a dump, for the completion of a command line.
+
+What was found is kept in the user's cache folder until the report or dump changes: a shell waits for the answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["Names", "names_of"]
+
+_MANIFEST: Final = "manifest.json"
+_MOST_KEYS: Final = 100_000
+"""Keys of a dump that are looked at."""
+_MOST_BYTES: Final = 256 << 20
+"""Bytes of a dump that is read for a completion."""
+_NAME: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
+"""Names that are offered: others would need quotes in a shell, and come from content that nobody checked."""
+
+
+class Names(NamedTuple):
+    """What a report or a dump has, sorted."""
+
+    kinds: list[str]
+    namespaces: list[str]
+
+
+def names_of(target: str) -> Names:
+    """Return the kinds (`plural.group`) and namespaces of a report or dump; none if it cannot be read."""
+    path = Path(target)
+    marked = path / _MANIFEST if path.is_dir() else path
+    try:
+        status = marked.stat()
+    except OSError:
+        return Names([], [])
+    state = [str(marked.resolve()), status.st_mtime_ns, status.st_size]
+    cache = _cache_file(state[0])
+    known = _cached(cache, state)
+    if known is not None:
+        return known
+    found = _of_report(path) if marked.name == _MANIFEST else _of_dump(target, status.st_size)
+    _keep(cache, state, found)
+    return found
+
+
+def _cache_file(name: str) -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111 - never raises
+    return Path(base) / "auditor" / "names" / f"{hashlib.sha256(name.encode(errors='replace')).hexdigest()}.json"
+
+
+def _cached(path: Path, state: list[Any]) -> Names | None:
+    try:
+        content = json.loads(path.read_bytes())
+        if content["state"] == state:
+            return Names(_clean(content["kinds"]), _clean(content["namespaces"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    return None
+
+
+def _keep(path: Path, state: list[Any], found: Names) -> None:
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        part = path.with_suffix(f".{os.getpid()}")
+        part.write_text(json.dumps({"state": state, **found._asdict()}), encoding="utf-8")
+        part.replace(path)
+    except OSError:
+        return
+
+
+def _clean(names: Iterable[Any]) -> list[str]:
+    return sorted({one for one in names if type(one) is str and _NAME.fullmatch(one)})
+
+
+def _of_report(report: Path) -> Names:
+    import pyarrow.parquet as pq  # noqa: PLC0415 - only where the cache has nothing
+
+    from auditor.report.manifest import manifest_bytes, parse_manifest  # noqa: PLC0415
+
+    kinds: set[str] = set()
+    namespaces: set[Any] = set()
+    try:
+        manifest = parse_manifest(manifest_bytes(report)) or {"index": ()}
+        kinds |= {f"{row['plural']}.{row['group']}".rstrip(".") for row in manifest["index"]}
+        for part in sorted((report / "objects").glob("*.parquet")):
+            column = pq.read_table(part, columns=["namespace"])["namespace"]
+            namespaces.update(column.unique().to_pylist())
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        pass
+    return Names(_clean(kinds), _clean(namespaces))
+
+
+def _of_dump(target: str, size: int) -> Names:
+    if size > _MOST_BYTES:
+        return Names([], [])
+    from auditor.base.errors import AuditorError  # noqa: PLC0415
+    from auditor.plan.plan import open_live  # noqa: PLC0415
+    from auditor.sources import open_source  # noqa: PLC0415
+    from auditor.sources.files.work_folder import temporary_folder  # noqa: PLC0415
+    from auditor.sources.registry_key import classify, split_key  # noqa: PLC0415
+
+    kinds, namespaces = set(), set()
+    try:
+        with temporary_folder("names") as folder:
+            plans = open_source(target, number=0, workdir=folder)
+            for plan in plans if isinstance(plans, list) else [plans]:
+                for key in open_live(plan)["key"][:_MOST_KEYS].to_pylist():
+                    place = classify(split_key(key, "/registry"), {})
+                    if place.plural:
+                        kinds.add(f"{place.plural}.{place.group or ''}".rstrip("."))
+                    namespaces.add(place.namespace)
+    except (AuditorError, OSError, ValueError):
+        pass
+    return Names(_clean(kinds), _clean(namespaces))
