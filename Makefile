@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 # Release of the Kubernetes libraries that `make reference` asks; the recorded one where it is not given.
 KUBERNETES ?=
 
-.PHONY: help compiled setup audit test slow check bench bench-all differential hostile paths reference lock docs docs-html
+.PHONY: help compiled setup audit test slow check bench bench-all differential hostile paths reference lock docs docs-html man release-check image-lock
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -69,11 +69,24 @@ reference-builtins: $(STAMP) ## Build the program around the API server's own sc
 docs: compiled ## Make the reference pages and the transcripts of the documents anew
 	$(BIN)/python -m tests.papers.make
 
+man: compiled ## Write man pages to build/man
+	$(BIN)/python deploy/man/make.py build/man
+
 docs-html: ## Make a site of the documents in build/docs, in an environment of its own
 	$(PYTHON) -m venv .venv-docs
 	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check uv
 	.venv-docs/bin/uv pip install --quiet --python .venv-docs/bin/python --group docs
 	.venv-docs/bin/sphinx-build -W --keep-going -q -b html -d build/doctrees docs build/docs
+
+image-lock: $(STAMP) ## Choose the versions of requirements.lock for the image (deploy/image/requirements.lock)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	grep -v -- '--hash' requirements.lock | sed 's/ \\$$//' > build-constraints.txt
+	$(BIN)/uv pip compile pyproject.toml --extra crypto --constraint build-constraints.txt --universal \
+		--python-version 3.11 --generate-hashes --no-annotate --no-header --quiet --output-file deploy/image/requirements.lock
+	rm build-constraints.txt
+
+release-check: $(STAMP) ## Do all of a release but publishing: build twice, compare, check, install, run
+	deploy/release/check
 
 lock: ## Choose the newest versions that pyproject.toml allows, with their hashes
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
@@ -81,8 +94,8 @@ lock: ## Choose the newest versions that pyproject.toml allows, with their hashe
 		--generate-hashes --no-annotate --no-header --quiet --output-file requirements.lock
 
 check: $(STAMP) ## Lint, types, layers
-	$(BIN)/ruff check auditor pipelines tests
-	$(BIN)/ruff format --check auditor pipelines tests
+	$(BIN)/ruff check auditor pipelines tests deploy
+	$(BIN)/ruff format --check auditor pipelines tests deploy
 	$(BIN)/mypy
 	$(BIN)/mypy tests/typing/api.py
 	$(BIN)/lint-imports
