@@ -143,7 +143,7 @@ def test_memory_that_the_system_refuses_is_said_without_a_trace(dumps, tmp_path)
     limited[limited.index("--crds") + 1] = str(dumps / "crd.json")
     process = start([*limited, "--source", "etcd-snapshot"])
     _, error = process.communicate(timeout=60)
-    assert process.returncode == 2
+    assert process.returncode == 4
     assert "Cannot allocate memory" in error
     assert "Traceback" not in error
 

@@ -279,7 +279,7 @@ def test_full_disk_behind_standard_output_is_told():
         command = [sys.executable, "-m", "pipelines", "query", str(SAMPLE), "loaves", "-o", "json"]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=env, check=False)
     assert (done.returncode, done.stderr) == (
-        2,
+        4,
         "error: No space left on device; free disk space, or write elsewhere (--report, $TMPDIR)\n",
     )
 
