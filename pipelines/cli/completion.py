@@ -22,6 +22,8 @@ from click.shell_completion import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pipelines.run.names import Names
+
 __all__ = ["complete_kubectl", "completion", "install_completion"]
 
 _NAMESPACE: Final = ("-n", "--namespace")
@@ -38,7 +40,7 @@ class _Names(ShellComplete):
     """Answers with names of the report or dump on the line where click itself has none."""
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
-        """Return what can stand at the cursor."""
+        """Return what fits at the cursor."""
         if (found := _names(args, incomplete)) is not None:
             return [CompletionItem(one) for one in found if one.startswith(incomplete)]
         return super().get_completions(args, incomplete)
@@ -61,7 +63,7 @@ class _Fish(_Names, FishComplete):
 
 
 def _names(args: Sequence[str], incomplete: str) -> list[str] | None:
-    """Return the kinds or namespaces that can stand at the cursor. Returns None if something else stands there."""
+    """Return the kinds or namespaces that fit at the cursor. Returns None if something else is expected there."""
     if not args or incomplete.startswith("-"):
         return None
     before = args[-1]
@@ -75,15 +77,15 @@ def _names(args: Sequence[str], incomplete: str) -> list[str] | None:
     return _found(places).kinds if places else None
 
 
-def _found(words: Sequence[str]) -> Any:
-    from pipelines.run.names import Names, names_of  # noqa: PLC0415 - only while a line is completed
+def _found(words: Sequence[str]) -> Names:
+    from pipelines.run import names  # noqa: PLC0415 - only while a line is completed
 
     for word in words:
         if not word.startswith("-") and os.path.exists(word):  # noqa: PTH110 - odd names
-            found = names_of(word)
+            found = names.names_of(word)
             if found.kinds or found.namespaces:
                 return found
-    return Names([], [])
+    return names.Names([], [])
 
 
 def install_completion() -> None:

@@ -23,7 +23,7 @@ _MOST_KEYS: Final = 100_000
 _MOST_BYTES: Final = 256 << 20
 """Bytes of a dump that is read for a completion."""
 _NAME: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
-"""Names that are offered: others would need quotes in a shell, and come from content that nobody checked."""
+"""Names that are offered: others would need quotes in a shell, and come from unchecked content."""
 
 
 class Names(NamedTuple):
@@ -41,8 +41,9 @@ def names_of(target: str) -> Names:
         status = marked.stat()
     except OSError:
         return Names([], [])
-    state = [str(marked.resolve()), status.st_mtime_ns, status.st_size]
-    cache = _cache_file(state[0])
+    name = str(marked.resolve())
+    state: list[Any] = [name, status.st_mtime_ns, status.st_size]
+    cache = _cache_file(name)
     known = _cached(cache, state)
     if known is not None:
         return known

@@ -1,4 +1,4 @@
-"""How many reports, or reports of which age, a folder of reports keeps."""
+"""How many reports a folder of reports keeps, by number or by age."""
 
 from __future__ import annotations
 
