@@ -6,13 +6,16 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pipelines.run.names import names_of
 from tests.pipelines.job.conftest import SAMPLE
 from tests.shared import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 KINDS = ["loaves.bakery.example.com", "orders.bakery.example.com", "ovens.bakery.example.com"]
 
