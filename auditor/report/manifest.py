@@ -6,6 +6,7 @@ import datetime
 import os
 from collections import Counter
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -24,11 +25,9 @@ from auditor.shards.result import ShardResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
     from auditor.base.records import JsonObject
-    from auditor.crds.definitions_file import DefinitionEntry
-    from auditor.plan.plan import Plan
+    from auditor.plan.plan import DefinitionEntry, Plan
 
 __all__ = [
     "MANIFEST",
@@ -103,8 +102,10 @@ def write_empty_parts(plan: Plan, folder: Path, *names: str) -> None:
 
 def _skeletons(plan: Plan) -> Iterator[tuple[DefinitionEntry, JsonObject]]:
     """Yield what outlines are made of, for each definition."""
-    for entry, text in plan.definitions_file.texts(plan.entries):
-        yield entry, skeleton(text)
+    with Path(plan.definitions).open("rb") as stream:
+        for entry in plan.entries:
+            stream.seek(entry.offset)
+            yield entry, skeleton(stream.read(entry.length))
 
 
 def write_versions(plan: Plan, total: ShardResult, folder: Path) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ Source: apiserver pkg/storage/etcd3/{store,errors}.go, pkg/storage/cacher, pkg/r
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ from auditor.builtin.scheme import target_of
 from auditor.builtin.selectable import builtin_selectable, rules_of
 from auditor.builtin.stored import UndecodableError, stored_object
 from auditor.crds.definition import parse_definition
+from auditor.golang import jsontext
 from auditor.plan.plan import cut_value, open_live, open_values
 from auditor.printing.columns import custom_resource_columns, custom_resource_row
 from auditor.printing.discovery import Discovery, Resource
@@ -49,8 +51,7 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.cel.syntax.ast import Expr
     from auditor.crds.definition import CustomResourceDefinition
-    from auditor.crds.definitions_file import DefinitionEntry
-    from auditor.plan.plan import Plan
+    from auditor.plan.plan import DefinitionEntry, Plan
     from auditor.printing.columns import Cell
     from auditor.selectors.grammar import FieldRequirement, LabelRequirement
     from auditor.selectors.where import Where
@@ -172,7 +173,9 @@ class DumpStore:
     # ---- kinds
 
     def _add(self, entry: DefinitionEntry) -> None:
-        document = self.plan.definitions_file.document(entry)
+        with Path(self.plan.definitions).open("rb") as stream:
+            stream.seek(entry.offset)
+            document = jsontext.decode(stream.read(entry.length))
         try:
             definition = parse_definition(document, stored=entry.stored)
         except AuditorError as error:
