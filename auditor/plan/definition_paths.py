@@ -163,5 +163,5 @@ def _dump(given: str, options: AuditOptions | None) -> list[JsonObject]:
         for source in plan.sources:
             for damage in source.damage:
                 raise DamagedDump(given, f"{damage.where}: {damage.reason}", "a dump that can be read to its end", "")
-        lines = Path(plan.definitions).read_bytes().splitlines()
+        lines = list(plan.definitions_file.lines())
     return [jsontext.decode(line) for line in lines]

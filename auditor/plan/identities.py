@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from auditor.base.records import JsonObject
-    from auditor.plan.plan import DefinitionEntry
+    from auditor.crds.definitions_file import DefinitionEntry
     from auditor.sources import SourcePlan
 
 __all__ = ["identity", "namespace_of", "write_identities"]

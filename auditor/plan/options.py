@@ -1,13 +1,17 @@
-"""What was asked: the options of one audit, as one picklable record."""
+"""The options of one audit, as one picklable record: those that verdicts depend on, and those of the run."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
+from typing import Final
 
-__all__ = ["FAIL_ON", "AuditOptions", "Scope"]
+__all__ = ["FAIL_ON", "NEVER", "SEVERITIES", "AuditOptions", "RunOptions", "Scope", "VerdictOptions"]
 
 FAIL_ON = ("never", "unreadable", "blocked", "data-loss", "invalid")
-"""Levels of --fail-on; each includes those before it."""
+"""Levels of --fail-on; each includes those before it. Severities are further levels, by what causes do."""
+NEVER = FAIL_ON[0]
+SEVERITIES = ("critical", "high", "medium", "low")
+"""Severities of causes, worst first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,55 +30,95 @@ class Scope:
         return not (self.namespace or self.labels or self.fields or self.include or self.exclude)
 
 
-@dataclass(frozen=True, slots=True)
-class AuditOptions:
-    """One audit run.
+CONTENT: Final = {"counts": "content"}
+"""Metadata of a field that names files: what they hold counts, not what they are called."""
+GIVEN: Final = {"counts": "given"}
+"""Metadata of a field that counts by whether it is given."""
+
+
+@dataclass(frozen=True)
+class VerdictOptions:
+    """The options that the rows of an object depend on.
+
+    The fingerprint of a report is made of all of them (`auditor.plan.state.fingerprint`): a report whose options differ
+    in one of them is not reused.
+
+    Attributes:
+        at: stored, storage, served, or the name of a version.
+        at_of_exports: The same for objects of exports. They were converted when they were read: without --at
+            they are judged at the version that they are in.
+        etcd_prefix: Prefix of the API server's keys.
+        skip: What is left out, to save time: ``rules`` (counted and named as not evaluated) or ``updates``; with
+            either, verdicts and codes of updates are null; ``builtin``: values of built-in kinds are not decoded.
+        ratcheting: Whether the server has CRDValidationRatcheting on; always on since Kubernetes 1.33.
+        field_gates: Gates of definitions to be on or off in this run, as ``Name=true,Other=false``.
+        gate_sidecars: Files of field-level gates by name of the definition; they count before manifests.
+        encryption_config: EncryptionConfiguration of the API server; empty: none.
+        redact: Whether values of objects are left out of the report.
+        convert_with: Command that converts objects in the place of conversion webhooks; empty: none.
+        old: Dumps of the state before, with which those of `dumps` are compared; empty: none.
+        apply: How a manifest is brought onto an object of the state before: merge or replace.
+        scope: Which objects count.
+    """
+
+    at: str = "storage"
+    at_of_exports: str = "stored"
+    etcd_prefix: str = "/registry"
+    skip: tuple[str, ...] = ()
+    ratcheting: bool = True
+    field_gates: str = ""
+    gate_sidecars: tuple[str, ...] = field(default=(), metadata=CONTENT)
+    encryption_config: str = field(default="", metadata=CONTENT)
+    redact: bool = False
+    convert_with: str = ""
+    old: tuple[str, ...] = field(default=(), metadata=GIVEN)
+    apply: str = "merge"
+    scope: Scope = Scope()
+
+    @property
+    def judges_updates(self) -> bool:
+        """Whether there are verdicts on updates: without rules they would be wrong."""
+        return not {"rules", "updates"} & set(self.skip)
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The options that say what is read, where to, and how; the rows of an object are the same whatever they are.
 
     Attributes:
         dumps: Files or folders as the user named them; ``-`` is standard input.
         crds: Files or folders with definitions that replace those of the dump by name.
         report: Folder to write.
-        report_mode: Permissions of its files in octal; empty: those of the dumps, the strictest of them.
-        at: stored, storage, served, or the name of a version.
-        at_of_exports: The same for objects of exports. They were converted when they were read: without --at
-            they are judged at the version that they are in.
         jobs: Worker processes; 1 runs everything in this process. With Ray: most tasks at a time; 0: no bound.
         engine: processes, inline (everything in this process) or ray.
         ray_address: The address of the Ray cluster, as `ray.init` takes it; empty: Ray's own choice.
-        encryption_config: EncryptionConfiguration of the API server; empty: none.
+        report_mode: Permissions of its files in octal; empty: those of the dumps, the strictest of them.
         fail_on_sealed: Whether values that no key was given for make the exit code 1.
         kms_decryptor: Command that unwraps data keys of KMS providers; empty: none.
-        ratcheting: Whether the server has CRDValidationRatcheting on; always on since Kubernetes 1.33.
-        skip: What is left out, to save time: ``rules`` (counted and named as not evaluated) or ``updates``; with
-            either, verdicts and codes of updates are null; ``builtin``: values of built-in kinds are not decoded.
-        gate_sidecars: Files of field-level gates by name of the definition; they count before manifests.
-        field_gates: Gates of definitions to be on or off in this run, as ``Name=true,Other=false``.
-        convert_with: Command that converts objects in the place of conversion webhooks; empty: none.
-        redact: Whether values of objects are left out of the report.
         source: Format of the dumps; empty: detected from their content.
         salvage: For damaged databases, also take what no tree of pages reaches any more.
-        old: Dumps of the state before, with which those of `dumps` are compared; empty: none.
         since: An earlier report whose results are reused for unchanged objects; empty: none.
         verify_sample: Share of the objects with kept rows that are audited all the same, and must agree.
         diff: An earlier report with which findings are compared; empty: none.
         only_new: Only what `diff` does not know already counts for the exit code.
+        severity: Overrides of severities, as `auditor.report.findings.severity` reads them.
+        accept: File of accepted findings; empty: none.
+        most_new: Limits of new objects by severity, as `auditor.report.findings.exit_code` reads them.
+        fail_on_standing: Whether known faults that break a kind make the exit code 1 with `only_new`.
         clusters: A file with the names of all clusters that a dump is expected of; empty: those of earlier reports.
         max_age: Most seconds since a dump was changed; None: any.
         require_change: Whether a dump that is no newer than that of the earlier report makes the exit code 3.
         in_fleet: It is the run of one cluster of several, which are looked at together later.
-        apply: How a manifest is brought onto an object of the state before: merge or replace.
         shard_bytes: Bytes of values that a shard is to stay below; the cut does not depend on the number of workers.
-        memory: Bytes that all processes may hold together; 0: no bound.
-        seconds_per_object: Processor time of the rules of one object.
-        until: Moment (of `time.time`) from which on no object is judged; 0: none.
         shard_rows: How many rows without bytes would be as much work as that.
+        memory: Bytes that all processes may hold together; 0: no bound.
+        seconds_per_object: Processor time of the rules of one object. What exceeds it is not reused.
+        until: Moment (of `time.time`) from which on no object is judged; 0: none.
     """
 
     dumps: tuple[str, ...]
     crds: tuple[str, ...] = ()
     report: str = ""
-    at: str = "storage"
-    at_of_exports: str = "stored"
     jobs: int = 1
     engine: str = "processes"
     ray_address: str = ""
@@ -82,29 +126,22 @@ class AuditOptions:
     force: bool = False
     fail_on: str = "invalid"
     fail_on_sealed: bool = False
-    etcd_prefix: str = "/registry"
     cluster: str = ""
-    encryption_config: str = ""
     kms_decryptor: str = ""
-    convert_with: str = ""
-    redact: bool = False
     source: str = ""
     salvage: bool = False
-    skip: tuple[str, ...] = ()
-    ratcheting: bool = True
-    old: tuple[str, ...] = ()
     since: str = ""
     verify_sample: float = 0.0
     diff: str = ""
     only_new: bool = False
+    severity: tuple[str, ...] = ()
+    accept: str = ""
+    most_new: tuple[tuple[str, int], ...] = ()
+    fail_on_standing: bool = True
     clusters: str = ""
     max_age: float | None = None
     require_change: bool = False
     in_fleet: bool = False
-    apply: str = "merge"
-    scope: Scope = Scope()
-    gate_sidecars: tuple[str, ...] = ()
-    field_gates: str = ""
     shard_bytes: int = 16 << 20
     shard_rows: int = 16_000
     progress: bool = False
@@ -112,7 +149,12 @@ class AuditOptions:
     seconds_per_object: float = 60.0
     until: float = 0.0
 
+
+@dataclass(frozen=True)
+class AuditOptions(VerdictOptions, RunOptions):
+    """One audit run: the options that verdicts depend on, and those that they do not."""
+
     @property
-    def judges_updates(self) -> bool:
-        """Whether there are verdicts on updates: without rules they would be wrong."""
-        return not {"rules", "updates"} & set(self.skip)
+    def verdict(self) -> VerdictOptions:
+        """Those that verdicts depend on."""
+        return VerdictOptions(**{one.name: getattr(self, one.name) for one in fields(VerdictOptions)})

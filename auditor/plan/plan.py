@@ -7,7 +7,6 @@ worker gets is a Plan (names of files) once and then Shards (ranges of rows).
 from __future__ import annotations
 
 import base64
-import hashlib
 import math
 import mmap
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ import pyarrow as pa
 from auditor.base import arrow as kernels
 from auditor.base.errors import ChangedDump, DamagedDump, PlanError, UnknownDump
 from auditor.base.records import Shard
+from auditor.crds.definitions_file import FILE, DefinitionsFile, definition_entry, encode_definition, write_definitions
 from auditor.golang import jsontext
 from auditor.plan.definition_paths import definition_documents
 from auditor.plan.limits import SIZE_IN_MEMORY
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from auditor.base.records import JsonObject
+    from auditor.crds.definitions_file import DefinitionEntry
     from auditor.plan.options import AuditOptions
     from auditor.sources.encryption import Unsealer
     from auditor.sources.files.state import FileState
 
 __all__ = [
     "CHANGED",
-    "DefinitionEntry",
     "Given",
     "Plan",
     "SourceShard",
@@ -53,9 +53,6 @@ __all__ = [
     "cut_value",
     "cut_values",
     "damage_text",
-    "definition_document",
-    "definition_entry",
-    "encode_definition",
     "first_not_before",
     "has_objects",
     "is_at_rest",
@@ -86,20 +83,6 @@ class SourceShard:
 
 
 @dataclass(frozen=True, slots=True)
-class DefinitionEntry:
-    """The position of one definition in the definitions file, and the names to find it by; parsed on first use."""
-
-    name: str
-    group: str
-    plural: str
-    kind: str
-    namespaced: bool
-    stored: bool
-    offset: int
-    length: int
-
-
-@dataclass(frozen=True, slots=True)
 class Plan:
     """What every worker needs to know; picklable.
 
@@ -125,6 +108,11 @@ class Plan:
     old: tuple[SourcePlan, ...] = ()
     identities: str = ""
     sealed: frozenset[str] = frozenset()
+
+    @property
+    def definitions_file(self) -> DefinitionsFile:
+        """Reads the definitions."""
+        return DefinitionsFile(self.definitions)
 
 
 def open_live(plan: SourcePlan) -> pa.Table:
@@ -263,14 +251,6 @@ def _rows_that_mention_definitions(
     return rows
 
 
-def encode_definition(document: JsonObject) -> bytes:
-    """Return the document of a definition as JSON, with sorted keys."""
-    try:
-        return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
-    except (TypeError, orjson.JSONEncodeError):  # a number or a string that only Go's own decoder makes
-        return jsontext.encode(document).encode()
-
-
 class Given(NamedTuple):
     """The definitions in files.
 
@@ -327,7 +307,7 @@ def _as_written(lines: list[bytes], names: set[str]) -> dict[str, tuple[Definiti
 
 
 def _encoded(name: str, document: JsonObject, *, stored: bool) -> tuple[DefinitionEntry, bytes]:
-    return definition_entry(name, document, stored, 0, 0), encode_definition(document)
+    return definition_entry(name, document, stored), encode_definition(document)
 
 
 def make_plan(
@@ -366,13 +346,8 @@ def make_plan(
     by_name.update(given.by_name)
     if sources:
         sources[0].damage += tuple(replace(one, where=f"definitions {one.where}") for one in changes(given.states))
-    path = workdir / "definitions.ndjson"
-    lines, entries = bytearray(), []
-    for name in sorted(by_name):
-        entry, text = by_name[name]
-        entries.append(replace(entry, offset=len(lines), length=len(text)))
-        lines += text + b"\n"
-    path.write_bytes(lines)
+    path = workdir / FILE
+    entries, sha256 = write_definitions(path, (by_name[name] for name in sorted(by_name)))
     identities = workdir / "identities.arrow"
     if old:
         from auditor.plan.identities import write_identities  # noqa: PLC0415 - it needs this module
@@ -381,9 +356,9 @@ def make_plan(
     return Plan(
         sources=tuple(sources),
         definitions=str(path),
-        entries=tuple(entries),
+        entries=entries,
         from_files=frozenset(given.by_name),
-        crds_sha256=hashlib.sha256(lines).hexdigest(),
+        crds_sha256=sha256,
         files_sha256=given.files_sha256,
         options=options,
         old=tuple(old),
@@ -429,34 +404,6 @@ def _opened(
     return found
 
 
-def definition_entry(name: str, document: JsonObject, stored: bool, offset: int, length: int) -> DefinitionEntry:
-    """Read the few names that keys and objects are matched by; anything odd leaves them empty, so nothing matches."""
-
-    def mapping(parent: JsonObject, key: str) -> JsonObject:
-        value = parent.get(key)
-        return value if isinstance(value, dict) else {}
-
-    def text(parent: JsonObject, key: str) -> str:
-        value = parent.get(key)
-        return value if isinstance(value, str) else ""
-
-    spec = mapping(document, "spec")
-    names = mapping(spec, "names")
-    accepted = mapping(mapping(document, "status"), "acceptedNames")
-    if stored and text(accepted, "plural"):
-        names = accepted
-    return DefinitionEntry(
-        name=name,
-        group=text(spec, "group"),
-        plural=text(names, "plural"),
-        kind=text(names, "kind"),
-        namespaced=(text(spec, "scope") or "Namespaced") == "Namespaced",
-        stored=stored,
-        offset=offset,
-        length=length,
-    )
-
-
 def _name(document: JsonObject) -> str:
     metadata = document.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
@@ -494,11 +441,3 @@ def _shard_count(total: float, limit: int) -> int:
     if least > _EVEN:
         return math.ceil(least / _EVEN) * _EVEN
     return min(_EVEN, math.ceil(total * _SMALLEST / limit))
-
-
-def definition_document(plan: Plan, entry: DefinitionEntry) -> JsonObject:
-    """Return the document of one definition of a plan."""
-    with Path(plan.definitions).open("rb") as stream:
-        stream.seek(entry.offset)
-        document: JsonObject = jsontext.decode(stream.read(entry.length))
-        return document

@@ -6,19 +6,30 @@ A report keeps its state in the manifest, so that a later run can tell which of 
 from __future__ import annotations
 
 import hashlib
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-if TYPE_CHECKING:
-    from auditor.plan.options import AuditOptions
-    from auditor.plan.plan import DefinitionEntry, Plan
+from auditor.plan.options import Scope
 
-__all__ = ["gate_options", "report_state"]
+if TYPE_CHECKING:
+    from dataclasses import Field
+
+    from auditor.crds.definitions_file import DefinitionEntry
+    from auditor.plan.options import AuditOptions, VerdictOptions
+    from auditor.plan.plan import Plan
+
+__all__ = ["fingerprint", "gate_options", "report_state"]
 
 _SIZE: Final = 16
 _TEXT: Final = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
+_ALWAYS: Final = frozenset({
+    *("at", "at_of_exports", "etcd_prefix", "skip", "ratcheting", "field_gates", "gate_sidecars"),
+    *("encryption_config", "old", "scope"),
+})  # fmt: skip
+"""Options of the first release: they count whatever their value is."""
 
 
 def report_state(plan: Plan) -> dict[str, Any]:
@@ -30,31 +41,37 @@ def report_state(plan: Plan) -> dict[str, Any]:
     """
     names = sorted([one.group, one.plural, one.kind, one.namespaced] for one in plan.entries)
     return {
-        "options": _hashed(_verdict_options(plan.options)),
+        "options": fingerprint(plan.options.verdict),
         "resources": _hashed([names, sorted(plan.sealed)] if plan.sealed else names),
         "definitions": _definitions(plan),
     }
 
 
-def _verdict_options(options: AuditOptions) -> dict[str, Any]:
-    scope = options.scope
-    return {
-        "at": options.at,
-        "at_of_exports": options.at_of_exports,
-        "etcd_prefix": options.etcd_prefix,
-        "skip": sorted(options.skip),
-        "ratcheting": options.ratcheting,
-        "field_gates": options.field_gates,
-        "gate_sidecars": [_content(path) for path in options.gate_sidecars],
-        "encryption_config": _content(options.encryption_config),
-        **({"redact": True} if options.redact else {}),
-        **({"convert_with": options.convert_with} if options.convert_with else {}),
-        "old": bool(options.old),
-        "scope": [
-            *(scope.namespace, scope.labels, scope.fields),
-            *(sorted(map(str.lower, names)) for names in (scope.include, scope.exclude)),
-        ],
+def fingerprint(options: VerdictOptions) -> str:
+    """Return the hash of all options that verdicts depend on; reports with the same one judge alike.
+
+    An option that came after the first release counts only where it is not its default, which does what was done
+    before there was the option: so reports that know nothing of it can still be reused.
+    """
+    counted = {
+        one.name: _counted(one, value)
+        for one in fields(options)
+        if (value := getattr(options, one.name)) != one.default or one.name in _ALWAYS
     }
+    return _hashed(counted)
+
+
+def _counted(option: Field[Any], value: Any) -> Any:
+    """Return the part of the value of an option that verdicts depend on."""
+    counts = option.metadata.get("counts")
+    if counts == "given":
+        return bool(value)
+    if counts == "content":
+        return [_content(path) for path in value] if isinstance(value, tuple) else _content(value)
+    if isinstance(value, Scope):
+        names = (sorted(map(str.lower, each)) for each in (value.include, value.exclude))
+        return [value.namespace, value.labels, value.fields, *names]
+    return sorted(value) if isinstance(value, tuple) else value
 
 
 def gate_options(options: AuditOptions) -> list[str]:
@@ -73,10 +90,8 @@ def _content(path: str) -> str:
 
 
 def _definitions(plan: Plan) -> dict[str, str]:
-    text = Path(plan.definitions).read_bytes()
     found = {}
-    for entry in plan.entries:
-        line = text[entry.offset : entry.offset + entry.length]
+    for entry, line in plan.definitions_file.texts(plan.entries):
         from_file = entry.name in plan.from_files
         what = line if from_file else _what_counts(line, entry)
         found[entry.name] = hashlib.blake2b(what, digest_size=_SIZE, person=b"file" if from_file else b"").hexdigest()

@@ -13,8 +13,8 @@ import orjson
 
 from auditor.base.errors import PlanError
 from auditor.base.visible import visible
+from auditor.crds.definitions_file import DefinitionsFile
 from auditor.report.manifest import MANIFEST
-from auditor.selectors.query import DEFINITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,9 +97,11 @@ def cluster_view(report: Path, manifest: dict[str, Any], name: str, folder: Path
             (folder / below).symlink_to(path.absolute())
     if (report / "versions.parquet").exists():
         (folder / "versions.parquet").symlink_to((report / "versions.parquet").absolute())
-    if (report / DEFINITIONS).exists():
-        lines = (report / DEFINITIONS).read_bytes().splitlines(keepends=True)
-        (folder / DEFINITIONS).write_bytes(b"".join(lines[at] for at in own.get("definitions", range(len(lines)))))
+    if (definitions := DefinitionsFile(report)).exists():
+        lines = list(definitions.lines())
+        DefinitionsFile(folder).path.write_bytes(
+            b"".join(lines[at] for at in own.get("definitions", range(len(lines))))
+        )
     for table in _TABLES[:2]:
         (folder / table).mkdir(exist_ok=True)
     view = {

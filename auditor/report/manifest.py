@@ -6,7 +6,6 @@ import datetime
 import os
 from collections import Counter
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -25,9 +24,11 @@ from auditor.shards.result import ShardResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
     from auditor.base.records import JsonObject
-    from auditor.plan.plan import DefinitionEntry, Plan
+    from auditor.crds.definitions_file import DefinitionEntry
+    from auditor.plan.plan import Plan
 
 __all__ = [
     "MANIFEST",
@@ -102,10 +103,8 @@ def write_empty_parts(plan: Plan, folder: Path, *names: str) -> None:
 
 def _skeletons(plan: Plan) -> Iterator[tuple[DefinitionEntry, JsonObject]]:
     """Yield what outlines are made of, for each definition."""
-    with Path(plan.definitions).open("rb") as stream:
-        for entry in plan.entries:
-            stream.seek(entry.offset)
-            yield entry, skeleton(stream.read(entry.length))
+    for entry, text in plan.definitions_file.texts(plan.entries):
+        yield entry, skeleton(text)
 
 
 def write_versions(plan: Plan, total: ShardResult, folder: Path) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ import auditor
 from auditor.base import arrow, tables
 from auditor.base.errors import DamagedDump, PlanError
 from auditor.base.statuses import Status
+from auditor.crds.definitions_file import DefinitionsFile
 from auditor.report.manifest import MANIFEST, manifest_bytes, parse_manifest, whole_report
 from auditor.selectors.partitions import recorded_folders
 from auditor.shards.columns import part_name
@@ -182,7 +183,7 @@ class OldReport:
         if "clusters" in self.manifest or self.other_tool() or made.get("files_sha256") != files_sha256:
             return None
         try:
-            text = (self.folder / "definitions.ndjson").read_bytes()
+            text = DefinitionsFile(self.folder).whole()
         except OSError:
             return None
         if hashlib.sha256(text).hexdigest() != made["sha256"]:

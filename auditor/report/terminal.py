@@ -26,7 +26,7 @@ from auditor.sources.plan import Damage
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["damage_lines", "format_table", "summary"]
+__all__ = ["damage_lines", "format_table", "next_step", "summary"]
 
 _UPDATES = (
     *(Impact.BLOCKS_DELETE, Impact.BLOCKS_EVERY_UPDATE, Impact.BLOCKS_STATUS, Impact.BLOCKS_METADATA),
@@ -225,6 +225,11 @@ def _notes(manifest: dict[str, Any], report: str) -> list[str]:
         out.append(f"NOTE  no key of the dump is in scope ({asked})")
     out.extend(f"LOST  {text}" for text in manifest["lost"])
     return out
+
+
+def next_step(manifest: dict[str, Any], report: str) -> str:
+    """Return what to do next about a report, or the all-clear."""
+    return _next(manifest, report, any(kind["breaking"] for kind in manifest["kinds"]))
 
 
 def _next(manifest: dict[str, Any], report: str, broken: bool) -> str:

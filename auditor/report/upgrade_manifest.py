@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from auditor.base.records import JsonObject
+    from auditor.crds.definitions_file import DefinitionEntry
     from auditor.gates.paths import GatePath
     from auditor.plan.options import AuditOptions, Scope
-    from auditor.plan.plan import DefinitionEntry
     from auditor.shards.result import ShardResult
     from auditor.shards.upgrade import UpgradePlan
     from auditor.upgrade import Decision, DefinitionChange, Sample

@@ -24,6 +24,7 @@ from auditor.base.arrow import parquet_footer, read_parquet, whole_parquet
 from auditor.base.errors import AuditorError, PlanError, SelectorError
 from auditor.base.parquet_guard import coded, written_out
 from auditor.crds.definition import parse_definition
+from auditor.crds.definitions_file import DefinitionsFile
 from auditor.golang import jsontext
 from auditor.selectors.fields import field_types, node_at
 from auditor.selectors.filters import And, Constant, Filter, LabelTerm, Term, mask_of
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from auditor.selectors.pushdown import Predicate
 
 __all__ = [
-    "DEFINITIONS",
     "FINDINGS",
     "UNKNOWN",
     "Index",
@@ -51,7 +51,6 @@ __all__ = [
 _HIDDEN = ("cluster",)
 _BYTES_A_CODE = 4
 """A text column whose values take fewer bytes each than that is read as codes."""
-DEFINITIONS = "definitions.ndjson"
 """File of a report with the definitions that it was made by, one a line."""
 _MANIFEST = "manifest.json"
 FINDINGS = "findings"
@@ -338,21 +337,20 @@ class Index:
         return unclear | (others - told) | (self._with_findings(place, told) if told else set())
 
     def _definition(self, place: IndexedKind) -> CustomResourceDefinition | None:
-        path = self.report / DEFINITIONS
-        if not path.exists():
+        file = DefinitionsFile(self.report)
+        if not file.exists():
             return None
         wanted = f'"{place.plural}.{place.group}"'.encode()
         hits = []
-        with path.open("rb") as stream:
-            for line in stream:
-                if wanted not in line:
-                    continue
-                try:
-                    found = parse_definition(jsontext.decode(line))
-                except AuditorError:
-                    continue
-                if (found.group, found.kind) == (place.group, place.kind) and place.version in found.versions:
-                    hits.append(found)
+        for line in file.lines():
+            if wanted not in line:
+                continue
+            try:
+                found = parse_definition(jsontext.decode(line))
+            except AuditorError:
+                continue
+            if (found.group, found.kind) == (place.group, place.kind) and place.version in found.versions:
+                hits.append(found)
         return hits[0] if len(hits) == 1 else None  # of a fleet each cluster may have its own
 
     def _with_findings(self, place: IndexedKind, fields: set[str]) -> set[str]:

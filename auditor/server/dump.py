@@ -10,7 +10,6 @@ Source: apiserver pkg/storage/etcd3/{store,errors}.go, pkg/storage/cacher, pkg/r
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -27,7 +26,6 @@ from auditor.builtin.scheme import target_of
 from auditor.builtin.selectable import builtin_selectable, rules_of
 from auditor.builtin.stored import UndecodableError, stored_object
 from auditor.crds.definition import parse_definition
-from auditor.golang import jsontext
 from auditor.plan.plan import cut_value, open_live, open_values
 from auditor.printing.columns import custom_resource_columns, custom_resource_row
 from auditor.printing.discovery import Discovery, Resource
@@ -51,7 +49,8 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.cel.syntax.ast import Expr
     from auditor.crds.definition import CustomResourceDefinition
-    from auditor.plan.plan import DefinitionEntry, Plan
+    from auditor.crds.definitions_file import DefinitionEntry
+    from auditor.plan.plan import Plan
     from auditor.printing.columns import Cell
     from auditor.selectors.grammar import FieldRequirement, LabelRequirement
     from auditor.selectors.where import Where
@@ -173,9 +172,7 @@ class DumpStore:
     # ---- kinds
 
     def _add(self, entry: DefinitionEntry) -> None:
-        with Path(self.plan.definitions).open("rb") as stream:
-            stream.seek(entry.offset)
-            document = jsontext.decode(stream.read(entry.length))
+        document = self.plan.definitions_file.document(entry)
         try:
             definition = parse_definition(document, stored=entry.stored)
         except AuditorError as error:

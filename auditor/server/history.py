@@ -8,7 +8,6 @@ pkg/storage/etcd3/watcher.go (transform: what a selecting watch makes of a chang
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from auditor.base.errors import PlanError
+from auditor.crds.definitions_file import definition_entry, write_definitions
 from auditor.golang import jsontext
-from auditor.plan.plan import definition_entry, open_live, open_values
+from auditor.plan.plan import open_live, open_values
 from auditor.server.dump import StoredRow, Unreadable
 from auditor.sources.crd_files import definitions_in
 from auditor.sources.encryption import make_unsealer
@@ -90,20 +90,15 @@ def plan_as_of(plan: Plan, revision: int, workdir: Path) -> Plan:
     sources = tuple(_source_as_of(source, revision, workdir, at) for at, source in enumerate(plan.sources))
     plan = replace(plan, sources=sources)
     documents = dict(_definitions(plan))
-    with Path(plan.definitions).open("rb") as stream:
-        for entry in plan.entries:
-            if entry.name in plan.from_files:
-                stream.seek(entry.offset)
-                documents[entry.name] = jsontext.decode(stream.read(entry.length))
+    from_files = (entry for entry in plan.entries if entry.name in plan.from_files)
+    documents |= {entry.name: jsontext.decode(text) for entry, text in plan.definitions_file.texts(from_files)}
     path = workdir / "definitions-as-of.ndjson"
-    lines, entries = bytearray(), []
-    for name in sorted(documents):
-        text = jsontext.encode(documents[name]).encode()
-        entries.append(definition_entry(name, documents[name], name not in plan.from_files, len(lines), len(text)))
-        lines += text + b"\n"
-    path.write_bytes(lines)
-    sha256 = hashlib.sha256(lines).hexdigest()
-    return replace(plan, definitions=str(path), entries=tuple(entries), crds_sha256=sha256)
+    given = (
+        (definition_entry(name, document, name not in plan.from_files), jsontext.encode(document).encode())
+        for name, document in sorted(documents.items())
+    )
+    entries, sha256 = write_definitions(path, given)
+    return replace(plan, definitions=str(path), entries=entries, crds_sha256=sha256)
 
 
 def _source_as_of(source: SourcePlan, revision: int, workdir: Path, number: int) -> SourcePlan:

@@ -24,7 +24,8 @@ from auditor.base.visible import visible
 from auditor.builtin.kinds import builtin_kind
 from auditor.crds.conversion import NEEDS_WEBHOOK
 from auditor.crds.definition import document_name
-from auditor.plan.plan import DefinitionEntry, Plan, definition_entry, make_plan
+from auditor.crds.definitions_file import DefinitionEntry, DefinitionsFile, definition_entry
+from auditor.plan.plan import Plan, make_plan
 from auditor.printing.columns import AGE, age_of
 from auditor.printing.discovery import Discovery, Resource
 from auditor.printing.get import NotShown, StatusError, not_found
@@ -33,7 +34,7 @@ from auditor.report.manifest import MANIFEST, manifest_bytes, parse_manifest
 from auditor.selectors.fields import field_text
 from auditor.selectors.grammar import FieldRequirement, parse_field_selector, parse_label_selector
 from auditor.selectors.pushdown import push_down
-from auditor.selectors.query import DEFINITIONS, UNKNOWN, Scan, open_index, selector_filter
+from auditor.selectors.query import UNKNOWN, Scan, open_index, selector_filter
 from auditor.selectors.where import compile_where, unparse
 from auditor.server.dump import DumpStore, Steps, StoredRow, Unreadable, name_of
 from auditor.server.key_order import in_key_order, rows_named, tell_missing
@@ -126,7 +127,7 @@ def report_plan(report: Path, manifest: dict[str, Any], dumps: list[Path], optio
     Raises:
         PlanError: A dump is another one.
     """
-    definitions = report / DEFINITIONS
+    definitions = DefinitionsFile(report)
     inputs = manifest["inputs"]
     if not definitions.exists() or len(dumps) != len(inputs):
         return None
@@ -157,7 +158,7 @@ def report_plan(report: Path, manifest: dict[str, Any], dumps: list[Path], optio
         )
     return Plan(
         sources=tuple(sources),
-        definitions=str(definitions),
+        definitions=str(definitions.path),
         entries=tuple(_entries(definitions, manifest)),
         from_files=frozenset(manifest["definitions"]["from_files"]),
         crds_sha256=manifest["definitions"]["sha256"],
@@ -165,22 +166,20 @@ def report_plan(report: Path, manifest: dict[str, Any], dumps: list[Path], optio
     )
 
 
-def _entries(path: Path, manifest: dict[str, Any]) -> Iterator[DefinitionEntry]:
+def _entries(definitions: DefinitionsFile, manifest: dict[str, Any]) -> Iterator[DefinitionEntry]:
     from_files = set(manifest["definitions"]["from_files"])
     exported = all(source["is_export"] for source in manifest["inputs"])
     at = 0
-    with path.open("rb") as stream:
-        for line in stream:
-            try:
-                document = json.loads(line)
-            except ValueError as error:
-                raise DamagedDump(
-                    str(path), "is damaged", "the definitions as an audit writes them", "audit anew"
-                ) from error
-            name = document_name(document)
-            stored = name not in from_files and (not exported or "status" in document)
-            yield definition_entry(name, document, stored, at, len(line) - 1)
-            at += len(line)
+    for line in definitions.lines():
+        try:
+            document = json.loads(line)
+        except ValueError as error:
+            expected = "the definitions as an audit writes them"
+            raise DamagedDump(str(definitions.path), "is damaged", expected, "audit anew") from error
+        name = document_name(document)
+        stored = name not in from_files and (not exported or "status" in document)
+        yield definition_entry(name, document, stored, at, len(line) - 1)
+        at += len(line)
 
 
 class ReportStore(DumpStore):

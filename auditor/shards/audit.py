@@ -27,7 +27,6 @@ from auditor.golang import jsontext
 from auditor.plan.limits import bound_worker, rule_seconds
 from auditor.plan.plan import (
     CHANGED,
-    DefinitionEntry,
     Plan,
     SourceShard,
     cut_values,
@@ -65,6 +64,7 @@ if TYPE_CHECKING:
 
     from auditor.base.records import Finding, JsonObject
     from auditor.crds.definition import CustomResourceDefinition
+    from auditor.crds.definitions_file import DefinitionEntry
     from auditor.shards.result import Kind
 
 __all__ = ["ShardAuditor", "forget_parts", "lost_shard", "setup"]
@@ -141,10 +141,7 @@ class ShardAuditor:
         found = self.definitions.get(entry.name)
         if found is None:
             try:
-                with Path(self.plan.definitions).open("rb") as stream:
-                    stream.seek(entry.offset)
-                    document = jsontext.decode(stream.read(entry.length))
-                found = parse_definition(document, stored=entry.stored)
+                found = parse_definition(self.plan.definitions_file.document(entry), stored=entry.stored)
                 if not found.versions:
                     found = f"{entry.name}: spec.versions: no version; expected at least one"
             except auditor.AuditorError as error:

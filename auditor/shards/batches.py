@@ -21,8 +21,9 @@ from auditor.base.errors import AuditorError, PlanError
 from auditor.base.records import Shard
 from auditor.crds.catalog import CrdCatalog
 from auditor.crds.definition import document_name, parse_definition
+from auditor.crds.definitions_file import definition_entry, encode_definition
 from auditor.plan.options import AuditOptions
-from auditor.plan.plan import Plan, SourceShard, definition_entry, encode_definition
+from auditor.plan.plan import Plan, SourceShard
 from auditor.shards.audit import ShardAuditor, _ShardWriter
 from auditor.sources import SourcePlan
 from auditor.sources.crd_files import definitions_in
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from auditor.base.records import JsonObject
     from auditor.crds.definition import CustomResourceDefinition
-    from auditor.plan.plan import DefinitionEntry
+    from auditor.crds.definitions_file import DefinitionEntry
     from auditor.shards.result import ShardResult
 
 __all__ = ["audit_batches", "batch_schema"]
@@ -271,7 +272,7 @@ def _auditor_for(definitions: CrdCatalog | Iterable[JsonObject], options: AuditO
     is_catalog = f"{sha256} of a catalog" if parsed else sha256  # whose parsed definitions may have a status
     found = _kept.auditors.pop((is_catalog, options), None)
     if found is None:
-        entries = tuple(definition_entry(name, documents[name], False, 0, 0) for name in sorted(documents))
+        entries = tuple(definition_entry(name, documents[name], False) for name in sorted(documents))
         sources = tuple(
             SourcePlan("", "batches", "", "", None, None, number == _KEYLESS, "", 0) for number in (_KEYED, _KEYLESS)
         )

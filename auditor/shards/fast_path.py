@@ -29,8 +29,8 @@ from auditor.updates.update import Place
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.crds.definition import CustomResourceDefinition
+    from auditor.crds.definitions_file import DefinitionEntry
     from auditor.fastpath.records.typed import TypedProgram
-    from auditor.plan.plan import DefinitionEntry
     from auditor.program.program import AuditProgram
     from auditor.shards.audit import Standing, _ShardWriter
     from auditor.shards.updates import Codes

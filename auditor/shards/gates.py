@@ -7,7 +7,6 @@ there is passed over.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from auditor.base.errors import PlanError, SchemaError
@@ -112,16 +111,13 @@ def check_plan(plan: Plan) -> None:
     gated = GatedFields(plan.options)
     asked = bool(plan.options.field_gates or plan.options.gate_sidecars)
     definitions = []
-    with Path(plan.definitions).open("rb") as stream:
-        for entry in plan.entries:
-            stream.seek(entry.offset)
-            text = stream.read(entry.length)
-            if asked or f'"{_KEY}"'.encode() in text:
-                from auditor.crds.definition import parse_definition  # noqa: PLC0415 - few runs have gates
+    for entry, text in plan.definitions_file.texts(plan.entries):
+        if asked or f'"{_KEY}"'.encode() in text:
+            from auditor.crds.definition import parse_definition  # noqa: PLC0415 - few runs have gates
 
-                try:
-                    definitions.append(parse_definition(jsontext.decode(text), stored=entry.stored))
-                except SchemaError:
-                    continue
+            try:
+                definitions.append(parse_definition(jsontext.decode(text), stored=entry.stored))
+            except SchemaError:
+                continue
     if asked or definitions:
         gated.check(definitions)

@@ -7,10 +7,8 @@ under the old ones; where nothing that it goes by changes, nothing is done for i
 from __future__ import annotations
 
 import gc
-import hashlib
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
@@ -20,11 +18,12 @@ from auditor.base import tables
 from auditor.base.paths import plain_path
 from auditor.base.statuses import Impact, Status
 from auditor.crds.definition import document_name
+from auditor.crds.definitions_file import definition_entry, write_definitions
 from auditor.gates.change import gate_changes
 from auditor.gates.paths import places
 from auditor.golang.jsontext import encode
 from auditor.plan.definition_paths import definition_documents
-from auditor.plan.plan import Plan, definition_document, definition_entry, make_plan
+from auditor.plan.plan import Plan, make_plan
 from auditor.program.impact import needs_webhook
 from auditor.schema.structural import ABSENT
 from auditor.shards.audit import ShardAuditor, lost_shard
@@ -49,13 +48,15 @@ from auditor.upgrade.changes import VERDICT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from auditor.base.records import AuditedObject, JsonObject
     from auditor.crds.definition import CustomResourceDefinition
+    from auditor.crds.definitions_file import DefinitionEntry
     from auditor.gates.change import GateChanges
     from auditor.gates.paths import GatePath
     from auditor.plan.options import AuditOptions
-    from auditor.plan.plan import DefinitionEntry, SourceShard
+    from auditor.plan.plan import SourceShard
     from auditor.shards.result import ShardResult
     from auditor.shards.updates import Outcome
 
@@ -108,7 +109,7 @@ class UpgradePlan:
     def documents(self, name: str) -> tuple[JsonObject | None, JsonObject | None]:
         """Return the old and the new document of a definition, or None if it has none."""
         old, new = (
-            next((definition_document(plan, entry) for entry in plan.entries if entry.name == name), None)
+            next((plan.definitions_file.document(entry) for entry in plan.entries if entry.name == name), None)
             for plan in (self.old, self.new)
         )
         return old, None if name in self.deleted else new
@@ -135,33 +136,32 @@ def plan_upgrade(options: AuditOptions, upgrade: UpgradeOptions, workdir: Path) 
     if not given:
         raise auditor.AuditorError(", ".join(upgrade.new_crds), "no definition found", "CustomResourceDefinitions")
     before = {entry.name: entry for entry in old.entries}
-    lines = bytearray()
-    entries: list[DefinitionEntry] = []
-    with Path(old.definitions).open("rb") as stream:
-        for name in sorted(before.keys() | given.keys()):
-            entry = before.get(name)
-            if name in given:
-                document = after_update(None if entry is None else definition_document(old, entry), given[name])
-                text = _encoded(document)
-                entries.append(definition_entry(name, document, False, len(lines), len(text)))
-            elif entry is not None:
-                stream.seek(entry.offset)
-                text = stream.read(entry.length)
-                entries.append(replace(entry, offset=len(lines)))
-            lines += text + b"\n"
     path = workdir / "definitions-new.ndjson"
-    path.write_bytes(lines)
+    entries, sha256 = write_definitions(path, _new_definitions(old, given))
     new = replace(
         old,
         definitions=str(path),
-        entries=tuple(entries),
+        entries=entries,
         from_files=old.from_files | given.keys(),
-        crds_sha256=hashlib.sha256(lines).hexdigest(),
+        crds_sha256=sha256,
         files_sha256="",
         options=options,
     )
     gone = before.keys() - given.keys() if upgrade.missing == "delete" else ()
     return UpgradePlan(old, new, frozenset(given), frozenset(gone), upgrade)
+
+
+def _new_definitions(old: Plan, given: dict[str, JsonObject]) -> Iterator[tuple[DefinitionEntry, bytes]]:
+    """Yield the definitions after the upgrade, by name: those of a plan, and what an update with those given makes."""
+    before = {entry.name: entry for entry in old.entries}
+    file = old.definitions_file
+    for name in sorted(before.keys() | given.keys()):
+        entry = before.get(name)
+        if name in given:
+            document = after_update(None if entry is None else file.document(entry), given[name])
+            yield definition_entry(name, document, False), _encoded(document)
+        elif entry is not None:
+            yield entry, file.text(entry)
 
 
 def _encoded(document: JsonObject) -> bytes:

@@ -8,8 +8,9 @@ from typing import Any
 import click
 
 from auditor.plan.limits import bound_process
-from auditor.plan.options import FAIL_ON
+from auditor.plan.options import FAIL_ON, SEVERITIES
 from pipelines.cli.options.engine import engine_options, jobs_of
+from pipelines.cli.options.outcome import outcome_options
 from pipelines.cli.options.report_mode import report_mode_option
 from pipelines.cli.options.since import check_since, since_options
 from pipelines.cli.sources import encryption_hint
@@ -52,10 +53,10 @@ def _scope_options(command: Any) -> Any:
 @limit_options
 @click.option(
     "--fail-on",
-    type=click.Choice(FAIL_ON),
+    type=click.Choice([*FAIL_ON, *SEVERITIES]),
     default="invalid",
     show_default=True,
-    help="Exit with 1 if an object reaches this level, or one listed before it.",
+    help="Exit with 1 if an object reaches this level, or one listed before it; or a severity, or a worse one.",
 )
 @click.option("--fail-on-sealed", is_flag=True, help="Exit with 1 if a value is encrypted and no key is given.")
 @click.option("--etcd-prefix", default="/registry", show_default=True, help="Prefix of the API server's keys.")
@@ -100,6 +101,7 @@ def _scope_options(command: Any) -> Any:
     help="With --old: how manifests are applied to the objects of OLD.",
 )
 @since_options
+@outcome_options
 @click.option("--redact", is_flag=True, help="Leave values of objects out of the report (and with them its index).")
 @click.option("--field-gates", default="", metavar="NAME=BOOL,...", help="Turn field-level gates on or off.")
 @click.option("--sidecar", multiple=True, metavar="FILE", help="File of field-level gates, by name of the definition.")
@@ -141,6 +143,10 @@ def audit(
     verify_sample: float,
     diff: str,
     only_new: bool,
+    severity: tuple[str, ...],
+    max_new: tuple[str, ...],
+    fail_on_standing: bool,
+    accept: str,
     redact: bool,
     clusters: str,
     max_age: float | None,
@@ -177,6 +183,8 @@ def audit(
         bound_process(memory)
     expect_workers(dumps, engine=engine, jobs=jobs_of(engine, jobs), since=since)
     from auditor.plan.options import AuditOptions, Scope  # noqa: PLC0415
+    from auditor.report.findings.exit_code import parse_most_new  # noqa: PLC0415
+    from auditor.report.findings.severity import parse_rules  # noqa: PLC0415
     from auditor.report.terminal import summary  # noqa: PLC0415
     from auditor.selectors.grammar import parse_field_selector, parse_label_selector  # noqa: PLC0415
     from pipelines.cli.options.feature_gates import parse_feature_gates  # noqa: PLC0415
@@ -184,6 +192,7 @@ def audit(
 
     parse_label_selector(labels)
     parse_field_selector(fields)
+    parse_rules(severity)
     options = AuditOptions(
         dumps=dumps,
         crds=crds,
@@ -216,6 +225,10 @@ def audit(
         verify_sample=verify_sample,
         diff=diff,
         only_new=only_new,
+        severity=severity,
+        most_new=parse_most_new(max_new),
+        fail_on_standing=fail_on_standing,
+        accept=accept,
         redact=redact,
         clusters=clusters,
         max_age=max_age,
@@ -227,6 +240,8 @@ def audit(
     check_since(options)
     code, manifest = run_anywhere(options)
     blocks = [summary(manifest, report)]
+    if manifest.get("exit_reasons") and code == 1:
+        blocks.append(f"Exit code 1: {'; '.join(manifest['exit_reasons'])}.")
     if hint := encryption_hint(manifest):
         blocks.append(hint)
     if explain_program:

@@ -27,6 +27,9 @@ from pipelines.cli.fields import fields
 from pipelines.cli.gates import gates
 from pipelines.cli.options.insecure_http import add_insecure_http
 from pipelines.cli.query import query
+from pipelines.cli.report.accept import accept
+from pipelines.cli.report.findings import findings
+from pipelines.cli.report.summary import summary
 from pipelines.cli.show import show
 from pipelines.cli.sources import sources
 from pipelines.cli.upgrade import upgrade
@@ -134,7 +137,22 @@ def cli() -> None:
     """
 
 
-for _command in (audit, query, fields, show, watch, crds, upgrade, gates, sources, diff, validate):
+for _command in (
+    audit,
+    summary,
+    findings,
+    accept,
+    query,
+    fields,
+    show,
+    watch,
+    crds,
+    upgrade,
+    gates,
+    sources,
+    diff,
+    validate,
+):
     cli.add_command(_command)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from auditor.base import arrow
 from auditor.base.statuses import Status
-from auditor.plan.plan import definition_document, has_objects, open_live
+from auditor.plan.plan import has_objects, open_live
 from auditor.shards.columns import key_texts
 from pipelines.reuse.digests import digests_of
 from pipelines.reuse.groups import numbers
@@ -127,7 +127,7 @@ def _converted(plan: Plan) -> set[str]:
         return set()
     found = set()
     for entry in plan.entries:
-        spec = definition_document(plan, entry).get("spec")
+        spec = plan.definitions_file.document(entry).get("spec")
         conversion = spec.get("conversion") if type(spec) is dict else None
         if type(conversion) is dict and conversion.get("strategy") == "Webhook":
             found.add(entry.name)

@@ -9,11 +9,11 @@ import time
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import astuple
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from auditor.base.errors import PlanError
 from auditor.base.statuses import Impact, Status
+from auditor.crds.definitions_file import FILE
 from auditor.plan.limits import SIZE_IN_MEMORY
 from auditor.plan.options import FAIL_ON
 from auditor.sources.files.work_folder import clear_dead_folders, work_folder
@@ -24,6 +24,7 @@ from pipelines.workers import PRELOAD, expect_workers, lost_later, ready_later
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from auditor.plan.options import AuditOptions
     from auditor.plan.plan import Given, Plan, SourceShard
@@ -84,15 +85,15 @@ def run_audit(options: AuditOptions) -> tuple[int, dict[str, Any]]:
             from pipelines.run.diff import write_difference  # noqa: PLC0415
 
             code = write_difference(options, parts, manifest)
-        shutil.copyfile(plan.definitions, parts / "definitions.ndjson")  # what a query of the report goes by
+        shutil.copyfile(plan.definitions, parts / FILE)  # what a query of the report goes by
         if options.redact:
             from auditor.report.redact import redact_report  # noqa: PLC0415
 
             redact_report(parts, manifest)
         if not options.in_fleet:
-            from auditor.report.findings.build import write_causes  # noqa: PLC0415
+            from auditor.report.findings.outcome import note_causes  # noqa: PLC0415
 
-            write_causes(parts, manifest, Path(options.diff) if options.diff else None)
+            code = note_causes(options, parts, manifest)
         list_files(parts, manifest)
     return code, manifest
 
@@ -100,12 +101,11 @@ def run_audit(options: AuditOptions) -> tuple[int, dict[str, Any]]:
 def _check_version(plan: Plan) -> None:
     """Refuse an --at that is a version of no definition: everything would be judged at the storage version."""
     from auditor.crds.outline import outline  # noqa: PLC0415
-    from auditor.plan.plan import definition_document  # noqa: PLC0415
 
     at = plan.options.at
     if at in ("stored", "storage", "served") or not plan.entries:
         return
-    known = {version.name for entry in plan.entries for version in outline(definition_document(plan, entry))}
+    known = {version.name for entry in plan.entries for version in outline(plan.definitions_file.document(entry))}
     if at not in known:
         expected = f"stored, storage, served, or one of {', '.join(sorted(known))}"
         raise PlanError("--at", f"no definition has the version {at}", expected)
@@ -270,5 +270,5 @@ def exit_code(options: AuditOptions, sources: Any, total: ShardResult) -> int:
         "data-loss": Impact.LOSES_DATA in impacts,
         "invalid": Status.INVALID in statuses,
     }
-    levels = FAIL_ON[1 : FAIL_ON.index(options.fail_on) + 1]
+    levels = FAIL_ON[1 : FAIL_ON.index(options.fail_on) + 1] if options.fail_on in FAIL_ON else ()
     return 1 if any(reached[level] for level in levels) else 0

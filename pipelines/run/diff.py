@@ -204,7 +204,8 @@ class Difference:
             "data-loss": self.worse["data-loss"] > 0,
             "invalid": bool(pc.any(judged).as_py()),
         }
-        return any(reached[level] for level in FAIL_ON[1 : FAIL_ON.index(fail_on) + 1])
+        levels = FAIL_ON[1 : FAIL_ON.index(fail_on) + 1] if fail_on in FAIL_ON else ()
+        return any(reached[level] for level in levels)
 
     def section(self) -> dict[str, Any]:
         """Return the section for the manifest."""

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from auditor.base.errors import PlanError, SourceError
+from auditor.crds.definitions_file import FILE, DefinitionsFile
 from auditor.report.manifest import MANIFEST
 from auditor.report.presence import note_presence
 from auditor.selectors.partitions import Folders, IndexFolder
@@ -157,7 +158,7 @@ def _run_fleet(options: AuditOptions, clusters: list[Cluster]) -> tuple[int, dic
             manifest["parts"] = [first, number]
             versions.append(report / "versions.parquet")
             own = manifest["definitions"]["lines"] = []
-            for line in (report / "definitions.ndjson").read_bytes().splitlines():
+            for line in DefinitionsFile(report).whole().splitlines():
                 digest = hashlib.sha256(line).digest()
                 if digest not in definitions:
                     definitions[digest] = len(lines)
@@ -165,7 +166,7 @@ def _run_fleet(options: AuditOptions, clusters: list[Cluster]) -> tuple[int, dic
                 own.append(definitions[digest])
         if not manifests:
             raise failed[0][1]
-        (parts / "definitions.ndjson").write_bytes(b"".join(line + b"\n" for line in lines))
+        (parts / FILE).write_bytes(b"".join(line + b"\n" for line in lines))
         _join_versions(versions, parts / "versions.parquet")
         manifest = _joined(manifests, failed)
         note_presence(options, parts, manifest)
@@ -177,9 +178,9 @@ def _run_fleet(options: AuditOptions, clusters: list[Cluster]) -> tuple[int, dic
             from auditor.report.redact import redact_report  # noqa: PLC0415
 
             redact_report(parts, manifest)
-        from auditor.report.findings.build import write_causes  # noqa: PLC0415
+        from auditor.report.findings.outcome import note_causes  # noqa: PLC0415
 
-        write_causes(parts, manifest, Path(options.diff) if options.diff else None)
+        note_causes(options, parts, manifest)
         list_files(parts, manifest)
     return int(manifest["exit_code"]), manifest
 

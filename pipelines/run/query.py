@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from auditor.base.errors import PlanError
 from auditor.base.visible import label
 from auditor.crds.definition import document_name
+from auditor.crds.definitions_file import DefinitionsFile
 from auditor.plan.options import AuditOptions
 from auditor.plan.plan import damage_text, look_again, make_plan
 from auditor.printing.discovery import UnknownResource
@@ -21,7 +22,6 @@ from auditor.report.check import check_earlier
 from auditor.report.clusters import chosen_clusters, cluster_view, is_fleet
 from auditor.report.manifest import MANIFEST, whole_report
 from auditor.report.terminal import damage_lines
-from auditor.selectors.query import DEFINITIONS
 from auditor.server.dump import DumpStore, ReadMode
 from auditor.server.fleet import FleetStore
 from auditor.server.history import plan_as_of
@@ -191,7 +191,7 @@ def _open_local(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[
             kms_decryptor=options.kms_decryptor,
             convert_with=options.convert_with,
         )
-        if (path / "definitions.ndjson").exists() and (path / "objects").is_dir():
+        if DefinitionsFile(path).exists() and (path / "objects").is_dir():
             read_manifest(path)  # a report without its manifest must not be read as a folder of manifests
         if (path / MANIFEST).exists() and options.as_of is None:
             with whole_report(options.target):
@@ -253,12 +253,12 @@ def _report_store(
 
 def _from_files(report: Path, manifest: dict[str, Any], workdir: Path) -> Path:
     """Return a file with the definitions of a report that came from files: the others may not be established."""
-    path = report / DEFINITIONS
-    if not path.exists():
-        return path
+    file = DefinitionsFile(report)
+    if not file.exists():
+        return file.path
     names = set(manifest["definitions"]["from_files"])
     target = workdir / "definitions-from-files.ndjson"
-    target.write_bytes(b"".join(line for line in path.read_bytes().splitlines(keepends=True) if _is_one(line, names)))
+    target.write_bytes(b"".join(line for line in file.lines() if _is_one(line, names)))
     return target
 
 

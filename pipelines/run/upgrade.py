@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.base.errors import PlanError
 from auditor.base.statuses import Status
+from auditor.crds.definitions_file import FILE
 
 if TYPE_CHECKING:
     from auditor.plan.options import AuditOptions
@@ -89,7 +90,7 @@ def _run_local(options: AuditOptions, upgrade: UpgradeOptions, shown: str) -> tu
             found = f"nothing was judged: {', '.join(why) or 'it holds no object'}"
             raise PlanError(", ".join(options.dumps), found, "a dump with objects in it")
         manifest["upgrade"] = qualified(section, reasons, scope_only=_is_scope_only(manifest, reasons))
-        shutil.copyfile(scan.new.definitions, parts / "definitions.ndjson")
+        shutil.copyfile(scan.new.definitions, parts / FILE)
         if options.redact:
             from auditor.report.redact import redact_report  # noqa: PLC0415
 

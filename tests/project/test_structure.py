@@ -23,7 +23,6 @@ LONG = {
     "auditor/cel/run/interpreter.py",
     "auditor/cel/syntax/recovery.py",
     "auditor/fastpath/records/typed.py",
-    "auditor/plan/plan.py",
     "auditor/printing/get.py",
     "auditor/printing/jsonpath.py",
     "auditor/selectors/pushdown.py",
@@ -66,6 +65,16 @@ def texts_of(path: Path) -> list[str]:
 def test_auditor_names_no_module_of_pipelines(path: Path) -> None:
     named = [text for text in texts_of(path) if re.fullmatch(r"pipelines(\.\w+)*", text)]
     assert not named
+
+
+def test_one_module_opens_the_file_of_definitions() -> None:
+    named = [str(path.relative_to(ROOT)) for path in SOURCES if "definitions.ndjson" in texts_of(path)]
+    opened = [
+        str(path.relative_to(ROOT))
+        for path in SOURCES
+        if re.search(r"\bdefinitions\)?\.(open|read_bytes|read_text)\(", path.read_text())
+    ]
+    assert (named, opened) == (["auditor/crds/definitions_file.py"], [])
 
 
 def test_the_check_of_lazy_names_sees_them(tmp_path: Path) -> None:

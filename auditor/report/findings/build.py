@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow
 
 from auditor.base import arrow
+from auditor.report.findings.accepting import Acceptance
 from auditor.report.findings.coded import Coded
 from auditor.report.findings.counting import Counting
 from auditor.report.findings.fields import Definitions
@@ -59,15 +60,21 @@ def overrides_of(manifest: dict[str, Any]) -> Any:
     return parse_rules(manifest["options"].get("severity") or ())
 
 
-def write_causes(report: Path, manifest: dict[str, Any], earlier: Path | None = None) -> list[dict[str, Any]]:
+def write_causes(
+    report: Path, manifest: dict[str, Any], earlier: Path | None = None, accepted: Acceptance | None = None
+) -> list[dict[str, Any]]:
     """Write causes.parquet of a report, and return its rows.
 
     Args:
         report: Folder of the report, whose other tables are complete.
         manifest: Its manifest.
         earlier: Folder of the report that it is compared with.
+        accepted: The findings that are accepted.
     """
-    rows = build_causes(report, manifest, causes_of(earlier) if earlier is not None else None)
+    known = causes_of(earlier) if earlier is not None else None
+    rows = build_causes(report, manifest, known, accepted)
+    if earlier is not None:
+        _note_schema_changes(rows, report, manifest, earlier)
     write_rows(rows, report, crds=manifest["definitions"]["sha256"])
     return rows
 
@@ -89,7 +96,10 @@ def causes_of(report: Path) -> list[dict[str, Any]]:
 
 
 def build_causes(
-    report: Path, manifest: dict[str, Any], earlier: list[dict[str, Any]] | None = None
+    report: Path,
+    manifest: dict[str, Any],
+    earlier: list[dict[str, Any]] | None = None,
+    accepted: Acceptance | None = None,
 ) -> list[dict[str, Any]]:
     """Return the rows of causes.parquet, worst and new ones first.
 
@@ -97,14 +107,16 @@ def build_causes(
         report: Folder of the report.
         manifest: Its manifest.
         earlier: Rows of the report that it is compared with; None: it is compared with none.
+        accepted: The findings that are accepted; None: those that the manifest names.
     """
+    accepted = accepted or Acceptance.of_manifest(manifest)
     causes = CauseNumbers(Definitions(report, manifest))
     counting = Counting(overrides_of(manifest))
     for path in part_files(report / "findings"):
-        _count_findings(path, causes, counting)
+        _count_findings(path, causes, counting, accepted)
     if _has_impacts(manifest):
         for path in part_files(report / "objects"):
-            _count_impacts(path, causes, counting)
+            _count_impacts(path, causes, counting, accepted)
     for path in part_files(report / "fixed"):
         table = read_part(path, FINDING_COLUMNS)
         counting.add_fixed(FindingRows.of(table, causes))
@@ -117,7 +129,7 @@ def build_causes(
     return rows
 
 
-def _count_findings(path: Path, causes: CauseNumbers, counting: Counting) -> None:
+def _count_findings(path: Path, causes: CauseNumbers, counting: Counting, accepted: Acceptance | None) -> None:
     table = read_part(path, FINDING_COLUMNS, "change")
     if not table.num_rows:
         return
@@ -131,10 +143,11 @@ def _count_findings(path: Path, causes: CauseNumbers, counting: Counting) -> Non
         return messages[0][row].as_py() or ""
 
     manager = rows.columns["last_manager"]
-    counting.add_findings(rows, change, owner=manager.of, message=message)
+    settled = None if accepted is None else accepted.findings(rows, causes, counting.finding_ranks(rows))
+    counting.add_findings(rows, change, settled, owner=manager.of, message=message)
 
 
-def _count_impacts(path: Path, causes: CauseNumbers, counting: Counting) -> None:
+def _count_impacts(path: Path, causes: CauseNumbers, counting: Counting, accepted: Acceptance | None) -> None:
     first = read_part(path, ("status", "impact"))
     mask = concerned(Coded(first["status"]), Coded(first["impact"]))
     if not mask.any():
@@ -142,7 +155,25 @@ def _count_impacts(path: Path, causes: CauseNumbers, counting: Counting) -> None
     table = arrow.take(read_part(path, OBJECT_COLUMNS, "change"), np.flatnonzero(mask))
     rows = ObjectImpacts.of(table, causes)
     change = Coded(table["change"]) if "change" in table.column_names else None
-    counting.add_impacts(rows, change, pruned=lambda row: table["pruned"][row].as_py() or [])
+    settled = None if accepted is None else accepted.impacts(rows, causes, counting.impact_ranks(rows))
+    counting.add_impacts(rows, change, settled, pruned=lambda row: table["pruned"][row].as_py() or [])
+
+
+def _note_schema_changes(rows: list[dict[str, Any]], report: Path, manifest: dict[str, Any], earlier: Path) -> None:
+    """Note for causes that are new, or have new objects, what changed in their definition."""
+    from auditor.report.findings.schema_changes import changes_at  # noqa: PLC0415
+    from auditor.report.reader import read_manifest  # noqa: PLC0415
+
+    before, now = Definitions(earlier, read_manifest(str(earlier), "--diff")), Definitions(report, manifest)
+    for row in rows:
+        if row["change"] not in ("new", "more") or row["field"] is None:
+            continue
+        place = (row["cluster"] or "", row["group"] or "", row["kind"] or "")
+        old, new = before.document(*place), now.document(*place)
+        if new is None or (old is not None and old.get("spec") == new.get("spec")):
+            continue
+        was, is_now = (one.schema(*place, row["version"] or "") for one in (before, now))
+        row["schema_changes"] = changes_at(was, is_now, row["field"], row["check"])
 
 
 def _has_impacts(manifest: dict[str, Any]) -> bool:

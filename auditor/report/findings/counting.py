@@ -118,6 +118,11 @@ class Counting:
         base = [rank(severity_of(verdict=verdict.of(row), check=check.text(row))) for row in first.tolist()]
         return self.severities(rows.columns, np.array(base, dtype=np.int64)[group] if base else rows.cause)
 
+    def impact_ranks(self, rows: ObjectImpacts) -> NDArray[np.int64]:
+        """Return the rank of the severity of each impact."""
+        base = np.array([rank(severity_of(impact=impact)) for impact in rows.impact], dtype=np.int64)
+        return self.severities(rows.columns, base, rows.row)
+
     def add_findings(
         self,
         rows: FindingRows,
@@ -258,8 +263,7 @@ class Counting:
             pruned: Returns the dropped paths of a row.
         """
         fresh = None if change is None else is_new(change)
-        base = np.array([rank(severity_of(impact=impact)) for impact in rows.impact], dtype=np.int64)
-        ranks = self.severities(rows.columns, base, rows.row)
+        ranks = self.impact_ranks(rows)
         for at, (row, cause) in enumerate(zip(rows.row.tolist(), rows.cause.tolist(), strict=True)):
             count = self.of(rows.columns["cluster"].text(row), cause)
             count.objects += 1

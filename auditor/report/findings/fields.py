@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from auditor.crds.definitions_file import DefinitionsFile
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
@@ -19,7 +21,6 @@ __all__ = ["Definitions", "generic_field"]
 
 _INDEX: Final = re.compile(r"\[[^\]]*\]")
 _ANY: Final = "*"
-_DEFINITIONS: Final = "definitions.ndjson"
 
 
 def generic_field(field: str, schema: Any) -> str:
@@ -85,7 +86,7 @@ class Definitions:
     """
 
     def __init__(self, report: Path, manifest: dict[str, Any]) -> None:
-        self._path = report / _DEFINITIONS
+        self._file = DefinitionsFile(report)
         self._lines: list[bytes] | None = None
         self._of_cluster = {
             one["name"]: one["definitions"] for one in manifest.get("clusters") or () if "definitions" in one
@@ -119,7 +120,7 @@ class Definitions:
 
     def _search(self, cluster: str, group: str, kind: str) -> dict[str, Any] | None:
         if self._lines is None:
-            self._lines = self._path.read_bytes().splitlines() if self._path.is_file() else []
+            self._lines = list(self._file.lines()) if self._file.exists() else []
         named = orjson.dumps(kind)
         numbers: Iterable[int] = self._of_cluster.get(cluster, range(len(self._lines)))
         for number in numbers:

@@ -8,7 +8,7 @@ first (`auditor.base.visible`).
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from auditor.report.clusters import is_fleet
 from auditor.report.findings.build import build_causes
 from auditor.report.findings.causes import Cause, merged
 from auditor.report.findings.filters import Filters
-from auditor.report.findings.reading import finding_rows, object_rows
+from auditor.report.findings.reading import counted_rows, finding_rows, narrowed, object_rows
 from auditor.report.findings.table import read_rows
 from auditor.report.findings.verdict import verdict_of
 from auditor.report.manifest import manifest_bytes, parse_manifest, whole_report
@@ -180,11 +180,20 @@ class FindingsModel:
         some = ", ".join(cause.id for cause in found[:5])
         raise PlanError(self.shown, f"has {len(found)} causes that begin with {beginning}: {some}", "more digits")
 
+    def filtered(self, filters: Filters) -> list[Cause]:
+        """Return the causes that are wanted; with a filter of namespaces or owners, counted in these alone."""
+        causes = [cause for cause in self.causes if filters.takes_cause(cause)]
+        if not filters.needs_rows:
+            return causes
+        rows = replace(filters, severities=(), changes=(), causes=tuple(cause.digest for cause in causes))
+        counts = counted_rows([self.findings(rows), self.objects(rows)])
+        return [narrowed(cause, counts[cause.id]) for cause in causes if cause.id in counts]
+
     def findings(self, filters: Filters | None = None, *, distinct: bool = False) -> Iterator[dict[str, Any]]:
         """Yield findings in the order of the report.
 
-        Each is a row of findings/ as a dict, with `cause` (its id), `severity` and `change` (None without an earlier
-        report).
+        Each is a row of findings/ as a dict, with `cause` (its id), `severity`, `accepted`, `owner` and `change` (None
+        without an earlier report).
 
         Args:
             filters: What is wanted; None: everything.
@@ -193,8 +202,9 @@ class FindingsModel:
         return finding_rows(self.path, self.manifest, self.causes, filters or Filters(), distinct=distinct)
 
     def objects(self, filters: Filters | None = None) -> Iterator[dict[str, Any]]:
-        """Yield the rows of objects/ that have an impact which is a cause, as dicts with `cause` and `severity`.
+        """Yield the rows of objects/ that have an impact which is a cause.
 
+        Each is a dict with `cause`, `severity` and `accepted`.
         An object with several such impacts is yielded once for each. Objects whose findings are their only fault are
         not among them: `findings` yields these.
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from auditor.base.arrow import plain, take
+from auditor.report.findings.accepting import Acceptance
 from auditor.report.findings.build import overrides_of, part_files, read_part
 from auditor.report.findings.coded import Coded
 from auditor.report.findings.counting import Counting
@@ -19,18 +22,19 @@ from auditor.report.findings.rows import (
     ObjectImpacts,
     concerned,
 )
-from auditor.report.findings.severity import SEVERITIES, rank, severity_of
+from auditor.report.findings.severity import SEVERITIES, rank
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from auditor.report.findings.causes import Cause
     from auditor.report.findings.filters import Filters
 
-__all__ = ["finding_rows", "object_rows"]
+__all__ = ["counted_rows", "finding_rows", "narrowed", "object_rows"]
 
 _BATCH: Final = 512
+_EXAMPLES: Final = 3
 _MORE: Final = ("source", "mod_revision", "stored_version", "deleting", "bad_value", "message", "last_write")
 _OF_OBJECT: Final = ("source", "mod_revision", "stored_version", "deleting", "uid", "size", "findings")
 
@@ -62,12 +66,14 @@ def finding_rows(
     """Yield findings, as `FindingsModel.findings`."""
     causes = CauseNumbers(Definitions(report, manifest))
     ids, counting = _Ids(causes, known), Counting(overrides_of(manifest))
+    accepted = Acceptance.of_manifest(manifest)
     for path in part_files(report / "findings"):
         table = read_part(path, FINDING_COLUMNS, "change")
         if not table.num_rows:
             continue
         rows = FindingRows.of(table, causes)
         ranks = counting.finding_ranks(rows)
+        settled = None if accepted is None else accepted.findings(rows, causes, ranks)
         mask = np.ones(len(rows), dtype=bool)
         if filters.causes:
             mask &= ids.mask(filters.causes, rows.cause)
@@ -94,6 +100,7 @@ def finding_rows(
             for row, content in zip(some.tolist(), plain(take(whole, some)).to_pylist(), strict=True):
                 content["cause"] = ids.of(int(rows.cause[row]))[0]
                 content["severity"] = SEVERITIES[int(ranks[row])]
+                content["accepted"] = settled is not None and bool(settled[row])
                 content.setdefault("change", None)
                 content["owner"] = content["last_manager"]
                 if distinct:
@@ -108,6 +115,7 @@ def object_rows(
     """Yield objects with impacts, as `FindingsModel.objects`."""
     causes = CauseNumbers(Definitions(report, manifest))
     ids, counting = _Ids(causes, known), Counting(overrides_of(manifest))
+    accepted = Acceptance.of_manifest(manifest)
     for path in part_files(report / "objects"):
         first = read_part(path, ("status", "impact"))
         mask = concerned(Coded(first["status"]), Coded(first["impact"]))
@@ -115,8 +123,8 @@ def object_rows(
             continue
         table = take(read_part(path, (*OBJECT_COLUMNS, *_OF_OBJECT), "change"), np.flatnonzero(mask))
         rows = ObjectImpacts.of(table, causes)
-        base = np.array([rank(severity_of(impact=impact)) for impact in rows.impact], dtype=np.int64)
-        ranks = counting.severities(rows.columns, base, rows.row)
+        ranks = counting.impact_ranks(rows)
+        settled = None if accepted is None else accepted.impacts(rows, causes, ranks)
         chosen = np.arange(len(rows.row))
         if filters.causes:
             chosen = np.flatnonzero(ids.mask(filters.causes, rows.cause))
@@ -126,6 +134,44 @@ def object_rows(
                 content["cause"] = ids.of(int(rows.cause[at]))[0]
                 content["cause_impact"] = rows.impact[at]
                 content["severity"] = SEVERITIES[int(ranks[at])]
+                content["accepted"] = settled is not None and bool(settled[at])
                 content.setdefault("change", None)
                 if filters.takes_row(content):
                     yield content
+
+
+def counted_rows(tables: Iterable[Iterable[dict[str, Any]]]) -> dict[str, dict[str, Any]]:
+    """Return counts of rows of `finding_rows` and `object_rows` by the id of their cause."""
+    counts: dict[str, dict[str, Any]] = defaultdict(
+        lambda: {"objects": 0, "findings": 0, "new_objects": 0, "namespaces": set(), "examples": [], "last": None}
+    )
+    for rows in tables:
+        for row in rows:
+            count = counts[row["cause"]]
+            if "request" in row:
+                count["findings"] += 1
+            whose = (row["cluster"], row["key"], row["kind"], row["namespace"], row["name"], row["audited_version"])
+            if whose == count["last"]:
+                continue
+            count["last"] = whose
+            count["objects"] += 1
+            count["new_objects"] += row["change"] in ("new", "worse")
+            count["namespaces"].add((row["cluster"], row["namespace"]))
+            if len(count["examples"]) < _EXAMPLES:
+                name = row["key"] or f"{row['namespace'] or ''}/{row['name'] or ''}"
+                text = row["message"] if "request" in row else row["reason"]
+                count["examples"].append((name, text or "", row["cluster"] or ""))
+    return counts
+
+
+def narrowed(cause: Cause, count: dict[str, Any]) -> Cause:
+    """Return a cause with other counts and examples."""
+    names, messages, clusters = zip(*count["examples"], strict=True)
+    return replace(
+        cause,
+        **{name: count[name] for name in ("objects", "findings", "new_objects")},
+        namespaces=len(count["namespaces"]),
+        examples=names,
+        messages=messages,
+        example_clusters=clusters,
+    )

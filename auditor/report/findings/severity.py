@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from auditor.base.errors import PlanError
+from auditor.plan.options import SEVERITIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = ["OF_IMPACT", "OF_VERDICT", "SEVERITIES", "SeverityRule", "parse_rules", "rank", "severity_of", "worst_of"]
-
-SEVERITIES: Final = ("critical", "high", "medium", "low")
-"""Worst first."""
 
 OF_IMPACT: Final = {
     "crashes-server": "critical",

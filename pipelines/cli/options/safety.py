@@ -28,6 +28,12 @@ REACHING: Final = {
     "ray_address": "it decides which machines get the dumps",
     "since": "its rows would be reused as results of this run",
     "diff": "the findings in it would count as known",
+    "accept": "findings in it would not count",
+    "audit severity": "it decides which findings count",
+    "accept file": "it decides what is written, and where",
+    "allow_critical": "it decides which findings count",
+    "max_new": "it decides which findings count",
+    "fail_on_standing": "it decides which findings count",
     "clusters": "a cluster missing from it would not be reported",
 }
 """Options that run commands, write, remove, read secrets, contact other machines or trust others' findings, and why.
@@ -44,6 +50,7 @@ HARMLESS: Final = frozenset({
     "sidecar", "sort_by", "source", "strict_templates", "values", "where",
     # how objects are checked, which the summary and the manifest report
     "apply", "assume_formats", "at", "etcd_prefix", "fail_on", "fail_on_sealed", "feature_gates", "field_gates", "how",
+    "change", "color", "kind", "lines", "owner", "severity", "name", "reason", "until",
     "jobs", "max_age", "memory", "missing", "only_new", "require_change", "skip", "time_in_all",
     "time_per_object", "verify_sample",
 })  # fmt: skip

@@ -93,6 +93,8 @@ def check_since(options: AuditOptions) -> None:
         raise click.UsageError("--since reuses rows as they are; --redact needs every object checked: leave one out")
     if options.only_new and not options.diff:
         raise click.UsageError("--only-new needs --diff: it names the report that findings are compared with")
+    if options.most_new and not options.diff:
+        raise click.UsageError("--max-new needs --diff: it names the report that findings are compared with")
     if options.require_change and not (options.since or options.diff):
         raise click.UsageError("--require-change needs --since or --diff: it names the report of the last dump")
     if options.since and options.old:

@@ -39,13 +39,19 @@ def definition(spec: dict[str, Any], *, kind: str = "Widget", required: list[str
         "type": "object",
         "properties": {"spec": {"type": "object", "properties": spec, **({"required": required} if required else {})}},
     }
+    names = {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.example.com"},
+        "metadata": {"name": f"{plural}.example.com", "uid": f"uid-{plural}"},
+        "status": {
+            "conditions": [{"type": name, "status": "True"} for name in ("NamesAccepted", "Established")],
+            "acceptedNames": names,
+            "storedVersions": ["v1"],
+        },
         "spec": {
             "group": "example.com",
-            "names": {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"},
+            "names": names,
             "scope": "Namespaced",
             "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
         },

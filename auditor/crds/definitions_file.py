@@ -1,0 +1,141 @@
+"""The file of definitions of a plan or a report: one JSON document a line. No other module opens it.
+
+A plan knows the position of each line and the names to find it by; a document is decoded when it is asked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import orjson
+
+from auditor.golang import jsontext
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from auditor.base.records import JsonObject
+
+__all__ = ["FILE", "DefinitionEntry", "DefinitionsFile", "definition_entry", "encode_definition", "write_definitions"]
+
+FILE: Final = "definitions.ndjson"
+"""Its name in the folder of a report."""
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionEntry:
+    """The position of one definition in the definitions file, and the names to find it by; parsed on first use."""
+
+    name: str
+    group: str
+    plural: str
+    kind: str
+    namespaced: bool
+    stored: bool
+    offset: int = 0
+    length: int = 0
+
+
+class DefinitionsFile:
+    """Reads a file of definitions.
+
+    Args:
+        path: The file, or the folder of a report.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        if self.path.is_dir():
+            self.path /= FILE
+
+    def exists(self) -> bool:
+        """Tell whether there is one."""
+        return self.path.is_file()
+
+    def text(self, entry: DefinitionEntry) -> bytes:
+        """Return the JSON text of a definition."""
+        return next(self.texts((entry,)))[1]
+
+    def document(self, entry: DefinitionEntry) -> JsonObject:
+        """Return the decoded document of a definition."""
+        document: JsonObject = jsontext.decode(self.text(entry))
+        return document
+
+    def texts(self, entries: Iterable[DefinitionEntry]) -> Iterator[tuple[DefinitionEntry, bytes]]:
+        """Yield the JSON text of each of some definitions."""
+        with self.path.open("rb") as stream:
+            for entry in entries:
+                stream.seek(entry.offset)
+                yield entry, stream.read(entry.length)
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield all lines, with their ends."""
+        with self.path.open("rb") as stream:
+            yield from stream
+
+    def whole(self) -> bytes:
+        """Return the content."""
+        return self.path.read_bytes()
+
+
+def write_definitions(
+    path: Path, definitions: Iterable[tuple[DefinitionEntry, bytes]]
+) -> tuple[tuple[DefinitionEntry, ...], str]:
+    """Write a file of definitions.
+
+    Args:
+        path: The file.
+        definitions: Each with its JSON text; their positions do not count.
+    Returns:
+        (the entries with the positions they have now, the SHA-256 of the file)
+    """
+    entries, sha256, offset = [], hashlib.sha256(), 0
+    with path.open("wb") as stream:
+        for entry, text in definitions:
+            entries.append(replace(entry, offset=offset, length=len(text)))
+            line = text + b"\n"
+            stream.write(line)
+            sha256.update(line)
+            offset += len(line)
+    return tuple(entries), sha256.hexdigest()
+
+
+def encode_definition(document: JsonObject) -> bytes:
+    """Return the document of a definition as JSON, with sorted keys."""
+    try:
+        return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
+    except (TypeError, orjson.JSONEncodeError):  # a number or a string that only Go's own decoder makes
+        return jsontext.encode(document).encode()
+
+
+def definition_entry(
+    name: str, document: JsonObject, stored: bool, offset: int = 0, length: int = 0
+) -> DefinitionEntry:
+    """Read the few names that keys and objects are matched by; anything odd leaves them empty, so nothing matches."""
+
+    def mapping(parent: JsonObject, key: str) -> JsonObject:
+        value = parent.get(key)
+        return value if isinstance(value, dict) else {}
+
+    def text(parent: JsonObject, key: str) -> str:
+        value = parent.get(key)
+        return value if isinstance(value, str) else ""
+
+    spec = mapping(document, "spec")
+    names = mapping(spec, "names")
+    accepted = mapping(mapping(document, "status"), "acceptedNames")
+    if stored and text(accepted, "plural"):
+        names = accepted
+    return DefinitionEntry(
+        name=name,
+        group=text(spec, "group"),
+        plural=text(names, "plural"),
+        kind=text(names, "kind"),
+        namespaced=(text(spec, "scope") or "Namespaced") == "Namespaced",
+        stored=stored,
+        offset=offset,
+        length=length,
+    )

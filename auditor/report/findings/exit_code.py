@@ -1,0 +1,98 @@
+"""The exit code of an audit, as far as its causes decide it: severities, new causes, standing faults, acceptance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.base.errors import PlanError
+from auditor.plan.options import FAIL_ON, NEVER
+from auditor.report.findings.severity import SEVERITIES, rank
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from auditor.plan.options import AuditOptions
+
+__all__ = ["STANDING", "code_of_causes", "parse_most_new"]
+
+STANDING: Final = ("crashes-server", "breaks-list", "blocks-delete")
+"""Impacts that set the exit code every night until they are repaired, also with --only-new."""
+_LEVELS: Final = {
+    "crashes-server": "unreadable",
+    "breaks-list": "unreadable",
+    "unreadable": "unreadable",
+    "needs-conversion": "unreadable",
+    "blocks-delete": "blocked",
+    "loses-data": "data-loss",
+}
+_FIXED_CODES: Final = (2, 3)
+
+
+def parse_most_new(texts: Iterable[str]) -> tuple[tuple[str, int], ...]:
+    """Return the limits of --max-new: ``medium=10`` is at most 10 new objects of medium severity or worse.
+
+    Raises:
+        PlanError: A text has another form.
+    """
+    out = []
+    for text in texts:
+        severity, separator, number = text.partition("=")
+        if severity not in SEVERITIES or not separator or not number.isdecimal():
+            raise PlanError("--max-new", repr(text), f"SEVERITY=NUMBER with one of {', '.join(SEVERITIES)}")
+        out.append((severity, int(number)))
+    return tuple(out)
+
+
+def code_of_causes(
+    options: AuditOptions, manifest: dict[str, Any], rows: Sequence[dict[str, Any]]
+) -> tuple[int, list[str]]:
+    """Return the exit code of a run, and why its causes set it.
+
+    Args:
+        options: The options of the run.
+        manifest: Its manifest, with the exit code that it has without the options of this module.
+        rows: The rows of its causes.parquet.
+    """
+    code = int(manifest["exit_code"])
+    if code in _FIXED_CODES or options.fail_on == NEVER:
+        return code, []
+    current = [row for row in rows if row["objects"] > row["accepted_objects"]]
+    why = []
+    if options.accept and code == 1 and options.fail_on in FAIL_ON and not _is_sealed(options, manifest):
+        code = int(any(_reaches(row, options.fail_on, only_new=options.only_new) for row in current))
+    if options.fail_on in SEVERITIES:
+        reached = [
+            row
+            for row in current
+            if rank(row["severity"]) <= rank(options.fail_on) and (row["new_objects"] or not options.only_new)
+        ]
+        if reached:
+            code = 1
+            why.append(f"{len(reached)} causes of severity {options.fail_on} or worse (--fail-on)")
+    for severity, most in options.most_new:
+        count = sum(row["new_objects"] for row in current if rank(row["severity"]) <= rank(severity))
+        if count > most:
+            code = 1
+            why.append(f"{count} new objects of severity {severity} or worse (--max-new {severity}={most})")
+    standing = [row for row in current if row["impact"] in STANDING]
+    if options.only_new and options.fail_on_standing and standing:
+        code = 1
+        impacts = ", ".join(dict.fromkeys(row["impact"] for row in standing))
+        why.append(f"known faults that are not repaired: {impacts} (--fail-on-standing)")
+    return code, why
+
+
+def _is_sealed(options: AuditOptions, manifest: dict[str, Any]) -> bool:
+    return bool(options.fail_on_sealed and manifest["counts"]["statuses"].get("sealed"))
+
+
+def _reaches(row: dict[str, Any], level: str, *, only_new: bool) -> bool:
+    """Return whether objects of a cause that are not accepted reach a level of --fail-on that is not a severity."""
+    if only_new and not row["new_objects"]:
+        return False
+    levels = FAIL_ON[1 : FAIL_ON.index(level) + 1]
+    if row["impact"]:
+        return _LEVELS.get(row["impact"]) in levels
+    if row["check"] == "gate" or row["group"] == "apiextensions.k8s.io":
+        return False
+    return ("blocked" in levels and bool(row["rejected"])) or "invalid" in levels

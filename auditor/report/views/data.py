@@ -1,0 +1,170 @@
+"""The same answers as data: JSON, YAML, NDJSON, CSV and Markdown, in one form that `findings.schema.json` describes."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import io
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from auditor.base.visible import csv_cell, visible, visible_tree
+from auditor.report.findings.causes import Cause
+from auditor.report.views.fleet import cluster_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from auditor.report.findings.model import FindingsModel
+
+__all__ = ["OUTPUTS", "SCHEMA", "SCHEMA_VERSION", "cause_data", "document", "row_data", "written"]
+
+OUTPUTS: Final = ("table", "wide", "json", "yaml", "ndjson", "csv", "markdown")
+SCHEMA_VERSION: Final = "auditor/findings/v1"
+SCHEMA: Final = Path(__file__).with_name("findings.schema.json")
+"""JSON Schema of `document`."""
+_COLUMNS: Final = ("cause", "severity", "change", "kind", "objects", "namespaces", "title")
+"""Columns of a Markdown table of causes."""
+_OF_ROWS: Final = ("severity", "change", "cluster", "key", "namespace", "name", "verdict", "message")
+
+
+def cause_data(cause: Cause) -> dict[str, Any]:
+    """Return a cause as JSON data."""
+    out: dict[str, Any] = {}
+    for field in fields(Cause):
+        value = getattr(cause, field.name)
+        if isinstance(value, datetime.datetime):
+            value = _time(value)
+        out["cause" if field.name == "id" else field.name] = list(value) if isinstance(value, tuple) else value
+    return out
+
+
+def row_data(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a finding or an object as JSON data."""
+    return {name: _time(value) if isinstance(value, datetime.datetime) else value for name, value in row.items()}
+
+
+def _time(value: datetime.datetime) -> str:
+    return value.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def document(
+    model: FindingsModel, causes: Sequence[Cause], rows: Iterable[dict[str, Any]] | None = None
+) -> dict[str, Any]:
+    """Return an answer as JSON data.
+
+    Args:
+        model: The report.
+        causes: The causes that are wanted.
+        rows: Findings or objects of a cause; None: they are not asked for.
+    """
+    run = model.run
+    out: dict[str, Any] = {
+        "schema": SCHEMA_VERSION,
+        "report": model.shown,
+        "verdict": {"word": model.verdict.word, "reasons": list(model.verdict.reasons)},
+        "run": {
+            "clusters": list(run.clusters),
+            "sources": [
+                {
+                    "name": source.name,
+                    "cluster": source.cluster,
+                    "format": source.format,
+                    "revision": source.revision,
+                    "modified": None if source.modified is None else _time(source.modified),
+                    "keys": source.keys,
+                }
+                for source in run.sources
+            ],
+            "started": _time(run.started),
+            "seconds": run.seconds,
+            "keys": run.keys,
+            "checked": run.checked,
+            "reused": run.reused,
+            "auditor": run.tool,
+            "kubernetes": run.kubernetes,
+            "exit_code": run.exit_code,
+            "compared_with": run.compared_with,
+        },
+        "missing": model.missing,
+        "stale": model.stale,
+        "damage": model.damage,
+        "not_judged": model.not_judged,
+        "accepted": model.accepted or None,
+        "clusters": cluster_rows(model) if model.is_fleet else [],
+        "causes": [cause_data(cause) for cause in causes],
+    }
+    if rows is not None:
+        out["rows"] = [row_data(row) for row in rows]
+    return out
+
+
+def written(
+    model: FindingsModel, causes: Sequence[Cause], rows: Iterable[dict[str, Any]] | None, output: str
+) -> Iterator[str]:
+    """Yield an answer as text, part by part; of several rows a part each.
+
+    Args:
+        model: The report.
+        causes: The causes that are wanted.
+        rows: Findings or objects of a cause; None: causes are asked for.
+        output: One of `OUTPUTS` that is data.
+    """
+    if output == "json":
+        yield orjson.dumps(document(model, causes, rows), option=orjson.OPT_INDENT_2).decode() + "\n"
+    elif output == "yaml":
+        from auditor.printing.yamltext import to_yaml  # noqa: PLC0415
+
+        yield to_yaml(visible_tree(document(model, causes, rows), 1 << 16))
+    elif output == "ndjson":
+        for one in _items(causes, rows):
+            yield orjson.dumps(one).decode() + "\n"
+    elif output == "csv":
+        yield from _csv(causes, rows)
+    else:
+        yield from _markdown(causes, rows)
+
+
+def _items(causes: Sequence[Cause], rows: Iterable[dict[str, Any]] | None) -> Iterator[dict[str, Any]]:
+    if rows is None:
+        yield from map(cause_data, causes)
+    else:
+        yield from map(row_data, rows)
+
+
+def _csv(causes: Sequence[Cause], rows: Iterable[dict[str, Any]] | None) -> Iterator[str]:
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    names: list[str] = []
+    for one in _items(causes, rows):
+        if not names:
+            names = list(one)
+            writer.writerow(names)
+        cells = [one.get(name) for name in names]
+        texts = [", ".join(map(str, cell)) if isinstance(cell, list) else cell for cell in cells]
+        writer.writerow([csv_cell(cell) for cell in texts])
+        yield stream.getvalue()
+        stream.seek(0)
+        stream.truncate()
+    if not names and rows is None:
+        yield ",".join("cause" if field.name == "id" else field.name for field in fields(Cause)) + "\n"
+
+
+def _markdown(causes: Sequence[Cause], rows: Iterable[dict[str, Any]] | None) -> Iterator[str]:
+    names = _COLUMNS if rows is None else _OF_ROWS
+    yield f"| {' | '.join(names)} |\n|{'---|' * len(names)}\n"
+    for one in _items(causes, rows):
+        yield f"| {' | '.join(_markdown_cell(one.get(name)) for name in names)} |\n"
+
+
+def _markdown_cell(value: Any) -> str:
+    """Return a cell; characters that Markdown or HTML would act on are escaped."""
+    if value is None:
+        return ""
+    text = visible(str(value)).replace("\\", "\\\\").replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    for character in "|`*_[]!#~@":
+        text = text.replace(character, f"\\{character}")
+    return text

@@ -1,0 +1,97 @@
+"""The clusters of a fleet, one line each: worst first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.base.visible import shell_word
+from auditor.report.allclear import stale_dumps
+from auditor.report.findings.table import read_rows
+from auditor.report.views.layout import Column, Line, table_lines
+
+if TYPE_CHECKING:
+    import datetime
+
+    from auditor.report.findings.model import FindingsModel
+
+__all__ = ["cluster_lines", "cluster_rows"]
+
+_COLUMNS: Final = (
+    Column("CLUSTER", may_shrink=True),
+    Column("VERDICT"),
+    Column("CRITICAL", is_number=True),
+    Column("HIGH", is_number=True),
+    Column("NEW", is_number=True),
+    Column("FIXED", is_number=True, may_go=1),
+    Column("SNAPSHOT AGE", is_number=True, may_go=2),
+)
+_DAY: Final = 86400
+_HOUR: Final = 3600
+_ORDER: Final = ("missing", "damaged", "stale", "worse", "not-compared", "same", "better")
+
+
+def cluster_rows(model: FindingsModel) -> list[dict[str, Any]]:
+    """Return a row for each cluster of a fleet, also for those without a dump; worst first.
+
+    A verdict is worse, same or better than the earlier report; missing, damaged or stale if the dump is; not-compared
+    without an earlier report. CRITICAL and HIGH are causes, NEW and FIXED are objects.
+    """
+    rows = read_rows(model.path) or []
+    manifest = model.manifest
+    names = dict.fromkeys(
+        [*(one["name"] for one in manifest.get("clusters") or ()), *(one.get("cluster") for one in manifest["inputs"])]
+    )
+    missing = [one["name"] for one in manifest.get("missing") or ()]
+    stale = {one.get("cluster") for one in stale_dumps(manifest)}
+    out = []
+    for name in [*filter(None, names), *(one for one in missing if one not in names)]:
+        own = [row for row in rows if row["cluster"] == name]
+        current = [row for row in own if row["objects"] > row["accepted_objects"]]
+        inputs = [source for source in manifest["inputs"] if source.get("cluster") == name]
+        fresh = sum(row["new_objects"] for row in current)
+        fixed = sum(row["fixed_objects"] for row in own)
+        if name in missing:
+            verdict = "missing"
+        elif any(source["damage"] for source in inputs):
+            verdict = "damaged"
+        elif name in stale:
+            verdict = "stale"
+        elif not model.run.compared_with:
+            verdict = "not-compared"
+        else:
+            verdict = "worse" if fresh else "better" if fixed else "same"
+        times = [source["modified"] for source in inputs if source.get("modified")]
+        out.append(
+            {
+                "cluster": name,
+                "verdict": verdict,
+                "critical": sum(row["severity"] == "critical" for row in current),
+                "high": sum(row["severity"] == "high" for row in current),
+                "new": fresh if model.run.compared_with else None,
+                "fixed": fixed if model.run.compared_with else None,
+                "snapshot_age": _age(max(times), model.run.started) if times else None,
+            }
+        )
+    out.sort(key=lambda row: (_ORDER.index(row["verdict"]), -row["critical"], -row["high"], row["cluster"]))
+    return out
+
+
+def _age(modified: str, now: datetime.datetime) -> str:
+    import datetime  # noqa: PLC0415
+
+    seconds = max(0.0, (now - datetime.datetime.fromisoformat(modified)).total_seconds())
+    return f"{seconds / _DAY:.0f}d" if seconds >= 2 * _DAY else f"{seconds / _HOUR:.0f}h"
+
+
+def cluster_lines(model: FindingsModel, width: int, most: int) -> list[Line]:
+    """Return the table of the clusters, in at most that many lines."""
+    rows = cluster_rows(model)
+    shown = rows if len(rows) + 1 <= most else rows[: most - 2]
+    cells = [tuple(row.values()) for row in shown]
+    bad = ("missing", "damaged", "stale", "worse")
+    styles = ["worse" if row["verdict"] in bad else "" for row in shown]
+    lines = table_lines(_COLUMNS, [(row[0], str(row[1]).upper(), *row[2:]) for row in cells], width, styles=styles)
+    if len(shown) < len(rows):
+        command = f"auditor summary {shell_word(model.shown)} --lines 0"
+        lines.append(Line(f"and {len(rows) - len(shown)} more clusters: {command}", "dim"))
+    return lines

@@ -1,0 +1,170 @@
+"""Lines and tables that fit a width: no line is ever wider, in columns of a terminal."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.base.visible import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = ["Column", "Line", "clipped", "fitted", "middle_clipped", "painted", "table_lines", "width_of"]
+
+_ELLIPSIS: Final = "…"
+_GAP: Final = 2
+_NARROWEST: Final = 8
+_STYLES: Final = {
+    "critical": "1;31",
+    "high": "31",
+    "medium": "33",
+    "low": "2",
+    "worse": "1;31",
+    "better": "32",
+    "bold": "1",
+    "dim": "2",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line and its style, a key of `_STYLES`; empty for plain text."""
+
+    text: str
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        title: Its title.
+        may_shrink: Whether its cells may be cut to fit.
+        may_go: How early it is left out if the table does not fit; 0: never.
+        is_number: Whether cells are aligned to the right.
+        cuts_middle: Whether the middle of a long cell is left out, and not its end.
+    """
+
+    title: str
+    may_shrink: bool = False
+    may_go: int = 0
+    is_number: bool = False
+    cuts_middle: bool = False
+
+
+def width_of(text: str) -> int:
+    """Return the columns that a text without control characters takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    return sum(_width(one) for one in text)
+
+
+def _width(character: str) -> int:
+    if unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
+
+
+def clipped(text: str, width: int) -> str:
+    """Return a text that takes at most that many columns; one that is cut ends in an ellipsis."""
+    if width_of(text) <= width:
+        return text
+    if width <= 0:
+        return ""
+    out, used = [], 0
+    for character in text:
+        used += _width(character)
+        if used > width - 1:
+            break
+        out.append(character)
+    return "".join(out) + _ELLIPSIS
+
+
+def middle_clipped(text: str, width: int) -> str:
+    """Return a text that takes at most that many columns; its end is more telling than its middle."""
+    if width_of(text) <= width or width < _NARROWEST or not text.isascii():
+        return clipped(text, width)
+    begin = (width - 1) // 3
+    return f"{text[:begin]}{_ELLIPSIS}{text[len(text) - (width - 1 - begin) :]}"
+
+
+def fitted(lines: Iterable[Line], width: int) -> list[Line]:
+    """Return lines cut to a width."""
+    return [Line(clipped(line.text, width), line.style) for line in lines]
+
+
+def painted(lines: Iterable[Line], *, color: bool) -> str:
+    """Return lines as text, each with its newline; with colour, in escape sequences of our own only."""
+    out = []
+    for line in lines:
+        code = _STYLES.get(line.style) if color else None
+        out.append(f"\x1b[{code}m{line.text}\x1b[0m\n" if code and line.text else f"{line.text}\n")
+    return "".join(out)
+
+
+def table_lines(
+    columns: Sequence[Column],
+    rows: Sequence[Sequence[Any]],
+    width: int,
+    *,
+    styles: Sequence[str] = (),
+    indent: int = 0,
+    header: bool = True,
+) -> list[Line]:
+    """Return a table that fits a width: cells are cut, then columns left out.
+
+    Args:
+        columns: The columns.
+        rows: Their cells; None prints as ``-``.
+        width: The width.
+        styles: The style of each row.
+        indent: Blanks before each line.
+        header: Whether the titles are printed.
+    """
+    cells = [["-" if cell is None else visible(str(cell)) for cell in row] for row in rows]
+    titles = [column.title if header else "" for column in columns]
+    shown = list(range(len(columns)))
+    while True:
+        widths = {at: max([width_of(titles[at]), *(width_of(row[at]) for row in cells)]) for at in shown}
+        room = width - indent - _GAP * (len(shown) - 1)
+        if sum(widths.values()) <= room or _shrink(widths, columns, room):
+            break
+        going = [at for at in shown if columns[at].may_go]
+        if not going:
+            break
+        shown.remove(max(going, key=lambda at: columns[at].may_go))
+    lines = [Line(_row(titles, shown, widths, columns, indent), "bold")] if header else []
+    for number, row in enumerate(cells):
+        style = styles[number] if number < len(styles) else ""
+        lines.append(Line(_row(row, shown, widths, columns, indent), style))
+    return fitted(lines, width)
+
+
+def _shrink(widths: dict[int, int], columns: Sequence[Column], room: int) -> bool:
+    """Make columns narrower until a row fits; return whether it does."""
+    flexible = [at for at in widths if columns[at].may_shrink]
+    fixed = sum(size for at, size in widths.items() if at not in flexible)
+    left = room - fixed
+    if not flexible or left < sum(min(widths[at], 2 * _NARROWEST) for at in flexible):
+        return False
+    while sum(widths[at] for at in flexible) > left:
+        widest = max(flexible, key=lambda at: widths[at])
+        second = max((widths[at] for at in flexible if at != widest), default=0)
+        over = sum(widths[at] for at in flexible) - left
+        widths[widest] -= max(1, min(over, widths[widest] - second))
+    return True
+
+
+def _row(
+    cells: Sequence[str], shown: Sequence[int], widths: dict[int, int], columns: Sequence[Column], indent: int
+) -> str:
+    out = []
+    for at in shown:
+        cut = middle_clipped if columns[at].cuts_middle else clipped
+        text = cut(cells[at], widths[at]) if columns[at].may_shrink else cells[at]
+        blanks = " " * max(0, widths[at] - width_of(text))
+        out.append(blanks + text if columns[at].is_number else text + blanks)
+    return (" " * indent + (" " * _GAP).join(out)).rstrip()

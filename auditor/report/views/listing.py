@@ -1,0 +1,170 @@
+"""The causes of a report as a list, and one cause with its objects, on a terminal."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.base.visible import shell_word, visible
+from auditor.base.wording import counted
+from auditor.report.views.layout import Column, Line, fitted, table_lines
+from auditor.report.views.summary import kind_text, marked, verdict_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from auditor.report.findings.causes import Cause
+    from auditor.report.findings.model import FindingsModel
+
+__all__ = ["cause_lines", "listing_lines"]
+
+_COLUMNS: Final = (
+    Column("CAUSE"),
+    Column("SEVERITY"),
+    Column("CHANGE", may_go=1),
+    Column("OBJECTS", is_number=True),
+    Column("NAMESPACES", is_number=True, may_go=3),
+    Column("KIND", may_shrink=True, may_go=2),
+    Column("WHAT", may_shrink=True),
+)
+_WIDE: Final = (
+    Column("VERSION"),
+    Column("CHECK"),
+    Column("FINDINGS", is_number=True),
+    Column("REJECTED", is_number=True),
+    Column("ACCEPTED", is_number=True),
+    Column("FIRST SEEN"),
+    Column("OWNERS"),
+    Column("EXAMPLE"),
+)
+_OBJECTS: Final = (
+    Column("", may_go=2),
+    Column("OBJECT", may_shrink=True, cuts_middle=True),
+    Column("VERDICT", may_go=1),
+    Column("MESSAGE", may_shrink=True),
+)
+
+
+def listing_lines(
+    model: FindingsModel, causes: Sequence[Cause], width: int, most: int, *, wide: bool = False
+) -> list[Line]:
+    """Return the causes as a table.
+
+    Args:
+        model: The report.
+        causes: The causes that are wanted, in their order.
+        width: Columns of the terminal.
+        most: Lines at most; 0: all.
+        wide: Print all columns, however wide the lines are.
+    """
+    if not causes:
+        return [Line("No cause matches.")] if model.causes else [Line("The report has no findings.")]
+    shown = causes if not most or len(causes) + 1 <= most else causes[: most - 2]
+    rows: list[tuple[Any, ...]] = []
+    for cause in shown:
+        row: tuple[Any, ...] = (
+            cause.id,
+            cause.severity,
+            marked(model, cause) or None,
+            cause.objects or f"({cause.fixed_objects} fixed)",
+            cause.namespaces,
+            cause.kind_name if wide else kind_text(model, cause),
+            cause.title,
+        )
+        if wide:
+            row += (
+                cause.version,
+                cause.check or cause.impact,
+                cause.findings,
+                cause.rejected,
+                cause.accepted_objects,
+                f"{cause.first_seen:%Y-%m-%d %H:%M}",
+                ", ".join(cause.owners) or None,
+                cause.examples[0] if cause.examples else None,
+            )
+        rows.append(row)
+    columns = (*_COLUMNS, *_WIDE) if wide else _COLUMNS
+    styles = [cause.severity if cause.is_open else "dim" for cause in shown]
+    lines = table_lines(columns, rows, 1 << 20 if wide else width, styles=styles)
+    if len(shown) < len(causes):
+        lines.append(Line(f"and {counted(len(causes) - len(shown), 'more cause')}: --lines 0 prints all", "dim"))
+    return lines if wide else fitted(lines, width)
+
+
+def cause_lines(
+    model: FindingsModel, cause: Cause, rows: Iterable[dict[str, Any]], width: int, most: int, *, wide: bool = False
+) -> list[Line]:
+    """Return one cause: what it is, and its objects.
+
+    Args:
+        model: The report.
+        cause: The cause.
+        rows: Its distinct findings, or its objects.
+        width: Columns of the terminal.
+        most: Lines at most; 0: all.
+        wide: Print objects and messages in full.
+    """
+    width = 1 << 20 if wide else width
+    head = [Line(f"{cause.id}  {cause.severity.upper()}  {visible(cause.kind_name)}: {visible(cause.title)}", "bold")]
+    facts = [
+        ("objects", f"{cause.objects:,} in {counted(cause.namespaces, 'namespace')}" if cause.objects else ""),
+        ("verdict", verdict_text(cause)),
+        ("definition changed", "; ".join(cause.schema_changes)),
+        ("rule", cause.rule or ""),
+        ("change", _change_text(model, cause)),
+        ("accepted", f"{cause.accepted_objects:,} objects" if cause.accepted_objects else ""),
+        ("owners", ", ".join(cause.owners)),
+        ("clusters", ", ".join(cause.clusters)),
+    ]
+    head += [Line(f"  {name}: {visible(' '.join(text.split()))}") for name, text in facts if text]
+    left = (most - len(head) - 3) if most else None
+    some = list(rows if left is None else islice(rows, max(1, left) + 1))
+    cut = left is not None and len(some) > max(1, left)
+    some = some[: max(1, left)] if cut and left is not None else some
+    cells = [
+        (_mark(row), name_of(row) if wide else _place(row), row.get("verdict") or row.get("status"), message_of(row))
+        for row in some
+    ]
+    lines = [*head, *table_lines(_OBJECTS, cells, width)] if cells else head
+    if cut:
+        lines.append(Line("and more: --lines 0 prints all", "dim"))
+    if some:
+        words = [model.shown, *(["--cluster", some[0]["cluster"]] if some[0].get("cluster") else []), name_of(some[0])]
+        lines.append(Line(f"Next: auditor show {' '.join(map(shell_word, words))}"))
+    return fitted(lines, width)
+
+
+def _change_text(model: FindingsModel, cause: Cause) -> str:
+    if not model.run.compared_with:
+        return ""
+    text = f"{marked(model, cause)}, first seen {cause.first_seen:%Y-%m-%d %H:%M} UTC"
+    parts = [
+        f"{number:,} {what}"
+        for number, what in ((cause.new_objects, "new objects"), (cause.fixed_objects, "fixed objects"))
+        if number
+    ]
+    return ", ".join([text, *parts])
+
+
+def _mark(row: dict[str, Any]) -> str:
+    return {"new": "NEW", "worse": "WORSE"}.get(row.get("change") or "", "")
+
+
+def name_of(row: dict[str, Any]) -> str:
+    """Return the key of an object; NAMESPACE/NAME if it has none."""
+    return row["key"] or f"{row['namespace'] or ''}/{row['name'] or ''}"
+
+
+def _place(row: dict[str, Any]) -> str:
+    """Return namespace and name of an object, after its cluster; its key if it has no name."""
+    name = "/".join(filter(None, (row["namespace"], row["name"]))) if row["name"] else name_of(row)
+    return f"{row['cluster']}: {name}" if row["cluster"] else name
+
+
+def message_of(row: dict[str, Any]) -> str:
+    """Return the message of a finding, or the reason of an object."""
+    if "message" in row:
+        return row["message"] or ""
+    if row.get("cause_impact") == "loses-data":
+        return f"the next write drops {', '.join(row.get('pruned') or ())}"
+    return row.get("reason") or ""

@@ -1,0 +1,221 @@
+"""The summary of a report: the verdict against the last run first, then the worst and the new causes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from auditor.base.visible import shell_word, visible, visible_tree
+from auditor.base.wording import counted, objects
+from auditor.report.allclear import judged_rows
+from auditor.report.findings.severity import SEVERITIES
+from auditor.report.terminal import next_step
+from auditor.report.views.fleet import cluster_lines
+from auditor.report.views.layout import Column, Line, fitted, table_lines
+
+if TYPE_CHECKING:
+    import datetime
+    from collections.abc import Sequence
+
+    from auditor.report.findings.causes import Cause
+    from auditor.report.findings.model import FindingsModel
+
+__all__ = ["LINES", "age_text", "kind_text", "marked", "short_name", "summary_lines", "verdict_text"]
+
+LINES: Final = 25
+"""Lines of output unless a user asks for more."""
+_DAY: Final = 86400
+_HOUR: Final = 3600
+_WORDS: Final = {"worse": "WORSE", "same": "SAME", "better": "BETTER", "not-compared": "NOT COMPARED"}
+_ABSENT: Final = 3
+_COLUMNS: Final = (
+    Column("CAUSE"),
+    Column("", may_go=2),
+    Column("KIND", may_shrink=True, may_go=1),
+    Column("WHAT", may_shrink=True),
+    Column("OBJECTS", is_number=True),
+)
+
+
+def summary_lines(model: FindingsModel, width: int, most: int = LINES) -> list[Line]:
+    """Return the summary of a report.
+
+    Args:
+        model: The report.
+        width: Columns of the terminal.
+        most: Lines at most.
+    """
+    head = _head(model)
+    tail = _tail(model)
+    absent = [Line(visible(text), "critical") for text in [*model.missing, *model.stale, *model.damage]]
+    if len(absent) > _ABSENT:
+        absent = [*absent[: _ABSENT - 1], Line(f"and {len(absent) - _ABSENT + 1} more such lines", "critical")]
+    if model.is_fleet:
+        absent += cluster_lines(model, width, most=8)
+    left = most - len(head) - len(tail) - len(absent)
+    return fitted([*head, *absent, *_sections(model, width, left), *tail], width)
+
+
+def _head(model: FindingsModel) -> list[Line]:
+    run, word = model.run, model.verdict.word
+    name = ", ".join(run.clusters[:3]) + (f" and {len(run.clusters) - 3} more" if len(run.clusters) > 3 else "")
+    dumps = [source.name.rstrip("/").rpartition("/")[2] or source.name for source in run.sources]
+    file = visible(dumps[0]) if len(dumps) == 1 else counted(len(dumps), "dump")
+    revisions = [source.revision for source in run.sources if source.revision is not None]
+    if len(revisions) == 1:
+        file += f" at revision {revisions[0]}"
+    work = f"{run.checked:,} checked"
+    if run.reused is not None:
+        work = f"{run.reused:,} objects unchanged, {work}"
+    parts = [visible(name), file, f"{run.started:%Y-%m-%d %H:%M} UTC", f"{work}, {run.seconds:.1f} s"]
+    line = f"{_WORDS[word]}  " + " · ".join(filter(None, parts))
+    out = [Line(line, word if word in ("worse", "better") else "bold")]
+    why = ", ".join(model.verdict.reasons)
+    if run.compared_with:
+        out.append(Line(f"  {why or 'nothing changed'} since {visible(run.compared_with)}"))
+    elif why:
+        out.append(Line(f"  {why}"))
+    return out
+
+
+def _sections(model: FindingsModel, width: int, left: int) -> list[Line]:
+    """Return the causes, worst and new ones first, in at most that many lines."""
+    current = [cause for cause in model.causes if cause.is_open]
+    critical = [cause for cause in current if cause.severity == "critical"]
+    compared = model.run.compared_with is not None
+    fresh = [cause for cause in current if cause.severity != "critical" and cause.change == "new"]
+    rest = [cause for cause in current if cause.severity != "critical" and cause.change != "new"]
+    out: list[Line] = []
+    groups: list[tuple[str, list[Cause], str]] = [("CRITICAL", critical, "critical")]
+    groups.append(("NEW CAUSES", fresh, "bold"))
+    if compared:
+        groups.append(("STANDING", rest, "bold"))
+    else:
+        groups += [(one.upper(), [cause for cause in rest if cause.severity == one], one) for one in SEVERITIES[1:]]
+    hidden = 0
+    for title, causes, style in groups:
+        if not causes:
+            continue
+        room = left - len(out) - 1  # a line says how many are left out
+        block = [Line(_title(title, causes), style)]
+        shown = 0
+        rows = _rows(model, causes[: max(0, room)], width)
+        for cause, row in zip(causes, rows, strict=False):
+            lines = [row, *_details(model, cause, width)]
+            if len(block) + len(lines) > room:
+                break
+            block += lines
+            shown += 1
+        if shown or len(block) <= room:
+            out += block
+        hidden += len(causes) - shown
+    if hidden:
+        out.append(Line(f"and {counted(hidden, 'more cause')}: auditor findings {shell_word(model.shown)}", "dim"))
+    return out
+
+
+def _title(title: str, causes: Sequence[Cause]) -> str:
+    fresh = sum(cause.change == "new" for cause in causes)
+    more = f" ({fresh} new)" if fresh and title == "CRITICAL" else ""
+    if title == "STANDING":
+        counts = [(one, sum(cause.severity == one for cause in causes)) for one in SEVERITIES]
+        more = f" ({', '.join(f'{count} {one}' for one, count in counts if count)})"
+    return f"{title} {len(causes)}{more}"
+
+
+def _rows(model: FindingsModel, causes: Sequence[Cause], width: int) -> list[Line]:
+    """Return a line for each cause."""
+    cells = [(one.id, marked(model, one), kind_text(model, one), one.title, count_text(one)) for one in causes]
+    styles = [cause.severity for cause in causes]
+    return table_lines(_COLUMNS, cells, width, styles=styles, indent=2, header=False)
+
+
+def _details(model: FindingsModel, cause: Cause, width: int) -> list[Line]:
+    """Return further lines about a cause that is critical or new."""
+    details = []
+    if cause.schema_changes:
+        details.append(f"definition changed: {'; '.join(cause.schema_changes[:3])}")
+    if cause.change == "new" and (cause.rejected or cause.tolerated_while_unchanged):
+        details.append(verdict_text(cause))
+    if cause.severity == "critical" and cause.examples:
+        message = cause.messages[0] if cause.messages else ""
+        details.append(": ".join(filter(None, (short_name(cause.examples[0]), message))))
+        words = [model.shown, *(["--cluster", cause.example_clusters[0]] if cause.example_clusters[0] else [])]
+        command = f"next: auditor show {' '.join(map(shell_word, [*words, cause.examples[0]]))}"
+        details += [command] if len(command) + 6 <= width else []
+    return [Line(f"      {visible(text)}", "dim") for text in details]
+
+
+def kind_text(model: FindingsModel, cause: Cause) -> str:
+    """Return a kind, with its group only if the report has causes of another kind of that name."""
+    groups = {one.group for one in model.causes if one.kind == cause.kind}
+    return cause.kind if len(groups) == 1 else cause.kind_name
+
+
+def short_name(key: str) -> str:
+    """Return the end of a key: namespace and name, or resource and name."""
+    return "/".join(key.rsplit("/", 2)[-2:]) if key.startswith("/") else key
+
+
+def count_text(cause: Cause) -> str:
+    """Return how many objects and namespaces a cause has."""
+    noun = "key" if cause.impact in ("breaks-list", "crashes-server") else "object"
+    text = f"{cause.objects:,} {noun}{'' if cause.objects == 1 else 's'}"
+    return text + (f", {counted(cause.namespaces, 'namespace')}" if cause.namespaces > 1 else "")
+
+
+def verdict_text(cause: Cause) -> str:
+    """Return how many objects of a cause are refused, and how many are tolerated."""
+    parts = []
+    if cause.rejected:
+        parts.append(f"{cause.rejected:,} rejected at the next write")
+    if cause.tolerated_while_unchanged:
+        until = visible(cause.guard_path or "the field")
+        parts.append(f"{cause.tolerated_while_unchanged:,} tolerated until {until} is edited")
+    if cause.tolerated_globally:
+        parts.append(f"{cause.tolerated_globally:,} tolerated")
+    return ", ".join(parts)
+
+
+def marked(model: FindingsModel, cause: Cause) -> str:
+    """Return NEW, MORE, or the age of a cause."""
+    if cause.change in ("new", "more", "fixed"):
+        return cause.change.upper()
+    if cause.change == "not-rechecked":
+        return "NOT CHECKED"
+    return age_text(cause.first_seen, model.run.started) if model.run.compared_with else ""
+
+
+def age_text(since: datetime.datetime, now: datetime.datetime) -> str:
+    """Return a span of time as days or hours."""
+    seconds = max(0.0, (now - since).total_seconds())
+    return f"{seconds / _DAY:.0f}d" if seconds >= _DAY else f"{seconds / _HOUR:.0f}h"
+
+
+def _tail(model: FindingsModel) -> list[Line]:
+    fixed = [cause for cause in model.causes if cause.fixed_objects or cause.fixed_findings]
+    counts = []
+    if model.run.compared_with:
+        counts.append(f"FIXED {sum(cause.fixed_objects for cause in fixed):,}")
+    accepted = sum(cause.accepted_objects for cause in model.causes)
+    if model.accepted:
+        due = model.accepted.get("expiring", 0)
+        counts.append(f"ACCEPTED {accepted:,}" + (f" ({due} expire within 7 days)" if due else ""))
+        states = ("expired", "unmatched")
+        counts += [f"{name.upper()} {model.accepted[name]}" for name in states if model.accepted.get(name)]
+    counts.append(f"JUDGED {objects(judged_rows(model.manifest))}")
+    out = [Line(" · ".join(counts))]
+    if model.not_judged:
+        out.append(Line(visible(f"NOT JUDGED  {', '.join(model.not_judged)}"), "medium"))
+    report = shell_word(model.shown)
+    first = next((cause for cause in model.causes if cause.is_open), None)
+    out.append(Line(f"Report: {visible(model.shown)}"))
+    if first is not None:
+        out.append(Line(f"Next: auditor findings {report} {first.id}"))
+    elif accepted:
+        out.append(Line(f"Next: every finding is accepted; to read them: auditor findings {report}"))
+    elif "upgrade" in model.manifest:
+        out.append(Line(visible(model.manifest["upgrade"]["sentence"])))
+    else:
+        lines = next_step(visible_tree(model.manifest), visible(model.shown)).split("\n")
+        out += [Line(line) for line in lines if not line.startswith("Not judged:")]
+    return out

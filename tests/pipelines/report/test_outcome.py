@@ -1,0 +1,299 @@
+"""Three nights of a cluster: what its reports say, and the exit code of each; accepted findings and severities."""
+
+import base64
+import datetime
+import json
+
+import pytest
+
+from auditor.base.errors import PlanError
+from auditor.plan.options import AuditOptions
+from auditor.report.findings.accepting import read_accepted
+from auditor.report.findings.exit_code import parse_most_new
+from auditor.report.findings.model import FindingsModel
+from auditor.report.findings.severity import parse_rules
+from auditor.report.views.summary import summary_lines
+from pipelines.run.fleet import run_anywhere
+from pipelines.run.report.accept import run_accept
+from tests.report.findings.reports import definition, widget
+
+LOOSE = definition({"size": {"type": "integer"}, "tier": {"type": "string"}})
+TIGHT = definition({"size": {"type": "integer", "maximum": 5}, "tier": {"type": "string"}}, required=["tier"])
+ROOT_RULE = "!has(self.spec.size) || self.spec.size != 3"
+TIGHT["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["x-kubernetes-validations"] = [{"rule": ROOT_RULE}]
+
+
+def etcd(path, revision, crd, *objects, torn=()):
+    """Write what `etcdctl get -w json` prints: a definition, objects, and keys whose values are cut short."""
+
+    def entry(key, value):
+        parts = {"key": key.encode(), "value": value}
+        return {
+            **{name: base64.b64encode(part).decode() for name, part in parts.items()},
+            "create_revision": 1,
+            "mod_revision": revision,
+            "version": 1,
+        }
+
+    kvs = [entry(f"/registry/apiextensions.k8s.io/customresourcedefinitions/{crd['metadata']['name']}", stored(crd))]
+    for one in objects:
+        meta = one["metadata"]
+        kvs.append(entry(f"/registry/example.com/widgets/{meta['namespace']}/{meta['name']}", stored(one)))
+    kvs += [entry(f"/registry/example.com/widgets/{name}", b'{"apiVersion":') for name in torn]
+    kvs.sort(key=lambda one: base64.b64decode(one["key"]))
+    path.write_text(json.dumps({"header": {"revision": revision}, "kvs": kvs, "count": len(kvs)}))
+    return path
+
+
+def stored(value):
+    return json.dumps(value).encode()
+
+
+def audit(report, dump, **options):
+    asked = {"fail_on": "invalid", **options}
+    return run_anywhere(
+        AuditOptions(dumps=(str(dump),), report=str(report), jobs=1, engine="inline", force=True, **asked)
+    )
+
+
+def text_of(report):
+    return "\n".join(line.text for line in summary_lines(FindingsModel.open(report), 120))
+
+
+@pytest.fixture(scope="module")
+def nights(tmp_path_factory):
+    """Reports and exit codes of three nights, the last two compared with the one before.
+
+    Night 1: all is well. Night 2: the definition is tightened, a key is torn, a deletion is stuck. Night 3: one object
+    is repaired, nothing else changes.
+    """
+    folder = tmp_path_factory.mktemp("nights")
+    many = [widget(f"w{number}", {"size": 1}, namespace=f"team-{number % 3}") for number in range(30)]
+    good = [widget(f"g{number}", {"size": 1, "tier": "gold"}) for number in range(5)]
+    stuck = widget(
+        "stuck",
+        {"size": 3, "tier": "gold"},
+        deletionTimestamp="2026-11-20T00:00:00Z",
+        deletionGracePeriodSeconds=0,
+        finalizers=["example.com/wait"],
+    )
+    repaired = [widget("w0", {"size": 1, "tier": "gold"}, namespace="team-0"), *many[1:]]
+    dumps = [
+        etcd(folder / "1.json", 100, LOOSE, *many, *good),
+        etcd(folder / "2.json", 200, TIGHT, *many, *good, stuck, torn=["team-0/torn"]),
+        etcd(folder / "3.json", 300, TIGHT, *repaired, *good, stuck, torn=["team-0/torn"]),
+    ]
+    out = []
+    for number, dump in enumerate(dumps, 1):
+        earlier = {"diff": str(folder / f"report-{number - 1}"), "only_new": True} if number > 1 else {}
+        code, manifest = audit(folder / f"report-{number}", dump, **earlier)
+        out.append((folder / f"report-{number}", code, manifest))
+    return folder, dumps, out
+
+
+@pytest.mark.parametrize(
+    ("night", "code", "word", "texts"),
+    [
+        (1, 0, "not-compared", ["NOT COMPARED", "Next: nothing to do."]),
+        (
+            2,
+            1,
+            "worse",
+            [
+                "WORSE",
+                "4 new causes since",
+                "CRITICAL 2 (2 new)",
+                "cannot be listed or watched     1 key",
+                "cannot be deleted",
+                "team-0/torn: unexpected end of JSON input",
+                "NEW CAUSES 2",
+                "spec.tier: Required value",
+                "definition changed: required: + spec.tier",
+                "30 objects, 3 namespaces",
+                "FIXED 0",
+            ],
+        ),
+        (3, 1, "better", ["BETTER", "1 object fixed", "CRITICAL 2", "STANDING 2", "29 objects", "FIXED 1"]),
+    ],
+)
+def test_each_night_says_what_changed(nights, night, code, word, texts):
+    _, _, reports = nights
+    report, found, manifest = reports[night - 1]
+    model = FindingsModel.open(report)
+    text = text_of(report)
+    assert (found, manifest["exit_code"], model.run.exit_code) == (code, code, code)
+    assert model.verdict.word == word
+    for one in texts:
+        assert one in text, text
+
+
+def test_causes_name_what_changed_in_the_definition(nights):
+    _, _, reports = nights
+    findings = [one for one in FindingsModel.open(reports[1][0]).causes if one.findings]
+    assert [one.schema_changes for one in findings] == [(f"rule: + {ROOT_RULE}",), ("required: + spec.tier",)]
+    assert (findings[1].objects, findings[1].new_objects, findings[1].change) == (30, 30, "new")
+
+
+def test_first_seen_is_carried_from_night_to_night(nights):
+    _, _, reports = nights
+    second, third = (FindingsModel.open(report) for report, _, _ in reports[1:])
+    before = {one.digest: one for one in second.causes}
+    for cause in third.causes:
+        assert cause.change == "same"
+        assert cause.first_seen == before[cause.digest].first_seen == second.run.started
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({}, 1),
+        ({"fail_on_standing": False}, 0),
+        ({"fail_on": "never"}, 0),
+        ({"fail_on": "critical", "fail_on_standing": False}, 0),
+        ({"fail_on": "critical", "fail_on_standing": False, "only_new": False}, 1),
+    ],
+)
+def test_what_is_still_broken_sets_the_exit_code(nights, tmp_path, options, code):
+    folder, dumps, _ = nights
+    asked = {"diff": str(folder / "report-2"), "only_new": True, **options}
+    found, manifest = audit(tmp_path / "report", dumps[2], **asked)
+    assert found == code
+    assert bool(manifest["exit_reasons"]) == (code == 1 and options.get("fail_on") != "invalid")
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"fail_on": "critical"}, 1),
+        ({"fail_on": "never", "most_new": (("low", 0),)}, 0),
+        ({"fail_on": "critical", "severity": ("low kind=Widget.example.com",)}, 0),
+        ({"fail_on": "medium", "severity": ("low kind=Widget namespace=team-*",)}, 1),
+        ({"fail_on": "low", "severity": ("low kind=Widget",)}, 1),
+        ({"fail_on": "unreadable"}, 1),
+    ],
+)
+def test_severities_decide_the_exit_code(nights, tmp_path, options, code):
+    folder, dumps, _ = nights
+    found, _ = audit(tmp_path / "report", dumps[1], diff=str(folder / "report-1"), **options)
+    assert found == code
+
+
+@pytest.mark.parametrize(("most", "code"), [(33, 0), (32, 1), (0, 1)])
+def test_more_new_objects_than_allowed_set_the_exit_code(nights, tmp_path, most, code):
+    folder, dumps, _ = nights
+    options = {"fail_on": "critical", "severity": ("medium kind=*",), "most_new": parse_most_new([f"medium={most}"])}
+    options |= {"diff": str(folder / "report-1"), "only_new": True, "fail_on_standing": False}
+    found, _ = audit(tmp_path / "report", dumps[1], **options)
+    assert found == code
+
+
+@pytest.mark.parametrize("text", ["medium", "medium=", "medium=-1", "awful=3", "=3"])
+def test_limits_of_another_form_are_refused(text):
+    with pytest.raises(PlanError, match="--max-new"):
+        parse_most_new([text])
+
+
+@pytest.mark.parametrize("text", ["", "awful kind=x", "low", "low color=red", "low kind=", "low kind='"])
+def test_severity_rules_of_another_form_are_refused(text):
+    with pytest.raises(PlanError, match="--severity"):
+        parse_rules([text])
+
+
+# -- accepted findings -------------------------------------------------------------------------------------------------
+
+LATER = "2999-12-31"
+TODAY = datetime.date(2026, 11, 25)
+
+
+def accepting(path, *entries):
+    path.write_text("".join(f"- {json.dumps(one)}\n" for one in entries))
+    return str(path)
+
+
+def test_accepted_findings_set_no_exit_code_and_are_counted(nights, tmp_path):
+    folder, dumps, reports = nights
+    model = FindingsModel.open(reports[1][0])
+    file = accepting(
+        tmp_path / "accept.yaml",
+        {"kind": "Widget.example.com", "reason": "migration", "expires": LATER, "allowCritical": True},
+        {"namespace": "nowhere", "reason": "typing error", "expires": LATER},
+        {"cause": model.causes[-1].id, "reason": "old", "expires": "2020-01-01"},
+    )
+    code, manifest = audit(tmp_path / "report", dumps[1], diff=str(folder / "report-1"), accept=file)
+    assert code == 0
+    section = manifest["accepted"]
+    assert [one["state"] for one in section["entries"]] == ["active", "unmatched", "expired"]
+    assert (section["expired"], section["unmatched"]) == (1, 1)
+    found = FindingsModel.open(tmp_path / "report")
+    assert all(one.accepted_objects == one.objects for one in found.causes)
+    assert found.verdict.word == "same"
+    text = text_of(tmp_path / "report")
+    assert "ACCEPTED 33" in text
+    assert "EXPIRED 1" in text
+    assert all(one["accepted"] for one in [*found.findings(), *found.objects()])
+
+
+@pytest.mark.parametrize(
+    ("entry", "code"),
+    [
+        ({"kind": "Widget"}, 1),  # critical causes need more
+        ({"kind": "Widget", "allowCritical": True}, 0),
+        ({"kind": "Widget", "allowCritical": True, "expires": "2020-01-01"}, 1),
+        ({"namespace": "team-1", "allowCritical": True}, 1),
+        ({"field": "spec.tier", "allowCritical": True}, 1),
+        ({"kind": "Gadget", "allowCritical": True}, 1),
+    ],
+)
+def test_only_what_an_entry_matches_is_accepted(nights, tmp_path, entry, code):
+    _, dumps, _ = nights
+    file = accepting(tmp_path / "accept.yaml", {"reason": "x", "expires": LATER, **entry})
+    assert audit(tmp_path / "report", dumps[1], accept=file)[0] == code
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"reason": "x", "expires": LATER},
+        {"kind": "A", "expires": LATER},
+        {"kind": "A", "reason": " ", "expires": LATER},
+        {"kind": "A", "reason": "x"},
+        {"kind": "A", "reason": "x", "expires": "soon"},
+        {"kind": "A", "reason": "x", "expires": LATER, "allowCritical": "perhaps"},
+        {"kinds": "A", "reason": "x", "expires": LATER},
+        {"cause": "*", "reason": "x", "expires": LATER},
+        "text",
+    ],
+)
+def test_incomplete_entries_are_refused(tmp_path, entry):
+    with pytest.raises(PlanError, match="--accept"):
+        read_accepted(accepting(tmp_path / "accept.yaml", entry))
+
+
+def test_accept_writes_an_entry_that_is_read_back(nights, tmp_path):
+    _, _, reports = nights
+    report = str(reports[1][0])
+    cause = next(one for one in FindingsModel.open(report).causes if one.findings)
+    file, today = tmp_path / "accept.yaml", TODAY
+    values = {"reason": 'say "why"\n- cause: x', "expires": LATER, "owner": "team"}
+    said = run_accept(cause.id[:6], values, file=str(file), report=report, today=today)
+    assert cause.id in said
+    run_accept("0123abcd", {"reason": "y", "expires": LATER}, file=str(file), report="", today=today)
+    first, second = read_accepted(str(file))
+    assert (first.cause, first.owner, first.last_day.year) == (cause.id, "team", 2999)
+    assert (second.cause, second.reason) == ("0123abcd", "y")
+    critical = next(one for one in FindingsModel.open(report).causes if one.severity == "critical")
+    with pytest.raises(PlanError, match="critical"):
+        run_accept(critical.id, values, file=str(file), report=report, today=today)
+    with pytest.raises(PlanError, match="in the past"):
+        run_accept(cause.id, {**values, "expires": "2020-01-01"}, file=str(file), report=report, today=today)
+    assert len(read_accepted(str(file))) == 2
+
+
+def test_a_file_that_cannot_take_an_entry_stays_as_it_is(tmp_path):
+    file = tmp_path / "accept.yaml"
+    text = 'accept: [{kind: A, reason: x, expires: "2999-12-31"}]\n'
+    file.write_text(text)
+    with pytest.raises(PlanError, match="cannot take an entry"):
+        run_accept("0123abcd", {"reason": "y", "expires": LATER}, file=str(file), report="", today=TODAY)
+    assert file.read_text() == text
+    assert list(tmp_path.iterdir()) == [file]

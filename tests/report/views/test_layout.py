@@ -1,0 +1,52 @@
+"""Lines never are wider than asked for, whatever the content."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from auditor.report.views.layout import Column, Line, clipped, painted, table_lines, width_of
+
+TEXTS = st.text(max_size=60) | st.text("漢字かな", max_size=40) | st.text("abc/", min_size=50, max_size=200)
+COLUMNS = (
+    Column("CAUSE"),
+    Column("MARK", may_go=2),
+    Column("KIND", may_shrink=True, may_go=1),
+    Column("WHAT", may_shrink=True, cuts_middle=True),
+    Column("OBJECTS", is_number=True),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.integers(60, 200),
+    st.lists(st.tuples(st.just("3fa91c02"), TEXTS, TEXTS, TEXTS, st.integers(0, 10**9) | st.none()), max_size=8),
+    st.integers(0, 4),
+)
+def test_tables_fit(width, rows, indent):
+    lines = table_lines(COLUMNS, rows, width, indent=indent)
+    assert len(lines) == len(rows) + 1
+    for line in lines:
+        assert width_of(line.text) <= width
+        assert line.text.isprintable() or "\n" not in line.text
+
+
+@given(TEXTS, st.integers(0, 80))
+def test_clipped_texts_fit_and_say_that_they_are_cut(text, width):
+    out = clipped(text, width)
+    assert width_of(out) <= max(width, 0)
+    assert out == text or width == 0 or out.endswith("…")
+
+
+def test_wide_characters_count_two_columns():
+    assert width_of("漢字") == 4
+    assert clipped("漢字漢字", 5) == "漢字…"
+
+
+def test_short_tables_are_not_cut():
+    lines = table_lines(COLUMNS, [("3fa91c02", "NEW", "Widget", "spec.size: Required value", 7)], 80)
+    assert lines[1].text == "3fa91c02  NEW   Widget  spec.size: Required value        7"
+
+
+@pytest.mark.parametrize(("color", "text"), [(True, "\x1b[1;31ma\x1b[0m\nb\n"), (False, "a\nb\n")])
+def test_colour_is_only_printed_when_asked_for(color, text):
+    assert painted([Line("a", "critical"), Line("b")], color=color) == text
