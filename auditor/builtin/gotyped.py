@@ -20,7 +20,16 @@ from auditor.golang.times import GoTimeError, parse_rfc3339
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["GoDecodeError", "base64_error", "check_typed", "metadata_of", "type_meta"]
+__all__ = [
+    "Decoding",
+    "GoDecodeError",
+    "Members",
+    "base64_error",
+    "check_typed",
+    "metadata_of",
+    "parse_members",
+    "type_meta",
+]
 
 _INTEGER: Final = re.compile(r"-?[0-9]+\Z")
 _LONE: Final = re.compile("[\ud800-\udfff]")
@@ -31,15 +40,21 @@ _ALPHABET: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 
 
 class GoDecodeError(ValueError):
-    """A text that does not decode; the message is Go's."""
+    """A text that does not decode; the message is Go's.
+
+    Attributes:
+        place: The path of the value, where it is known.
+    """
+
+    place = ""
 
 
-class _Members(list[tuple[str, Any]]):
+class Members(list[tuple[str, Any]]):
     """The members of a JSON object, equal keys and all."""
 
 
-def _members(pairs: list[tuple[str, Any]]) -> _Members:
-    return _Members((_whole(key), _whole(value) if type(value) is str else value) for key, value in pairs)
+def _members(pairs: list[tuple[str, Any]]) -> Members:
+    return Members((_whole(key), _whole(value) if type(value) is str else value) for key, value in pairs)
 
 
 def _whole(text: str) -> str:
@@ -53,7 +68,7 @@ class _Number(str):
     __slots__ = ()
 
 
-def _parse(data: bytes) -> Any:
+def parse_members(data: bytes) -> Any:
     """Return a JSON text with every member and the spelling of every number.
 
     Raises:
@@ -78,7 +93,7 @@ def _parse(data: bytes) -> Any:
 def _spelled(value: Any) -> Any:
     """Return a value of our own decoder as that of this one, for texts too deep for it; equal keys are one."""
     if type(value) is dict:
-        return _Members(value.items())
+        return Members(value.items())
     if type(value) is int or type(value) is float:
         return _Number(repr(value))
     return value
@@ -90,12 +105,12 @@ def _word(value: Any) -> str:
         return "number"
     if isinstance(value, str):
         return "string"
-    if isinstance(value, _Members):
+    if isinstance(value, Members):
         return "object"
     return "array" if type(value) is list else "bool"
 
 
-class _Decoding:
+class Decoding:
     """One decoding: the first wrong type, and where it is."""
 
     __slots__ = ("field", "saved", "struct")
@@ -113,6 +128,7 @@ class _Decoding:
         return f"json: cannot unmarshal {word} into Go value of type {name}"
 
     def save(self, word: str, name: str) -> None:
+        """Remember a value of the wrong type, if it is the first one."""
         if self.saved is None:
             self.saved = self.wrong(word, name)
 
@@ -127,7 +143,7 @@ class _Decoding:
             return
         shape, name, *more = types()[number]
         if shape == "struct":
-            if isinstance(value, _Members):
+            if isinstance(value, Members):
                 self.members(value, name, more[0])
             else:
                 self.save(_word(value), name)
@@ -138,7 +154,7 @@ class _Decoding:
             else:
                 self.save(_word(value), name)
         elif shape == "map":
-            if isinstance(value, _Members):
+            if isinstance(value, Members):
                 for _, item in value:
                     self.check(item, more[0])
             else:
@@ -156,7 +172,7 @@ class _Decoding:
         elif shape != "any":
             self.number(value, shape, name, more[0])
 
-    def members(self, value: _Members, name: str, fields: list[Any]) -> None:
+    def members(self, value: Members, name: str, fields: list[Any]) -> None:
         """Decode the members of an object into the fields of a struct."""
         struct, field = self.struct, self.field
         known = {
@@ -198,7 +214,7 @@ class _Decoding:
 
     def apart(self, value: Any, number: int) -> None:
         """Decode as a decoder of a type's own does: an error ends everything."""
-        inner = _Decoding(self.struct, self.field)
+        inner = Decoding(self.struct, self.field)
         inner.check(value, number)
         if inner.saved is not None:
             raise GoDecodeError(inner.saved)
@@ -246,20 +262,20 @@ def _padding_error(text: str, at: int, group: int) -> str | None:
 # -- types with a decoder of their own ---------------------------------------------------------------------------------
 
 
-def _text_of(decoding: _Decoding, value: Any) -> str:
+def _text_of(decoding: Decoding, value: Any) -> str:
     if not isinstance(value, str) or isinstance(value, _Number):
         raise GoDecodeError(decoding.wrong(_word(value), "string"))
     return value
 
 
-def _time(decoding: _Decoding, value: Any, _name: str) -> None:
+def _time(decoding: Decoding, value: Any, _name: str) -> None:
     try:
         parse_rfc3339(_text_of(decoding, value))
     except GoTimeError as error:
         raise GoDecodeError(str(error)) from None
 
 
-def _micro_time(decoding: _Decoding, value: Any, _name: str) -> None:
+def _micro_time(decoding: Decoding, value: Any, _name: str) -> None:
     text = _text_of(decoding, value)
     found = _MICRO.match(text)
     shown = json.dumps(text, ensure_ascii=False)
@@ -283,7 +299,7 @@ def _micro_time(decoding: _Decoding, value: Any, _name: str) -> None:
         raise GoDecodeError(f'parsing time {shown} as "{_MICRO_LAYOUT}": cannot parse {wrong} as "Z07:00"')
 
 
-def _quantity(_decoding: _Decoding, value: Any, _name: str) -> None:
+def _quantity(_decoding: Decoding, value: Any, _name: str) -> None:
     text = value if isinstance(value, str) else "{}"
     if isinstance(value, str) and not isinstance(value, _Number):
         text = text.strip()
@@ -295,36 +311,36 @@ def _quantity(_decoding: _Decoding, value: Any, _name: str) -> None:
         raise GoDecodeError(str(error)) from None
 
 
-def _int_or_string(decoding: _Decoding, value: Any, _name: str) -> None:
+def _int_or_string(decoding: Decoding, value: Any, _name: str) -> None:
     if isinstance(value, str) and not isinstance(value, _Number):
         return
-    inner = _Decoding(decoding.struct, decoding.field)
+    inner = Decoding(decoding.struct, decoding.field)
     inner.number(value, "int", "int32", 32)
     if inner.saved is not None:
         raise GoDecodeError(inner.saved)
 
 
-def _anything(_decoding: _Decoding, _value: Any, _name: str) -> None:
+def _anything(_decoding: Decoding, _value: Any, _name: str) -> None:
     """Take what there is."""
 
 
-def _schema_or_bool(decoding: _Decoding, value: Any, name: str) -> None:
-    if isinstance(value, _Members):
+def _schema_or_bool(decoding: Decoding, value: Any, name: str) -> None:
+    if isinstance(value, Members):
         _schema(decoding, value, name)
     elif type(value) is not bool:
         raise GoDecodeError("boolean or JSON schema expected")
 
 
-def _schema_or_list(decoding: _Decoding, value: Any, name: str) -> None:
+def _schema_or_list(decoding: Decoding, value: Any, name: str) -> None:
     for one in value if type(value) is list else [value]:
-        if isinstance(one, _Members):
+        if isinstance(one, Members):
             _schema(decoding, one, name)
         elif type(value) is list and one is not None:
             raise GoDecodeError(decoding.wrong(_word(one), name.partition(".")[0] + ".JSONSchemaProps"))
 
 
-def _schema_or_texts(decoding: _Decoding, value: Any, name: str) -> None:
-    if isinstance(value, _Members):
+def _schema_or_texts(decoding: Decoding, value: Any, name: str) -> None:
+    if isinstance(value, Members):
         _schema(decoding, value, name)
     elif type(value) is list:
         for one in value:
@@ -332,13 +348,13 @@ def _schema_or_texts(decoding: _Decoding, value: Any, name: str) -> None:
                 raise GoDecodeError(decoding.wrong(_word(one), "string"))
 
 
-def _schema(decoding: _Decoding, value: Any, name: str) -> None:
+def _schema(decoding: Decoding, value: Any, name: str) -> None:
     wanted = name.partition(".")[0] + ".JSONSchemaProps"
     number = next(at for at, one in enumerate(types()) if one[0] == "struct" and one[1] == wanted)
     decoding.apart(value, number)
 
 
-_CUSTOM: Final[dict[str, Callable[[_Decoding, Any, str], None]]] = {
+_CUSTOM: Final[dict[str, Callable[[Decoding, Any, str], None]]] = {
     "v1.Time": _time,
     "v1.MicroTime": _micro_time,
     "resource.Quantity": _quantity,
@@ -363,15 +379,15 @@ def type_meta(data: bytes) -> tuple[str, str, Any]:
         GoDecodeError: It has none.
     """
     try:
-        parsed = _parse(data)
+        parsed = parse_members(data)
     except GoDecodeError as error:
         raise GoDecodeError(f"couldn't get version/kind; json parse error: {error}") from None
     found = {"apiversion": "", "kind": ""}
     saved = ""
-    if parsed is not None and not isinstance(parsed, _Members):
+    if parsed is not None and not isinstance(parsed, Members):
         of = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
         saved = f"json: cannot unmarshal {_word(parsed)} into Go value of type {of}"
-        parsed = _Members()
+        parsed = Members()
     for key, value in parsed or ():
         name = key.lower()  # this one reader does not mind the case
         if name not in found or value is None:
@@ -392,7 +408,7 @@ def check_typed(parsed: Any, number: int) -> None:
     Raises:
         GoDecodeError: It does not decode.
     """
-    decoding = _Decoding()
+    decoding = Decoding()
     decoding.check(parsed, number)
     if decoding.saved is not None:
         raise GoDecodeError(decoding.saved)
@@ -410,8 +426,8 @@ def metadata_of(parsed: Any, *, is_internal: bool) -> dict[str, Any]:
         holders = [value for key, value in parsed or () if key == "metadata"]
     found: dict[str, Any] = {}
     for holder in holders:
-        for key, value in holder if isinstance(holder, _Members) else ():
-            if key == "annotations" and isinstance(value, _Members):
+        for key, value in holder if isinstance(holder, Members) else ():
+            if key == "annotations" and isinstance(value, Members):
                 found.setdefault(key, {}).update(value)
             elif value is not None:
                 found[key] = value

@@ -1,8 +1,8 @@
 """What the release's schemes know: the built-in kinds that it stores, which versions decode to them, their Go types.
 
 scheme.json is generated out of the API server's own schemes (tests/reference/builtins): `into` has the internal form of
-each stored kind with the versions that convert to it, `kinds` the type of every registered kind and version, `types`
-the Go types as encoding/json sees them, by number.
+each stored kind with the versions that convert to it, `kinds` the type of every registered kind and version, `served`
+those that a server serves by default, `types` the Go types as encoding/json sees them, by number.
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 __all__ = [
+    "ServedKind",
     "Target",
     "kind_of_resource",
     "scheme_name",
     "scheme_owner",
+    "served_kind",
+    "served_versions",
     "target_of",
     "type_named",
     "types",
@@ -98,6 +101,32 @@ def type_named(label: str) -> int | str | None:
     """Return the type of a registered kind by ``group/version/Kind``; its name where nothing stored comes of it."""
     found: int | str | None = _content()["kinds"].get(label)
     return found
+
+
+class ServedKind(NamedTuple):
+    """A kind that a server of this release serves unless it is configured otherwise.
+
+    Attributes:
+        type: Number of its Go type.
+        namespaced: Whether its objects have a namespace.
+        creatable: Whether objects of it can be created.
+    """
+
+    type: int
+    namespaced: bool
+    creatable: bool
+
+
+def served_kind(group: str, version: str, kind: str) -> ServedKind | None:
+    """Return a kind that this release serves, or None if it does not."""
+    found = _content()["served"].get(f"{group}/{version}/{kind}")
+    return None if found is None else ServedKind(*found)
+
+
+def served_versions(group: str, kind: str) -> list[str]:
+    """Return the versions at which this release serves a kind."""
+    labels = (label.split("/") for label in _content()["served"])
+    return sorted(version for own, version, name in labels if (own, name) == (group, kind))
 
 
 def versions_of(target: Target) -> list[str]:

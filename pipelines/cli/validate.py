@@ -9,22 +9,46 @@ import click
 __all__ = ["validate"]
 
 
-@click.command(short_help="Check manifests, for example in a CI job.")
+@click.command(short_help="Check manifests as `kubectl create --dry-run=server` does.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--crds", multiple=True, metavar="PATH", help="File or folder of definitions.")
-@click.option("-o", "--output", type=click.Choice(["table", "json", "ndjson"]), default="table", show_default=True)
-def validate(files: tuple[str, ...], crds: tuple[str, ...], output: str) -> None:
-    """Run the checks of a create on the custom resources in manifests.
+@click.option("--crds", multiple=True, metavar="PATH", help="Definitions: files, a folder, a Helm chart, a dump.")
+@click.option("-n", "--namespace", metavar="NAME", help="Namespace of objects that name none; another one is an error.")
+@click.option(
+    "--field-validation",
+    type=click.Choice(["Strict", "Warn", "Ignore"], case_sensitive=False),
+    default="Strict",
+    show_default=True,
+    help="What unknown and duplicate fields are.",
+)
+@click.option("--ignore-missing", is_flag=True, help="Pass over objects of kinds that have no definition.")
+@click.option(
+    "-o", "--output", type=click.Choice(["text", "table", "json", "ndjson"]), default="text", show_default=True
+)
+def validate(
+    files: tuple[str, ...],
+    crds: tuple[str, ...],
+    namespace: str | None,
+    *,
+    field_validation: str,
+    ignore_missing: bool,
+    output: str,
+) -> None:
+    """Accept and refuse manifests as a create with `--dry-run=server` does, without a server.
 
-    Definitions are read from --crds and from the files themselves. Objects of kinds without a definition are reported
-    as skipped. Exit code 1: an object is invalid or unreadable; 3: something was not read, or the rules of an object
-    need more time or memory than they get.
+    FILE is a file, a folder, a URL, or `-`. Definitions are read from --crds and from the files themselves. Objects
+    without a namespace get that of -n, else `default`. Objects of built-in kinds are decoded strictly and not
+    validated further. Admission (missing namespaces, webhooks, policies, quotas) is not checked.
+
+    Exit code 1: an object is refused, or there is none; 3: something was not read, or the rules of an object need more
+    time or memory than they get.
 
     \b
     Examples:
       auditor validate --crds crds/ deploy/*.yaml
-      kustomize build . | auditor validate --crds crds/ -o ndjson -
+      kustomize build . | auditor validate --crds chart.tgz -o ndjson -
+      auditor validate --crds snapshot.db -n shop --ignore-missing manifests/
     """
-    from pipelines.run.validate import run_validate  # noqa: PLC0415
+    from pipelines.run.validate import ValidateOptions, run_validate  # noqa: PLC0415
 
-    sys.exit(run_validate(files, crds, output))
+    asked = ValidateOptions(files, crds, output, namespace, field_validation, ignore_missing)
+    sys.exit(run_validate(asked))

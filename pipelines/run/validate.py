@@ -1,144 +1,276 @@
-"""`auditor validate`: the checks of an audit on manifests, without a report."""
+"""`auditor validate`: what `kubectl create --dry-run=server` says to manifests, without a server."""
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
-import orjson
 
-from auditor.base.errors import PlanError
-from auditor.base.statuses import KeyClass, Status
-from auditor.base.visible import visible
-from auditor.builtin.judge import judge_exported
-from auditor.report.terminal import format_table
+from auditor.base.errors import PlanError, SourceError
+from auditor.base.statuses import Status
 from auditor.shards.reasons import RULES_GIVEN_UP
-from auditor.shards.result import object_name
 from auditor.sources.files.work_folder import temporary_folder
-from auditor.sources.plan import NAMED, first_names
+from auditor.sources.manifests.placed import PlacedDocument, objects_in, placed_documents
+from auditor.sources.manifests.positions import field_line, repeated_keys
+from auditor.sources.registry_key import printable_name
 from pipelines.console import ignore_closed_stdout
+from pipelines.run.validate_output import print_results
 
-__all__ = ["run_validate"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from auditor.base.records import Finding, JsonObject
+    from auditor.updates.create import CreateAnswer, CreateJudge
+
+__all__ = ["ValidateOptions", "run_validate"]
+
+_REFUSED = frozenset({Status.INVALID, Status.UNREADABLE, Status.UNSERVED})
 
 
-def run_validate(files: tuple[str, ...], crds: tuple[str, ...], output: str) -> int:
-    """Print what a create would say to each custom resource; return the exit code.
+@dataclass(frozen=True, slots=True)
+class ValidateOptions:
+    """What was asked.
+
+    Attributes:
+        files: Files, folders, dumps of objects, URLs; ``-`` is standard input.
+        crds: Where definitions are, as `definition_documents` takes them.
+        output: text, table, json or ndjson.
+        namespace: Namespace of the context; None: ``default``, and objects may name another one.
+        field_validation: Strict, Warn or Ignore.
+        ignore_missing: Whether objects without a definition are no error.
+    """
+
+    files: tuple[str, ...]
+    crds: tuple[str, ...] = ()
+    output: str = "text"
+    namespace: str | None = None
+    field_validation: str = "Strict"
+    ignore_missing: bool = False
+
+
+@dataclass(slots=True)
+class _Manifests:
+    """What the files hold: documents with the names of their files, and what could not be read."""
+
+    documents: list[tuple[str, PlacedDocument]] = field(default_factory=list)
+    damage: list[str] = field(default_factory=list)
+    size: int = 0
+
+
+def run_validate(options: ValidateOptions) -> int:
+    """Print what a create would say to each object; return the exit code.
 
     Returns:
-        3: something was not read, or rules were given up; 1: something is invalid or unreadable; 0: neither.
+        3: something was not read, or rules were given up; 1: something is refused; 0: neither.
     """
-    from auditor.plan.limits import rule_seconds  # noqa: PLC0415
-    from auditor.plan.options import AuditOptions  # noqa: PLC0415
-    from auditor.plan.plan import damage_text, look_again, make_plan, open_live, open_values  # noqa: PLC0415
-    from auditor.shards.audit import ShardAuditor  # noqa: PLC0415
-
-    results: list[dict[str, Any]] = []
-    code = 0
     with temporary_folder("validate") as folder:
-        plan = make_plan(AuditOptions(dumps=files, crds=crds), folder)
+        manifests = _Manifests()
+        for given in options.files:
+            _read(given, folder, manifests)
+        judge = _judge(options, manifests)
+        results = [one for name, document in manifests.documents for one in _results(judge, name, document)]
+    if not judge.has_definitions and not options.ignore_missing and _only_missing(results):
+        raise PlanError("", "no definition found", "at least one", "give --crds PATH")
+    for line in manifests.damage:
+        click.echo(line, err=True)
+    with ignore_closed_stdout():
+        print_results(results, options.output, ignores_missing=options.ignore_missing)
+    if manifests.damage or any(one["reason"] == RULES_GIVEN_UP for one in results):
+        return 3
+    refused = _REFUSED if options.ignore_missing else _REFUSED | {Status.ORPHANED}
+    if not results:
+        click.echo("no object found in what was given", err=True)
+    return 1 if not results or any(one["status"] in refused for one in results) else 0
+
+
+def _only_missing(results: list[dict[str, Any]]) -> bool:
+    return bool(results) and all(one["status"] == Status.ORPHANED for one in results)
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def _read(given: str, folder: Path, into: _Manifests) -> None:
+    """Read what a user named."""
+    from auditor.sources.stores.locations import fetched, is_remote  # noqa: PLC0415
+
+    if given == "-":
+        _add("-", sys.stdin.buffer.read(), into)
+    elif is_remote(given):
+        target = folder / f"fetched-{len(into.documents)}"
+        for shown, local in fetched(given, target):
+            _read_path(shown, local, into)
+    else:
+        _read_path(given, Path(given), into)
+
+
+def _read_path(shown: str, path: Path, into: _Manifests) -> None:
+    from auditor.sources.detect import database_of  # noqa: PLC0415
+
+    if not path.exists():
+        raise SourceError(shown, "no such file or folder")
+    if path.is_dir() and database_of(path) is None:
+        _read_folder(shown, path, into)
+    elif path.is_dir() or not _is_text(shown, path):
+        _read_dump(shown, path, into)
+    else:
+        _read_file(shown, path, into, whole=True)
+
+
+def _read_folder(shown: str, path: Path, into: _Manifests) -> None:
+    """Read the manifests below a folder; one that cannot be read costs itself alone."""
+    from auditor.sources.files.folders import not_a_file  # noqa: PLC0415
+    from auditor.sources.manifests.reading import manifest_files  # noqa: PLC0415
+    from auditor.sources.plan import Damage  # noqa: PLC0415
+
+    def refuse(error: OSError) -> None:
+        into.damage.append(Damage(str(error.filename), str(error.strerror)).told(shown))
+
+    files, _ = manifest_files(path, refuse)
+    if not files and not into.damage:
+        raise SourceError(shown, "no manifest in this folder", "files named .json .yaml .yml .ndjson .jsonl")
+    for one in files:
+        below = printable_name(str(one.relative_to(path)))
+        if odd := not_a_file(one):
+            into.damage.append(Damage(below, odd).told(shown))
+            continue
+        try:
+            _read_file(f"{shown.rstrip('/')}/{below}", one, into)
+        except SourceError as error:
+            into.damage.append(Damage(below, error.found).told(shown))
+
+
+def _is_text(shown: str, path: Path) -> bool:
+    """Whether a file holds manifests as text, and not a database or an archive."""
+    from auditor.sources.detect import form_of  # noqa: PLC0415
+    from auditor.sources.files.compression import UnpackedStream, is_tar  # noqa: PLC0415
+    from auditor.sources.manifests.reading import MANIFEST_SUFFIXES  # noqa: PLC0415
+
+    if not path.is_file():  # a pipe can be read once
+        return True
+    with path.open("rb") as file:
+        head = UnpackedStream(shown, file).peek()
+    form = form_of(path, head)
+    is_named = path.name.lower().endswith(MANIFEST_SUFFIXES) and form not in {"bolt", "sqlite", "kine-text", "etcdctl"}
+    return not is_tar(head) and (form == "manifests" or is_named)
+
+
+def _read_file(shown: str, path: Path, into: _Manifests, *, whole: bool = False) -> None:
+    from auditor.sources.files.compression import UnpackedStream  # noqa: PLC0415
+    from auditor.sources.plan import Damage  # noqa: PLC0415
+
+    try:
+        with path.open("rb") as file:
+            stream, blocks = UnpackedStream(shown, file), []
+            while block := stream.read(1 << 20):
+                blocks.append(block)
+    except OSError as error:
+        raise SourceError(shown, error.strerror or str(error)) from error
+    if stream.broken and not whole:
+        raise SourceError(shown, stream.broken)
+    if stream.broken:
+        into.damage.append(Damage("its end", stream.broken).told(shown))
+    _add(shown, b"".join(blocks), into)
+
+
+def _add(shown: str, data: bytes, into: _Manifests) -> None:
+    into.size += len(data)
+    into.documents += ((printable_name(shown), document) for document in placed_documents(data))
+
+
+def _read_dump(shown: str, path: Path, into: _Manifests) -> None:
+    """Read the objects of an archive of exports; what stores keys is no manifest."""
+    from auditor.golang.jsontext import GoJsonError, decode  # noqa: PLC0415
+    from auditor.plan.options import AuditOptions  # noqa: PLC0415
+    from auditor.plan.plan import cut_values, damage_text, make_plan, open_live, open_values  # noqa: PLC0415
+
+    with temporary_folder("validate") as folder:
+        plan = make_plan(AuditOptions(dumps=(str(path),)), folder)
         for source in plan.sources:
             if not source.is_export:  # its values are a server's own: encodings, keys that are no objects
-                raise PlanError(source.name, f"holds stored keys ({source.format})", "manifests", "see `auditor audit`")
-        if not plan.entries:
-            raise PlanError("", "no definition found", "at least one", "give --crds PATH")
-        auditor = ShardAuditor(plan, str(folder))
-        for source in plan.sources:
-            values = open_values(source)
-            table = open_live(source)
-            spans = sorted(zip(table["offset"].to_pylist(), table["length"].to_pylist(), strict=True))
-            auditor.rule_time.left = rule_seconds(sum(length for _, length in spans))
-            for offset, length in spans:
-                results.append(_judge_safely(auditor, source.name, bytes(values[offset : offset + length])))
-        look_again(plan)
-    is_whole = not any(source.damage for source in plan.sources) and not any(map(_is_given_up, results))
-    code = 0 if is_whole else 3
-    click.echo(damage_text(plan.sources), nl=False, err=True)
-    if any(result["status"] in {Status.INVALID, Status.UNREADABLE} for result in results):
-        code = code or 1
-    with ignore_closed_stdout():
-        _print(results, output)
-    return code
+                raise PlanError(shown, f"holds stored keys ({source.format})", "manifests", "see `auditor audit`")
+            for data in cut_values(open_live(source), open_values(source)):
+                into.size += len(data)
+                try:
+                    document = PlacedDocument(0, decode(data))
+                except GoJsonError as error:
+                    document = PlacedDocument(0, error=str(error))
+                into.documents.append((source.name, document))
+        into.damage += damage_text(plan.sources).splitlines()
 
 
-def _judge_safely(auditor: Any, name: str, data: bytes) -> dict[str, Any]:
-    """Judge an object; one on which the auditor fails counts as unreadable, and the others are still judged."""
-    try:
-        return _judge(auditor, name, data)
-    except OSError:
-        raise
-    except Exception as error:  # noqa: BLE001 - the others are judged all the same
-        from auditor.shards.result import shown_error  # noqa: PLC0415 - only on failure
-
-        names = dict.fromkeys(("group", "kind", "namespace", "name"))
-        reason = f"the auditor failed on it ({shown_error(error)}); please report it"
-        more = {"status": Status.UNREADABLE.value, "reason": reason, "findings": [], "unevaluated_rules": 0}
-        return {"file": name, **names, **more}
+# -- judging -----------------------------------------------------------------------------------------------------------
 
 
-def _judge(auditor: Any, name: str, data: bytes) -> dict[str, Any]:
-    status, entry, head, reason = auditor.classify_export(data)
-    group, kind, namespace, obj = head
-    out: dict[str, Any] = {
-        "file": name, "group": group, "kind": kind, "namespace": namespace, "name": obj, "status": status.value,
-        "reason": reason, "findings": [], "unevaluated_rules": 0,
-    }  # fmt: skip
-    if status is KeyClass.BUILTIN:
-        judged = judge_exported(group or "", kind or "", data)
-        return out | {"status": judged.status.value, "reason": judged.reason}
-    if entry is None:
-        return out
-    definition = auditor.definition(entry)
-    if isinstance(definition, str):
-        return out | {"status": Status.UNREADABLE.value, "reason": definition}
-    audited, _ = auditor.judge(definition, data, "stored")[0]
-    program = auditor.program(definition, audited.audited_version) if audited.audited_version else None
-    if audited.unreadable is not None:
-        return out | {"status": Status.UNREADABLE.value, "reason": audited.unreadable.reason}
-    findings = [{"field": f.field, "type": f.type, "message": f.message, "check": f.check} for f in audited.findings]
-    return out | {
-        "status": (Status.INVALID if findings else Status.VALID).value,
-        "reason": RULES_GIVEN_UP if program is not None and program.gave_up(audited.unevaluated_rules) else reason,
-        "findings": findings,
-        "pruned": list(audited.pruned),
-        "unevaluated_rules": audited.unevaluated_rules,
+def _judge(options: ValidateOptions, manifests: _Manifests) -> CreateJudge:
+    from auditor.plan.definition_paths import definition_documents  # noqa: PLC0415
+    from auditor.plan.limits import rule_seconds  # noqa: PLC0415
+    from auditor.sources.crd_files import definitions_in  # noqa: PLC0415
+    from auditor.updates.create import CreateJudge  # noqa: PLC0415
+    from auditor.validation.rules.evaluate import RuleTime  # noqa: PLC0415
+
+    given = definition_documents(options.crds)
+    if options.crds and not given:
+        raise PlanError(", ".join(options.crds), "no definition found", "at least one CustomResourceDefinition")
+    among: list[JsonObject] = [one for _, document in manifests.documents for one in definitions_in(document.value)]
+    return CreateJudge(
+        [*among, *given],
+        namespace=options.namespace or "default",
+        enforce=options.namespace is not None,
+        field_validation=options.field_validation,
+        rule_time=RuleTime(together=rule_seconds(manifests.size)),
+    )
+
+
+def _results(judge: CreateJudge, name: str, document: PlacedDocument) -> Iterator[dict[str, Any]]:
+    """Yield the result of each object of a document."""
+    from auditor.updates.create import CreateAnswer, Names  # noqa: PLC0415
+
+    if document.error:
+        answer = CreateAnswer(Names(), Status.UNREADABLE, document.error)
+        yield _result(name, document, (), answer)
+        return
+    for places, value in objects_in(document.value):
+        try:
+            repeated = repeated_keys(document.root, places) if document.root is not None else []
+            yield _result(name, document, places, judge.judge(value, repeated))
+        except OSError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the others are judged all the same
+            from auditor.shards.result import shown_error  # noqa: PLC0415 - only on failure
+
+            reason = f"the auditor failed on it ({shown_error(error)}); please report it"
+            yield _result(name, document, places, CreateAnswer(Names(), Status.UNREADABLE, reason))
+
+
+def _result(name: str, document: PlacedDocument, places: tuple[int, ...], answer: CreateAnswer) -> dict[str, Any]:
+    def shown(finding: Finding) -> dict[str, Any]:
+        line = field_line(document, finding.field, places) or None
+        return {
+            "line": line,
+            "field": finding.field,
+            "type": finding.type,
+            "message": str(finding.message),
+            "check": finding.check,
+        }
+
+    names = answer.names
+    reason = RULES_GIVEN_UP if answer.gave_up else answer.reason
+    return {
+        "file": name,
+        "line": field_line(document, answer.place, places) or None,
+        "group": names.group,
+        "version": names.version,
+        "kind": names.kind,
+        "namespace": names.namespace or None,
+        "name": names.name,
+        "status": answer.status.value,
+        "reason": reason,
+        "findings": [shown(one) for one in answer.findings],
+        "warnings": [shown(one) for one in answer.warnings],
+        "pruned": answer.unknown,
+        "unevaluated_rules": answer.unevaluated_rules,
     }
-
-
-def _print(results: list[dict[str, Any]], output: str) -> None:
-    if output == "json":
-        click.echo(orjson.dumps(results, option=orjson.OPT_INDENT_2).decode())
-        return
-    if output == "ndjson":
-        for result in results:
-            click.echo(orjson.dumps(result).decode())
-        return
-    rows = []
-    for result in results:
-        messages = [finding["message"] for finding in result["findings"]]
-        if not messages or _is_given_up(result):
-            messages.append(result["reason"])
-        if result["status"] not in {Status.VALID, Status.DEFINITION} or _is_given_up(result):
-            rows += [
-                (result["file"], result["kind"], result["namespace"], result["name"], result["status"], text)
-                for text in messages
-            ]
-    if rows:
-        click.echo(format_table(("FILE", "KIND", "NAMESPACE", "NAME", "STATUS", "REASON"), rows))
-    counts: dict[str, int] = {}
-    for result in results:
-        counts[result["status"]] = counts.get(result["status"], 0) + 1
-    click.echo(f"{len(results)} objects: " + ", ".join(f"{n} {s}" for s, n in sorted(counts.items())), err=True)
-    rules = sum(1 for result in results if result["unevaluated_rules"])
-    if rules:
-        click.echo(f"NOT EVALUATED  validation rules (CEL) of {rules} objects", err=True)
-    if given_up := [object_name(None, one["namespace"], one["name"]) for one in results if _is_given_up(one)]:
-        names = visible(first_names(given_up[:NAMED], len(given_up)))
-        click.echo(
-            f"        the rules of {len(given_up)} exceeded the limit of time or memory for one object: {names}; "
-            "`auditor audit` gives more time (--time-per-object)",
-            err=True,
-        )
-
-
-def _is_given_up(result: dict[str, Any]) -> bool:
-    return bool(result["reason"] == RULES_GIVEN_UP)

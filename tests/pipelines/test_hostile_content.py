@@ -21,8 +21,9 @@ from auditor.program.program import AuditProgram
 from auditor.shards import audit
 from auditor.shards.audit import ShardAuditor
 from auditor.shards.columns import ObjectRows
+from auditor.updates.create import CreateJudge
 from pipelines.run.audit import run_audit
-from pipelines.run.validate import run_validate
+from pipelines.run.validate import ValidateOptions, run_validate
 from tests.fuzz.content.drawn import definition, resource
 from tests.fuzz.content.run import parsed, run
 
@@ -276,16 +277,16 @@ def test_many_drawn_dumps_end_no_command() -> None:
 def test_a_manifest_that_breaks_the_auditor_is_unreadable_and_the_others_are_judged(
     tmp_path: Path, monkeypatch: Any, capsys: Any
 ) -> None:
-    judge = ShardAuditor.judge
+    judge = CreateJudge.judge
 
-    def failing(self: ShardAuditor, crd: Any, data: bytes, at: str) -> Any:
-        if b'"o1"' in data:
+    def failing(self: CreateJudge, value: Any, repeated: Any = ()) -> Any:
+        if value["metadata"]["name"] == "o1":
             raise RuntimeError("what now")
-        return judge(self, crd, data, at)
+        return judge(self, value, repeated)
 
-    monkeypatch.setattr(ShardAuditor, "judge", failing)
+    monkeypatch.setattr(CreateJudge, "judge", failing)
     dump = dumped(tmp_path, definition(), *(resource(f"o{number}") for number in range(3)))
-    assert run_validate((str(dump),), (), "ndjson") == 1
+    assert run_validate(ValidateOptions((str(dump),), output="ndjson")) == 1
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [one["status"] for one in told] == ["definition", "valid", "unreadable", "valid"]
     assert told[2]["reason"] == "the auditor failed on it (RuntimeError: what now); please report it"

@@ -146,7 +146,8 @@ def test_validate_names_objects_whose_rules_were_given_up(tmp_path: Path) -> Non
     cost = run_auditor("validate", str(path))
     assert "the rules of 1 exceeded the limit of time or memory for one object: d/a0" in cost.out
     (line,) = [line for line in cost.out.splitlines() if "rules not evaluated:" in line]
-    assert line.split()[:5] == [str(path), "W", "d", "a0", "valid"]
+    assert line.startswith(f"{path}:2: valid: W.")
+    assert " d/a0: rules not evaluated: " in line
 
 
 def test_the_slow_objects_of_a_validation_share_a_budget(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 // Command builtins asks the API server's own schemes what becomes of stored values of built-in kinds.
 //
-//	builtins scheme                  the tables of the schemes: kinds, what converts to what, types as encoding/json sees them
+//	builtins scheme -discovery DIR   the tables of the schemes: kinds, what converts to what, types as encoding/json sees them
 //	builtins seeds  [-in FILE]       drawn objects of every stored kind and version, as protobuf and as JSON
 //	builtins decode [-in FILE]       a line {"group", "kind", "value"} is answered with {"error"} or {"name", "namespace"}
 //
@@ -22,6 +22,7 @@ func main() {
 	}
 	flags := flag.NewFlagSet(os.Args[1], flag.ExitOnError)
 	in := flags.String("in", "-", "input; - is standard input")
+	discovery := flags.String("discovery", "", "folder api/discovery of the release's source")
 	check(flags.Parse(os.Args[2:]))
 	out := bufio.NewWriterSize(os.Stdout, 1<<20)
 	defer out.Flush()
@@ -30,7 +31,7 @@ func main() {
 	switch os.Args[1] {
 	case "scheme":
 		encoder.SetIndent("", " ")
-		check(encoder.Encode(tables()))
+		check(encoder.Encode(tables(*discovery)))
 	case "seeds":
 		for _, each := range seeds() {
 			check(encoder.Encode(each))

@@ -30,12 +30,19 @@ def build() -> Path:
     return program
 
 
+def discovery() -> Path:
+    """Return the folder of the release's source that publishes its discovery."""
+    asked = ["go", "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes"]
+    done = subprocess.run(asked, cwd=HERE, check=True, capture_output=True, text=True)
+    return Path(done.stdout.strip()) / "api/discovery"
+
+
 def scheme_text(program: Path) -> tuple[str, dict[str, str]]:
     """Return the content of scheme.json, an entry a line, and messages that messages.json has to have."""
-    done = subprocess.run([program, "scheme"], check=True, capture_output=True)
+    done = subprocess.run([program, "scheme", "-discovery", str(discovery())], check=True, capture_output=True)
     tables = json.loads(done.stdout)
     out = []
-    for part in ("schemes", "into", "kinds"):
+    for part in ("schemes", "into", "kinds", "served"):
         entries = [f"{json.dumps(name)}:{_dense(value)}" for name, value in tables[part].items()]
         out.append(f"{json.dumps(part)}:{{\n" + ",\n".join(entries) + "\n}")
     out.append('"types":[\n' + ",\n".join(map(_dense, tables["types"])) + "\n]")

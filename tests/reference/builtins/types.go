@@ -22,6 +22,8 @@ type table struct {
 	// Kinds has the number of the type of each registered kind ("group/version/Kind"), or its name where no stored
 	// kind can be made of it.
 	Kinds map[string]interface{} `json:"kinds"`
+	// Served: see served.
+	Served map[string][]interface{} `json:"served"`
 	// Types: see one.
 	Types [][]interface{} `json:"types"`
 	// Messages are those of protobuf that messages.json lacks, in its form.
@@ -141,7 +143,7 @@ func (w *walker) fields(t reflect.Type) []field {
 	return own
 }
 
-func tables() table {
+func tables(discovery string) table {
 	w := &walker{numbers: map[reflect.Type]int{}}
 	made := table{Schemes: map[string]string{}, Into: map[string]into{}, Kinds: map[string]interface{}{}}
 	convertible := map[string]bool{}
@@ -177,6 +179,7 @@ func tables() table {
 			}
 		}
 	}
+	made.Served = served(w, discovery)
 	made.Types = w.types
 	made.Messages = map[string]string{}
 	for _, version := range []string{"v1", "v1beta1"} {

@@ -1,0 +1,197 @@
+"""The documents of a manifest file with their lines, read as kubectl reads them.
+
+A file is JSON values one after another, or YAML documents between lines of ``---``. Unlike kubectl, which ends at the
+first document that it cannot read, reading goes on with the next one.
+
+Source: k8s.io/apimachinery/pkg/util/yaml, YAMLOrJSONDecoder; k8s.io/cli-runtime pkg/resource/visitor.go.
+"""
+
+from __future__ import annotations
+
+import codecs
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.golang import jsontext
+from auditor.sources.json_stream import JsonSyntaxError, UnexpectedEnd, check_value, skip_space, value_end
+from auditor.sources.manifests.reading import text_bytes
+from auditor.sources.yaml import YamlError, yaml_chunks, yaml_to_json
+from auditor.sources.yaml.compose import Node, compose
+from auditor.sources.yaml.convert import check_finite, decode_tree, with_text_keys
+from auditor.sources.yaml.numbers import to_json_value
+from auditor.sources.yaml.stream import looks_like_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["TEMPLATE", "PlacedDocument", "objects_in", "placed_documents"]
+
+MAX_NESTED_LISTS: Final = 8
+TEMPLATE: Final = " (a template? render it first, for example with `helm template`)"
+LARGEST: Final = 4 << 20
+"""Bytes of a document up to which the lines of its fields are known."""
+
+
+@dataclass(slots=True)
+class PlacedDocument:
+    """A document, or why there is none.
+
+    Attributes:
+        line: The line it starts on, from 1; of one that cannot be read the line of the error.
+        value: What a server gets of it: numbers as kubectl sends them; None where the document is empty.
+        error: Why it cannot be read.
+        root: Its tree with the lines of all nodes; None where it is too large, or JSON that no YAML parser reads.
+        above: Lines above the first one of the tree.
+    """
+
+    line: int
+    value: Any = None
+    error: str = ""
+    root: Node | None = None
+    above: int = 0
+
+
+def placed_documents(data: bytes) -> Iterator[PlacedDocument]:
+    """Yield the documents of a file that are not empty, and errors in the place of those that cannot be read.
+
+    Args:
+        data: JSON or YAML, in UTF-8 or UTF-16, with or without a byte order mark.
+    """
+    data = bytes(text_bytes(data)).removeprefix(codecs.BOM_UTF8)
+    if looks_like_json(data):
+        yield from _json(data)
+    else:
+        yield from _yaml(data, 0)
+
+
+def _json(data: bytes) -> Iterator[PlacedDocument]:
+    at = start = skip_space(data, 0)
+    while at < len(data):
+        above = data.count(b"\n", 0, at)
+        if at > start and data.startswith((b"---", b"#"), at):
+            yield from _yaml(data[at:], above)
+            return
+        try:
+            end = _end(data, at)
+            text = data[at:end]
+            value = to_json_value(jsontext.decode(text))
+        except (JsonSyntaxError, UnexpectedEnd, jsontext.GoJsonError) as error:
+            if at == start and _is_yaml(data):
+                yield from _yaml(data, 0)
+                return
+            wrong, said = at, str(error)
+            if isinstance(error, JsonSyntaxError):
+                wrong, said = error.offset, f"json: offset {error.offset}: {error}" if at == start else said
+            yield PlacedDocument(data.count(b"\n", 0, wrong) + 1, error=said + _hint(data))
+            return
+        if value is not None:
+            yield PlacedDocument(above + 1, value, "", _tree(text), above)
+        at = skip_space(data, end)
+
+
+def _end(data: bytes, at: int) -> int:
+    """Return the end of the JSON value at a place; raise what is wrong with it."""
+    end = value_end(data, at) if data[at : at + 1] in (b"{", b"[") else -1
+    if end > at:
+        try:
+            jsontext.decode(data[at:end])
+        except jsontext.GoJsonError:
+            return check_value(data, at)
+        return end
+    return check_value(data, at)
+
+
+def _is_yaml(data: bytes) -> bool:
+    """Whether the first document of a text that begins with a brace is YAML."""
+    try:
+        first = next(iter(yaml_chunks(data)))
+        return type(yaml_to_json(first.text)) is dict
+    except (YamlError, StopIteration):
+        return False
+
+
+def _tree(text: bytes) -> Node | None:
+    try:
+        return compose(text) if len(text) <= LARGEST else None
+    except YamlError:
+        return None
+
+
+def _yaml(data: bytes, above: int) -> Iterator[PlacedDocument]:
+    line = 0
+    chunks = yaml_chunks(data)
+    while True:
+        try:
+            chunk = next(chunks)
+        except StopIteration:
+            return
+        except YamlError as error:
+            yield PlacedDocument(above + line + 1, error=error.found)
+            return
+        line = chunk.line + chunk.text.count(b"\n")
+        read = _yaml_document(chunk.text, above + chunk.line)
+        if read is not None:
+            yield read
+
+
+def _yaml_document(text: bytes, above: int) -> PlacedDocument | None:
+    """Return one document of YAML, or None if it is empty."""
+    root: Node | None = None
+    try:
+        if len(text) > LARGEST:
+            value = yaml_to_json(text)
+        else:
+            root = compose(text)
+            tree, odd = decode_tree(root, strict=False)
+            if odd:
+                tree = with_text_keys(tree)
+                check_finite(tree)
+            value = to_json_value(tree)
+    except YamlError as error:
+        found = error.found.removeprefix("error converting YAML to JSON: ")
+        where = _line_in(found)
+        shown = f"error converting YAML to JSON: {found}{_hint(text)}"
+        return PlacedDocument(above + (where or _first_line(text)), error=shown)
+    if value is None:
+        return None
+    return PlacedDocument(above + (root.line + 1 if root is not None else _first_line(text)), value, "", root, above)
+
+
+def _hint(text: bytes) -> str:
+    """Return what to do with a text that does not parse where it is a template."""
+    return TEMPLATE if b"{{" in text else ""
+
+
+def _line_in(text: str) -> int:
+    """Return the line that an error of the YAML parser names; 0: none."""
+    _, found, rest = text.partition("line ")
+    number = rest.partition(":")[0]
+    return int(number) if found and number.isdigit() else 0
+
+
+def _first_line(text: bytes) -> int:
+    """Return the first line, from 1, that is neither blank nor a comment nor a separator."""
+    for number, line in enumerate(text.split(b"\n"), 1):
+        if line.strip() and not line.startswith((b"#", b"---")):
+            return number
+    return 1
+
+
+def objects_in(value: Any, _depth: int = 0) -> Iterator[tuple[tuple[int, ...], Any]]:
+    """Yield the objects of a document with their places: itself, or the items of a List, also of nested ones.
+
+    Items that name neither apiVersion nor kind get those of a typed list.
+
+    Source: apimachinery pkg/apis/meta/v1/unstructured/helpers.go; cli-runtime pkg/resource FlattenListVisitor.
+    """
+    items = value.get("items") if type(value) is dict else None
+    if type(items) is not list or _depth >= MAX_NESTED_LISTS:
+        yield (), value
+        return
+    kind, api_version = value.get("kind"), value.get("apiVersion")
+    item_kind = kind.removesuffix("List") if type(kind) is str else ""
+    for number, item in enumerate(items):
+        if type(item) is dict and not item.get("kind") and not item.get("apiVersion") and item_kind:
+            item = {**item, "kind": item_kind, "apiVersion": api_version}  # noqa: PLW2901 - completed
+        for places, one in objects_in(item, _depth + 1):
+            yield (number, *places), one

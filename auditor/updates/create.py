@@ -1,0 +1,336 @@
+"""What `kubectl create --dry-run=server` answers to one manifest, as far as kubectl and the server's API decide it.
+
+The way of a manifest: kubectl finds the resource of its kind and version, decodes its metadata and fills in a missing
+namespace; the server decodes the object strictly, fills in defaults, drops a status that is a subresource, and
+validates. Admission (a namespace that does not exist, webhooks, policies, quotas) is no part of this. A definition
+is checked as a server checks it; objects of other built-in kinds are decoded and not validated.
+
+Source: cli-runtime pkg/resource (mapper.go, visitor.go), apiserver pkg/endpoints/handlers/create.go,
+pkg/registry/rest/create.go; apiextensions-apiserver pkg/apiserver/customresource_handler.go (schemaCoercingDecoder).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from auditor.base.errors import AuditorError
+from auditor.base.records import Finding
+from auditor.base.statuses import Status
+from auditor.builtin.gotyped import GoDecodeError, parse_members
+from auditor.builtin.scheme import served_kind, served_versions
+from auditor.builtin.strict import REPEATED, UNKNOWN, check_strictly, metadata_error
+from auditor.crdcheck import check_crd
+from auditor.crds.definition import document_name, parse_definition
+from auditor.golang.jsontext import encode
+from auditor.golang.text import quote
+from auditor.schema.defaulting.reference import default
+from auditor.schema.objectmeta.reference import CoerceError
+from auditor.sources.registry_key import OWN_GROUPS
+from auditor.storage_read.read import ReadError, coerce
+from auditor.validation.create import CreateValidator
+from auditor.validation.rules import RuleProgram
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from auditor.base.records import JsonObject
+    from auditor.builtin.scheme import ServedKind
+    from auditor.crds.definition import CrdVersion, CustomResourceDefinition
+    from auditor.validation.rules.evaluate import RuleTime
+
+__all__ = ["FIELD_VALIDATION", "CreateAnswer", "CreateJudge"]
+
+FIELD_VALIDATION: Final = ("Strict", "Warn", "Ignore")
+"""What becomes of unknown and repeated fields, as the server's ``fieldValidation``."""
+
+_DEFINITION: Final = ("apiextensions.k8s.io", "CustomResourceDefinition")
+_SYSTEM_FIELDS: Final = ("managedFields", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+"""Fields of metadata that a create does not take from the client."""
+_LONGEST_BASE: Final = 58
+_SUFFIX: Final = "xxxxx"
+"""Stands for the five characters that the server draws."""
+_NO_CREATE: Final = "the server does not allow this method on the requested resource"
+_STRICT: Final = {UNKNOWN: "UnknownField", REPEATED: "DuplicateField"}
+
+
+class Names(NamedTuple):
+    """What a manifest says that it is; empty where it does not."""
+
+    group: str = ""
+    version: str = ""
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+
+
+@dataclass(slots=True)
+class CreateAnswer:
+    """What is said to a manifest.
+
+    Attributes:
+        names: What it is; the namespace is the one that it would be created in.
+        status: valid, definition or builtin (accepted), invalid, unreadable, unserved or orphaned (refused).
+        reason: Why it is refused, where no finding says it.
+        place: The field that the reason is about; empty: the object.
+        findings: Causes of the refusal.
+        warnings: Unknown and repeated fields with ``Warn``.
+        unknown: Paths of fields that the definition does not know.
+        unevaluated_rules: Validation rules without an answer.
+        gave_up: Whether rules took too much time or memory.
+    """
+
+    names: Names
+    status: Status = Status.VALID
+    reason: str | None = None
+    place: str = ""
+    findings: list[Finding] = field(default_factory=list)
+    warnings: list[Finding] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    unevaluated_rules: int = 0
+    gave_up: bool = False
+
+
+class CreateJudge:
+    """Answers to manifests. Not for several threads at a time.
+
+    Args:
+        documents: Definitions; of several with one name the last one counts.
+        namespace: The namespace of manifests that name none.
+        enforce: Whether another namespace in a manifest is an error, as with ``kubectl -n``.
+        field_validation: One of `FIELD_VALIDATION`.
+        rule_time: How long validation rules may take; None: as long as they need for one object.
+    """
+
+    def __init__(
+        self,
+        documents: Iterable[JsonObject],
+        *,
+        namespace: str = "default",
+        enforce: bool = False,
+        field_validation: str = "Strict",
+        rule_time: RuleTime | None = None,
+    ) -> None:
+        self.namespace = namespace
+        self.enforce = enforce
+        self.field_validation = field_validation
+        self.rule_time = rule_time
+        self._documents = {(_group(one), _kind(one)): one for one in documents}
+        self._definitions: dict[tuple[str, str], CustomResourceDefinition | str] = {}
+        self._programs: dict[tuple[str, str, str], _VersionProgram] = {}
+
+    @property
+    def has_definitions(self) -> bool:
+        """Whether any definition is known."""
+        return bool(self._documents)
+
+    # -- one manifest ----------------------------------------------------------------------------------------------
+
+    def judge(self, value: Any, repeated: Iterable[str] = ()) -> CreateAnswer:
+        """Answer to a manifest.
+
+        Args:
+            value: The decoded document; it may be changed.
+            repeated: Paths of its fields that are written twice.
+        """
+        if type(value) is not dict:
+            return CreateAnswer(Names(), Status.UNREADABLE, "invalid object to validate (not a mapping)")
+        names, reason = _names_of(value)
+        if reason:
+            return CreateAnswer(names, Status.UNREADABLE, reason)
+        builtin = served_kind(names.group, names.version, names.kind)
+        program = None if builtin else self._served(names)
+        if isinstance(program, CreateAnswer):
+            return program
+        if "metadata" in value:
+            wrong = metadata_error(parse_members(encode(value["metadata"]).encode()))
+            if wrong is not None:
+                return CreateAnswer(names, Status.UNREADABLE, str(wrong), wrong.place)
+        namespaced = builtin.namespaced if builtin else program is not None and program.definition.namespaced
+        answer = CreateAnswer(names._replace(namespace=(names.namespace or self.namespace) if namespaced else ""))
+        if namespaced and self.enforce and names.namespace not in ("", self.namespace):
+            answer.status, answer.place = Status.INVALID, "metadata.namespace"
+            answer.reason = (
+                f'the namespace from the provided object "{names.namespace}" does not match the namespace '
+                f"\"{self.namespace}\". You must pass '--namespace={names.namespace}' to perform this operation."
+            )
+        elif builtin:
+            self._builtin(answer, builtin, value, repeated)
+        elif program is not None:
+            self._custom(answer, program, value, repeated)
+        return answer
+
+    def _served(self, names: Names) -> _VersionProgram | CreateAnswer:
+        """Return the checks of the version that a custom resource names, or the answer if it has none."""
+        definition = self._definition(names.group, names.kind)
+        if definition is None:
+            is_own = not names.group or names.group in OWN_GROUPS
+            served = served_versions(names.group, names.kind)
+            return CreateAnswer(
+                names, Status.UNSERVED if is_own else Status.ORPHANED, _no_match(names, served), "apiVersion"
+            )
+        if isinstance(definition, str):
+            return CreateAnswer(names, Status.UNREADABLE, definition)
+        version = definition.versions.get(names.version)
+        if version is None or not version.served:
+            served = [one.name for one in definition.served_versions]
+            return CreateAnswer(names, Status.UNSERVED, _no_match(names, served), "apiVersion")
+        if version.unserved_reason:
+            return CreateAnswer(names, Status.UNREADABLE, f"unusable CRD {definition.name}: {version.unserved_reason}")
+        return self._program(definition, version)
+
+    def _take_strict(self, answer: CreateAnswer, fields: Iterable[tuple[str, str]]) -> bool:
+        """Note unknown and repeated fields; return whether the object is refused for them."""
+        noted = [_strict_finding(what, path) for what, path in fields]
+        if not noted or self.field_validation == "Ignore":
+            return False
+        if self.field_validation == "Warn":
+            answer.warnings += noted
+            return False
+        answer.findings += noted
+        answer.status = Status.INVALID
+        return True
+
+    # -- built-in kinds --------------------------------------------------------------------------------------------
+
+    def _builtin(self, answer: CreateAnswer, kind: ServedKind, value: JsonObject, repeated: Iterable[str]) -> None:
+        if not kind.creatable:
+            answer.status, answer.reason = (
+                Status.INVALID,
+                "the server does not allow this method on the requested resource",
+            )
+            return
+        try:
+            unknown = check_strictly(parse_members(encode(value).encode()), kind.type)
+        except GoDecodeError as error:
+            answer.status, answer.reason, answer.place = Status.UNREADABLE, str(error), error.place
+            return
+        answer.unknown = [path for what, path in unknown if what == UNKNOWN]
+        if self._take_strict(answer, [*((REPEATED, path) for path in repeated), *unknown]):
+            return
+        answer.status = Status.BUILTIN
+        if answer.names[::2][:2] == _DEFINITION:
+            self._checked(answer, value)
+
+    def _checked(self, answer: CreateAnswer, document: JsonObject) -> None:
+        """Check a definition as the server does."""
+        got = check_crd(document)
+        answer.findings += got.findings
+        answer.status = Status.INVALID if got.findings else Status.DEFINITION
+        if got.unreadable is not None:
+            answer.status, answer.reason = Status.UNREADABLE, got.unreadable.reason
+
+    # -- custom resources ------------------------------------------------------------------------------------------
+
+    def _definition(self, group: str, kind: str) -> CustomResourceDefinition | str | None:
+        """Return a definition, why no server could use it, or None if there is none."""
+        key = group, kind
+        document = self._documents.get(key)
+        if document is None:
+            return None
+        if key not in self._definitions:
+            try:
+                found: CustomResourceDefinition | str = parse_definition(document)
+            except AuditorError as error:
+                found = str(error)
+            if not isinstance(found, str) and not found.versions:
+                found = f"{document_name(document)}: spec.versions: no version; expected at least one"
+            self._definitions[key] = found
+        return self._definitions[key]
+
+    def _program(self, definition: CustomResourceDefinition, version: CrdVersion) -> _VersionProgram:
+        key = definition.group, definition.kind, version.name
+        found = self._programs.get(key)
+        if found is None:
+            found = self._programs[key] = _VersionProgram(definition, version, self.rule_time)
+        return found
+
+    def _custom(self, answer: CreateAnswer, program: _VersionProgram, obj: JsonObject, repeated: Iterable[str]) -> None:
+        try:
+            unknown = coerce(program.definition, obj, drop=False)
+        except (CoerceError, ReadError) as error:
+            answer.status, answer.reason = Status.UNREADABLE, str(error)
+            return
+        answer.unknown = unknown
+        fields = [*((REPEATED, path) for path in repeated), *((UNKNOWN, path) for path in unknown)]
+        if self._take_strict(answer, fields):
+            return
+        default(obj, program.version.structural)
+        _prepare(obj, program, answer.names.namespace)
+        answer.findings, answer.unevaluated_rules, answer.gave_up = program.findings(obj)
+        answer.status = Status.INVALID if answer.findings else Status.VALID
+
+
+class _VersionProgram:
+    """The checks of a create at one version of a definition."""
+
+    def __init__(self, definition: CustomResourceDefinition, version: CrdVersion, rule_time: RuleTime | None) -> None:
+        self.definition = definition
+        self.version = version
+        self.validator = CreateValidator(definition, version)
+        self.rules = RuleProgram.of(version.structural)
+        if self.rules is not None and rule_time is not None:
+            self.rules.time = rule_time
+
+    def findings(self, obj: JsonObject) -> tuple[list[Finding], int, bool]:
+        """Return the findings, the number of rules without an answer, and whether they took too much."""
+        rules = self.rules
+        found = self.validator.run(obj, None if rules is None else rules.run)
+        found = found or self.validator.check_common(obj)
+        left = 0 if rules is None else rules.unevaluated()
+        return sorted(found, key=Finding.sort_key), left, rules is not None and left > len(rules.broken)
+
+
+def _prepare(obj: JsonObject, program: _VersionProgram, namespace: str) -> None:
+    """Do what the server does between decoding and validation."""
+    if program.version.has_status:
+        obj.pop("status", None)
+    metadata = obj.setdefault("metadata", {})
+    for key in _SYSTEM_FIELDS:
+        metadata.pop(key, None)
+    metadata["generation"] = 1
+    metadata.pop("namespace", None)
+    if namespace:
+        metadata["namespace"] = namespace
+    if metadata.get("generateName") and not metadata.get("name"):
+        metadata["name"] = metadata["generateName"][:_LONGEST_BASE] + _SUFFIX
+
+
+def _names_of(value: JsonObject) -> tuple[Names, str]:
+    """Return what a manifest is, and what is wrong with that."""
+    api, kind, metadata = value.get("apiVersion"), value.get("kind"), value.get("metadata")
+    metadata = metadata if type(metadata) is dict else {}
+    own = [one if type(one) is str else "" for one in (kind, metadata.get("namespace"), metadata.get("name"))]
+    api = api if type(api) is str else ""
+    group, slash, version = api.partition("/")
+    names = Names(group, version, *own) if slash else Names("", api, *own)
+    missing = [f"{word} not set" for word, text in (("apiVersion", api), ("kind", own[0])) if not text]
+    if missing:
+        return names, missing[0] if len(missing) == 1 else f"[{', '.join(missing)}]"
+    if "/" in version:
+        return names, f"unexpected GroupVersion string: {api}"
+    return names, ""
+
+
+def _no_match(names: Names, served: list[str]) -> str:
+    api = f"{names.group}/{names.version}".removeprefix("/")
+    text = f'no matches for kind "{names.kind}" in version "{api}"'
+    return f"{text} (served: {', '.join(served)})" if served else text
+
+
+def _strict_finding(what: str, path: str) -> Finding:
+    text = f"{what} {quote(path)}"
+    return Finding(path, _STRICT[what], None, text, f"strict decoding error: {text}", "strict-decoding")
+
+
+def _group(document: JsonObject) -> str:
+    spec = document.get("spec")
+    found = spec.get("group") if type(spec) is dict else None
+    return found if type(found) is str else ""
+
+
+def _kind(document: JsonObject) -> str:
+    spec = document.get("spec")
+    names = spec.get("names") if type(spec) is dict else None
+    found = names.get("kind") if type(names) is dict else None
+    return found if type(found) is str else ""

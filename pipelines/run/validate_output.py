@@ -1,0 +1,94 @@
+"""What `auditor validate` prints: a line for each cause, which editors and CI systems link to the field."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+import orjson
+
+from auditor.base.release import KUBERNETES_RELEASE
+from auditor.base.statuses import Status
+from auditor.base.visible import visible
+from auditor.report.terminal import format_table
+from auditor.shards.reasons import RULES_GIVEN_UP
+from auditor.shards.result import object_name
+from auditor.sources.plan import NAMED, first_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["OUTPUTS", "print_results"]
+
+OUTPUTS: Final = ("text", "table", "json", "ndjson")
+
+
+def print_results(results: list[dict[str, Any]], output: str, *, ignores_missing: bool) -> None:
+    """Print the results of all objects.
+
+    Args:
+        results: As `run_validate` makes them.
+        output: One of `OUTPUTS`.
+        ignores_missing: Whether objects without a definition are no error.
+    """
+    if output == "json":
+        click.echo(orjson.dumps(results, option=orjson.OPT_INDENT_2).decode())
+        return
+    if output == "ndjson":
+        for result in results:
+            click.echo(orjson.dumps(result).decode())
+        return
+    rows = [row for result in results for row in _rows(result, ignores_missing=ignores_missing)]
+    if output == "table" and rows:
+        header = ("FILE", "KIND", "NAMESPACE", "NAME", "STATUS", "REASON")
+        click.echo(format_table(header, [(row[0], *row[2:5], row[1], row[5]) for row in rows]))
+    elif output == "text":
+        for place, status, *names, message in rows:
+            click.echo(visible(f"{place}: {status}: {_named(*names)}{message}"))
+    _print_summary(results)
+
+
+def _rows(result: dict[str, Any], *, ignores_missing: bool) -> Iterator[tuple[Any, ...]]:
+    """Yield a row for each thing to say of an object: place, status, kind, namespace, name, text."""
+    status, reason = result["status"], result["reason"]
+    kind = ".".join(part for part in (result["kind"], result["group"]) if part)
+    names = kind, result["namespace"] or "", result["name"] or ""
+    for finding in sorted(result["findings"], key=lambda one: one["field"] == "<nil>"):  # the object as a whole: last
+        yield _place(result, finding["line"]), status, *names, finding["message"]
+    if reason and not (status == Status.ORPHANED and ignores_missing):
+        missing = f": no definition for {kind} (--crds PATH; --ignore-missing passes over it)"
+        hint = missing if status == Status.ORPHANED else ""
+        yield _place(result, result["line"]), status, *names, reason + hint
+    for warning in result["warnings"]:
+        yield _place(result, warning["line"]), "warning", *names, warning["message"].partition(": ")[2]
+
+
+def _place(result: dict[str, Any], line: int | None) -> str:
+    return f"{result['file']}:{line}" if line else str(result["file"])
+
+
+def _named(kind: str, namespace: str, name: str) -> str:
+    full = "/".join(part for part in (namespace, name) if part)
+    return f"{kind} {full}: " if kind and full else f"{kind}{full}: " if kind or full else ""
+
+
+def _print_summary(results: list[dict[str, Any]]) -> None:
+    counts = Counter(result["status"] for result in results)
+    said = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
+    click.echo(f"{len(results)} objects: {said or 'none'}", err=True)
+    if counts[Status.BUILTIN]:
+        text = f"builtin: decoded strictly by the types of Kubernetes {KUBERNETES_RELEASE}, and not validated further"
+        click.echo(text, err=True)
+    rules = sum(1 for result in results if result["unevaluated_rules"])
+    if rules:
+        click.echo(f"NOT EVALUATED  validation rules (CEL) of {rules} objects", err=True)
+    given_up = [one for one in results if one["reason"] == RULES_GIVEN_UP]
+    if given_up:
+        names = [object_name(None, one["namespace"], one["name"]) for one in given_up]
+        click.echo(
+            f"        the rules of {len(given_up)} exceeded the limit of time or memory for one object: "
+            f"{visible(first_names(names[:NAMED], len(given_up)))}; "
+            "`auditor audit` gives more time (--time-per-object)",
+            err=True,
+        )

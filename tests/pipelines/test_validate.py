@@ -1,0 +1,183 @@
+"""`auditor validate` on the command line: lines, summary, exit codes, options."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.fuzz.hostile.bounded import run_auditor
+from tests.updates.create_cases import DEFINITIONS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GEAR = "apiVersion: create.example.com/v1\nkind: Gear\nmetadata:\n  name: {name}\n{more}spec:\n  size: 1\n"
+DEPLOYMENT = """apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {}
+  template:
+    spec:
+      containers:
+      - name: a
+        ports:
+        - containerPort: "80"
+"""
+
+
+@pytest.fixture
+def crds(tmp_path: Path) -> Path:
+    path = tmp_path / "crds.json"
+    path.write_text("\n".join(map(json.dumps, DEFINITIONS)))
+    return path
+
+
+def validate(*words: Any) -> tuple[int, list[str], list[str]]:
+    cost = run_auditor("validate", *map(str, words))
+    out = [line for line in cost.out.splitlines() if line]
+    said = [line for line in out if " objects: " in line or line.startswith(("builtin: ", "no object"))]
+    return cost.code, [line for line in out if line not in said], said
+
+
+def gear(name: str = "a", more: str = "") -> str:
+    return GEAR.format(name=name, more=more)
+
+
+def test_each_cause_is_a_line_with_file_and_line(tmp_path: Path, crds: Path) -> None:
+    folder = tmp_path / "m"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "one.yaml").write_text(
+        gear() + "---\n# two\n" + gear("b") + "  colr: red\n---\n" + gear("c") + "  port: []\n"
+    )
+    (folder / "deep/two.yaml").write_text(DEPLOYMENT)
+    (folder / "three.json").write_text('\n{"kind": "Gear",\n "metadata": {"name": "x"}}\n')
+    code, lines, said = validate("--crds", crds, folder)
+    assert code == 1
+    assert [line.partition(": ")[0].removeprefix(f"{folder}/") for line in lines] == [
+        "deep/two.yaml:11", "one.yaml:15", "one.yaml:23", "one.yaml:17", "three.json:2"
+    ]  # fmt: skip
+    assert lines[1].endswith(
+        'one.yaml:15: invalid: Gear.create.example.com default/b: strict decoding error: unknown field "spec.colr"'
+    )
+    assert "json: cannot unmarshal string into Go struct field ContainerPort" in lines[0]
+    assert said == ["5 objects: 2 invalid, 2 unreadable, 1 valid"]
+
+
+def test_the_namespace_is_that_of_the_context(tmp_path: Path, crds: Path) -> None:
+    path = tmp_path / "m.yaml"
+    path.write_text(gear() + "---\n" + gear("b", "  namespace: other\n"))
+    found = [json.loads(line)["namespace"] for line in validate("--crds", crds, "-o", "ndjson", path)[1]]
+    assert found == ["default", "other"]
+    code, lines, _ = validate("--crds", crds, "-n", "shop", path)
+    assert code == 1
+    (line,) = lines
+    assert line.startswith(f"{path}:12: invalid: ")
+    assert 'the namespace from the provided object "other" does not match the namespace "shop"' in line
+    path.write_text(gear())
+    assert validate("--crds", crds, "-n", "shop", path)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("mode", "code", "shown"), [("Strict", 1, "invalid"), ("warn", 0, "warning"), ("Ignore", 0, None)]
+)
+def test_unknown_and_duplicate_fields_are_errors_warnings_or_nothing(
+    tmp_path: Path, crds: Path, mode: str, code: int, shown: str | None
+) -> None:
+    path = tmp_path / "m.yaml"
+    path.write_text(
+        gear() + "  size: 2\n  colr: red\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndta: {}\n"
+    )
+    got, lines, _ = validate("--crds", crds, "--field-validation", mode, path)
+    assert got == code
+    texts = ['duplicate field "spec.size"', 'unknown field "spec.colr"', 'unknown field "dta"']
+    assert [line.partition('d "')[2] for line in lines] == [text.partition('d "')[2] for text in texts if shown]
+    assert [line.split(": ")[0:2] for line in lines] == [[f"{path}:{n}", shown] for n in (7, 8, 13) if shown]
+
+
+def test_kinds_without_a_definition_are_errors_unless_they_are_ignored(tmp_path: Path, crds: Path) -> None:
+    path = tmp_path / "m.yaml"
+    path.write_text(gear() + "---\napiVersion: other.io/v1\nkind: Other\nmetadata: {name: c}\n")
+    code, (line,), _ = validate("--crds", crds, path)
+    assert code == 1
+    assert line.startswith(
+        f'{path}:8: orphaned: Other.other.io c: no matches for kind "Other" in version "other.io/v1"'
+    )
+    assert validate("--crds", crds, "--ignore-missing", path)[:2] == (0, [])
+    path.write_text("apiVersion: create.example.com/v1alpha1\nkind: Gear\nmetadata: {name: a}\n")
+    code, (line,), _ = validate("--crds", crds, "--ignore-missing", path)
+    assert code == 1
+    assert 'no matches for kind "Gear" in version "create.example.com/v1alpha1" (served: v1, v1beta1)' in line
+
+
+def test_built_in_kinds_need_no_definition_and_are_said_not_to_be_validated(tmp_path: Path) -> None:
+    path = tmp_path / "m.yaml"
+    path.write_text(DEPLOYMENT.replace('"80"', "80"))
+    code, lines, said = validate(path)
+    assert (code, lines) == (0, [])
+    assert said[0] == "1 objects: 1 builtin"
+    assert "not validated further" in said[1]
+
+
+def test_definitions_are_checked_as_a_server_checks_them(tmp_path: Path) -> None:
+    path = tmp_path / "crd.json"
+    definition = json.loads(json.dumps(DEFINITIONS[0]))
+    definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["type"] = "array"
+    path.write_text(json.dumps(definition, indent=1))
+    code, lines, _ = validate(path)
+    assert code == 1
+    assert any("spec.versions[0].schema.openAPIV3Schema.type: Invalid value" in line for line in lines)
+
+
+def test_a_file_without_objects_is_told(tmp_path: Path, crds: Path) -> None:
+    path = tmp_path / "m.yaml"
+    path.write_text("# nothing\n---\n")
+    code, lines, said = validate("--crds", crds, path)
+    assert (code, lines) == (1, [])
+    assert said == ["0 objects: none", "no object found in what was given"]
+
+
+def test_a_document_that_cannot_be_read_costs_itself_alone(tmp_path: Path, crds: Path) -> None:
+    path = tmp_path / "m.yaml"
+    path.write_text("kind: {{ .Values.x }}\n---\n" + gear() + "  colr: red\n")
+    code, lines, _ = validate("--crds", crds, path)
+    assert code == 1
+    assert [line.split(": ")[0] for line in lines] == [f"{path}:1", f"{path}:9"]
+    assert lines[0].endswith("(a template? render it first, for example with `helm template`)")
+
+
+def test_exports_in_an_archive_have_no_lines(tmp_path: Path, crds: Path) -> None:
+    one = tmp_path / "a.yaml"
+    one.write_text(gear() + "  colr: red\n")
+    archive = tmp_path / "m.tar.gz"
+    with tarfile.open(archive, "w:gz") as tar:
+        tar.add(one, "a.yaml")
+    code, (line,), _ = validate("--crds", crds, archive)
+    assert code == 1
+    assert line.startswith(f"{archive}: invalid: Gear.create.example.com default/a: ")
+
+
+def test_table_and_json_have_the_same(tmp_path: Path, crds: Path) -> None:
+    path = tmp_path / "m.yaml"
+    path.write_text(gear() + "  colr: red\n")
+    _, (line,), _ = validate("--crds", crds, "-o", "ndjson", path)
+    one = json.loads(line)
+    assert {key: one[key] for key in ("file", "line", "group", "version", "kind", "namespace", "name", "status")} == {
+        "file": str(path), "line": 1, "group": "create.example.com", "version": "v1", "kind": "Gear",
+        "namespace": "default", "name": "a", "status": "invalid",
+    }  # fmt: skip
+    assert one["findings"] == [
+        {
+            "line": 7,
+            "field": "spec.colr",
+            "type": "UnknownField",
+            "message": 'strict decoding error: unknown field "spec.colr"',
+            "check": "strict-decoding",
+        }
+    ]
+    _, (header, row), _ = validate("--crds", crds, "-o", "table", path)
+    assert header.split() == ["FILE", "KIND", "NAMESPACE", "NAME", "STATUS", "REASON"]
+    assert row.split()[:5] == [f"{path}:7", "Gear.create.example.com", "default", "a", "invalid"]

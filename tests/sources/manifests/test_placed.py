@@ -1,0 +1,135 @@
+"""Documents of manifest files with their lines, and the lines of fields."""
+
+from __future__ import annotations
+
+import pytest
+
+from auditor.sources.manifests.placed import TEMPLATE, objects_in, placed_documents
+from auditor.sources.manifests.positions import field_line, repeated_keys
+
+LIST = b"""# two
+---
+
+apiVersion: v1
+kind: List
+items:
+- kind: A
+  spec:
+    ports:
+    - name: x
+      app.io/y: {z: 1}
+- kind: B
+  spec: &s
+    a: 1
+    a: 2
+  more: *s
+---
+foo: {{ x }}
+---
+# nothing
+---
+{"kind": "C",
+ "b": 1, "b": 2}
+"""
+
+
+def read(data: bytes) -> list[tuple[int, object, str]]:
+    return [(one.line, one.value, one.error) for one in placed_documents(data)]
+
+
+def test_documents_have_lines_and_one_that_cannot_be_read_ends_nothing() -> None:
+    found = read(LIST)
+    assert [line for line, _, _ in found] == [4, 18, 22]
+    assert found[1][2].startswith("error converting YAML to JSON: yaml: invalid map key")
+    assert found[1][2].endswith(TEMPLATE)
+    assert found[2][1] == {"kind": "C", "b": 2}
+    ((_, _, error),) = read(b"{{- if .Values.a }}\na: 1\n")
+    assert error == "json: offset 2: invalid character '{' looking for beginning of object key string" + TEMPLATE
+
+
+@pytest.mark.parametrize(
+    ("items", "path", "line"),
+    [
+        ((), "kind", 5),
+        ((), "", 4),
+        ((0,), "", 7),
+        ((0,), "spec.ports[0].name", 10),
+        ((0,), "spec.ports[0].app.io/y.z", 11),
+        ((0,), "spec.ports[0].missing", 10),
+        ((0,), "spec.ports[7]", 9),
+        ((0,), ".spec.ports", 9),
+        ((0,), "spec[ports]", 9),
+        ((0,), "<nil>", 7),
+        ((1,), "spec.a", 15),
+        ((1,), "more.a", 15),
+        ((9,), "spec", 6),
+    ],
+)
+def test_a_field_has_the_line_of_its_key_or_of_what_it_is_missing_in(
+    items: tuple[int, ...], path: str, line: int
+) -> None:
+    document = next(iter(placed_documents(LIST)))
+    assert field_line(document, path, items) == line
+
+
+def test_repeated_keys_are_those_of_one_object() -> None:
+    first, _, third = placed_documents(LIST)
+    assert first.root is not None
+    assert third.root is not None
+    assert repeated_keys(first.root) == ["items[1].spec.a"]
+    assert repeated_keys(first.root, (1,)) == ["spec.a"]
+    assert repeated_keys(first.root, (0,)) == []
+    assert repeated_keys(third.root) == ["b"]
+    assert field_line(third, "b") == 23
+
+
+def test_json_values_stand_one_after_another_with_numbers_as_kubectl_sends_them() -> None:
+    assert read(b'\xef\xbb\xbf{"a": 1.0}\n{"b":\n2.5} {"c":') == [
+        (1, {"a": 1}, ""),
+        (2, {"b": 2.5}, ""),
+        (3, None, "unexpected EOF"),
+    ]
+
+
+def test_json_may_be_followed_by_yaml_and_yaml_may_begin_with_a_brace() -> None:
+    assert read(b'{"a": 1}\n---\nb: 2\n') == [(1, {"a": 1}, ""), (3, {"b": 2}, "")]
+    assert read(b"{a: 1}\n---\nb: 2\n") == [(1, {"a": 1}, ""), (3, {"b": 2}, "")]
+
+
+def test_other_encodings_line_ends_and_tabs() -> None:
+    text = "a: 1\r\n---\r\nb: 2\r\n"
+    assert read(text.encode("utf-16")) == [(1, {"a": 1}, ""), (3, {"b": 2}, "")]
+    ((line, _, error),) = read(b"a:\n\tb: 1\n")
+    assert line == 2
+    assert "found character that cannot start any token" in error
+    document = next(iter(placed_documents(b'{\n\t"a": {\n\t\t"b": 1}}')))
+    assert field_line(document, "a.b") == 3
+
+
+def test_a_bad_separator_ends_the_file_there() -> None:
+    ((_, first, _), (line, _, error)) = read(b"a: 1\n---\nb: 2\n--- c\nd: 1\n")
+    assert first == {"a": 1}
+    assert line >= 2
+    assert "invalid Yaml document separator: c" in error
+
+
+def test_items_of_lists_are_objects_and_inherit_the_type_of_a_typed_list() -> None:
+    value = {
+        "apiVersion": "v1",
+        "kind": "PodList",
+        "items": [{"metadata": {}}, {"kind": "List", "apiVersion": "v1", "items": [{"kind": "A"}]}],
+    }
+    assert list(objects_in(value)) == [
+        ((0,), {"metadata": {}, "kind": "Pod", "apiVersion": "v1"}),
+        ((1, 0), {"kind": "A"}),
+    ]
+    assert list(objects_in({"kind": "A", "items": 5})) == [((), {"kind": "A", "items": 5})]
+    assert list(objects_in("a")) == [((), "a")]
+
+
+def test_a_path_with_many_ways_costs_little() -> None:
+    deep = "{a: 1}"
+    for _ in range(40):
+        deep = f"{{a: {deep}, a.a: {deep if len(deep) < 200 else 1}}}"
+    document = next(iter(placed_documents(deep.encode())))
+    assert field_line(document, ".".join(["a"] * 60)) == 1

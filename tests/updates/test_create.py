@@ -1,0 +1,86 @@
+"""The answers to a create beside those that a real server gave to kubectl (`record_create`)."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from auditor.sources.manifests.placed import TEMPLATE, objects_in, placed_documents
+from auditor.sources.manifests.positions import repeated_keys
+from auditor.updates.create import CreateAnswer, CreateJudge
+from tests.updates.create_cases import CASES, DEFINITIONS
+
+ANSWERS: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("create_answers.json").read_text())
+ACCEPTED = {"valid", "builtin", "definition"}
+
+
+def answers(text: str, **options: Any) -> list[CreateAnswer | str]:
+    judge = CreateJudge(DEFINITIONS, **options)
+    out: list[CreateAnswer | str] = []
+    for document in placed_documents(text.encode()):
+        if document.error:
+            out.append(document.error)
+            continue
+        for places, value in objects_in(document.value):
+            repeated = [] if document.root is None else repeated_keys(document.root, places)
+            out.append(judge.judge(value, repeated))
+    return out
+
+
+def only(text: str, **options: Any) -> CreateAnswer:
+    (answer,) = answers(text, **options)
+    assert isinstance(answer, CreateAnswer)
+    return answer
+
+
+def causes(said: str) -> set[str]:
+    """Return the causes in what kubectl prints."""
+    strict = re.search(r"strict decoding error: (.*)$", said, re.DOTALL)
+    if strict:
+        found = re.findall(r'(?:unknown|duplicate) field "(?:[^"\\]|\\.)*"', strict[1])
+        return {f"strict decoding error: {one}" for one in found}
+    invalid = re.match(r"The [A-Za-z]+ \"[^\"]*\" is invalid: (.*)$", said, re.DOTALL)
+    if invalid:
+        return {one.strip() for one in re.split(r"\n\* |^\* ", invalid[1].strip()) if one.strip()}
+    return {said}
+
+
+def said_of(answer: CreateAnswer) -> set[str]:
+    own = {one.message for one in answer.findings}
+    if answer.reason:
+        own.add(re.sub(r" \((?:served: .*|not a mapping)\)$", "", answer.reason))
+    return own
+
+
+def without_drawn_names(texts: set[str]) -> set[str]:
+    """Return texts with the five characters that a server draws behind a generateName as ours."""
+    return {re.sub(r'("[^" ]*-)[a-z0-9]{5}"', r'\1xxxxx"', one) for one in texts}
+
+
+def test_every_case_has_an_answer() -> None:
+    assert ANSWERS.keys() == CASES.keys()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_manifest_is_answered_as_a_server_answered_it(name: str) -> None:
+    recorded = ANSWERS[name]
+    found = answers(CASES[name])
+    if not found:
+        assert recorded["said"] == "error: no objects passed to create"
+        return
+    (answer,) = found
+    if isinstance(answer, str):
+        assert not recorded["accepted"]
+        assert answer.removesuffix(TEMPLATE) in recorded["said"]
+        return
+    assert (answer.status in ACCEPTED) == recorded["accepted"], (said_of(answer), recorded["said"])
+    said = causes(recorded["said"]) if not recorded["accepted"] else set()
+    if len(said) == 1 and next(iter(said)) == recorded["said"]:  # of one error kubectl prints a sentence around it
+        (own,) = said_of(answer)
+        assert own in recorded["said"]
+    else:
+        assert said_of(answer) == without_drawn_names(said)
