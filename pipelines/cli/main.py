@@ -30,6 +30,7 @@ from pipelines.cli.query import query
 from pipelines.cli.report.accept import accept
 from pipelines.cli.report.findings import findings
 from pipelines.cli.report.summary import summary
+from pipelines.cli.report.trend import trend
 from pipelines.cli.show import show
 from pipelines.cli.sources import sources
 from pipelines.cli.upgrade import upgrade
@@ -141,6 +142,7 @@ for _command in (
     audit,
     summary,
     findings,
+    trend,
     accept,
     query,
     fields,

@@ -32,6 +32,8 @@ REACHING: Final = {
     "audit severity": "it decides which findings count",
     "accept file": "it decides what is written, and where",
     "allow_critical": "it decides which findings count",
+    "history": "it decides what is written, and where",
+    "keep_history": "it removes files",
     "max_new": "it decides which findings count",
     "fail_on_standing": "it decides which findings count",
     "clusters": "a cluster missing from it would not be reported",
