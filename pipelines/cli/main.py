@@ -19,6 +19,7 @@ import click
 
 from auditor.base.visible import visible
 from pipelines.cli.audit import audit
+from pipelines.cli.changes import changes
 from pipelines.cli.config_file import load_configuration
 from pipelines.cli.crds import crds
 from pipelines.cli.diff import diff
@@ -150,6 +151,7 @@ for _command in (
     watch,
     crds,
     upgrade,
+    changes,
     gates,
     sources,
     diff,

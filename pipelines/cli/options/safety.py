@@ -16,6 +16,7 @@ REACHING: Final = {
     "kms_decryptor": "it runs a command",
     "convert_with": "it runs a command",
     "encryption_config": "it reads keys",
+    "plan_file": "it decides what is written, and where",
     "show_secrets": "it shows the values of Secrets",
     "report": "it decides what is written, and where",
     "force": "it removes files",
@@ -54,7 +55,7 @@ HARMLESS: Final = frozenset({
     "apply", "assume_formats", "at", "etcd_prefix", "fail_on", "fail_on_sealed", "feature_gates", "field_gates", "how",
     "change", "color", "kind", "lines", "owner", "severity", "name", "reason", "until",
     "jobs", "max_age", "memory", "missing", "only_new", "require_change", "skip", "time_in_all",
-    "time_per_object", "verify_sample",
+    "time_per_object", "verify_sample", "via",
 })  # fmt: skip
 """Options that do none of this unless the value is a URL, by name."""
 
