@@ -105,6 +105,8 @@ class RunOptions:
         accept: File of accepted findings; empty: none.
         most_new: Limits of new objects by severity, as `auditor.report.findings.exit_code` reads them.
         fail_on_standing: Whether known faults that break a kind make the exit code 1 with `only_new`.
+        history: Folder or URL of the history that the run is added to; empty: none.
+        keep_history: Runs that the history keeps.
         clusters: A file with the names of all clusters that a dump is expected of; empty: those of earlier reports.
         max_age: Most seconds since a dump was changed; None: any.
         require_change: Whether a dump that is no newer than that of the earlier report makes the exit code 3.
@@ -138,6 +140,8 @@ class RunOptions:
     accept: str = ""
     most_new: tuple[tuple[str, int], ...] = ()
     fail_on_standing: bool = True
+    history: str = ""
+    keep_history: int = 365
     clusters: str = ""
     max_age: float | None = None
     require_change: bool = False

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import math
 import mmap
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -96,6 +96,7 @@ class Plan:
         old: The state before, where there is one to compare with; nothing of it has rows.
         identities: File of the identities of its objects (`auditor.plan.identities`).
         sealed: Names of the definitions that are in a dump, sealed by a provider that no key was given for.
+        replaced: Definitions of the dumps that those from files replaced, by name.
     """
 
     sources: tuple[SourcePlan, ...]
@@ -108,6 +109,7 @@ class Plan:
     old: tuple[SourcePlan, ...] = ()
     identities: str = ""
     sealed: frozenset[str] = frozenset()
+    replaced: dict[str, bytes] = field(default_factory=dict)
 
     @property
     def definitions_file(self) -> DefinitionsFile:
@@ -343,6 +345,7 @@ def make_plan(
             name = _name(document)
             by_name[name] = _encoded(name, document, stored=not source.is_export or "status" in document)
     given = from_files() if from_files else read_definitions(options.crds)
+    replaced = {name: by_name[name][1] for name in given.by_name if name in by_name}
     by_name.update(given.by_name)
     if sources:
         sources[0].damage += tuple(replace(one, where=f"definitions {one.where}") for one in changes(given.states))
@@ -364,6 +367,7 @@ def make_plan(
         old=tuple(old),
         identities=str(identities) if old else "",
         sealed=frozenset(sealed - by_name.keys()),
+        replaced=replaced,
     )
 
 

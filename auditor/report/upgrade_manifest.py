@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.errors import SchemaError
@@ -9,9 +11,11 @@ from auditor.base.statuses import Status
 from auditor.base.visible import shell_word
 from auditor.crds.definition import parse_definition
 from auditor.gates.change import gate_changes
+from auditor.golang.text import quote
 from auditor.plan.options import FAIL_ON
+from auditor.report.upgrade_plan import name_conflicts, parsed, plan_of
 from auditor.shards.gates import GatedFields
-from auditor.upgrade import INCOMPLETE, Tally, change_of_definition, decide, decide_all
+from auditor.upgrade import INCOMPLETE, NAMED, Tally, change_of_definition, decide, decide_all, hits_of, migration_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,29 +42,34 @@ def upgrade_section(scan: UpgradePlan, tallies: Mapping[str, Tally], total: Shar
     definitions, decisions = [], []
     gates = _Gates(scan)
     scope = scan.new.options.scope
+    conflicts = name_conflicts(scan)
     for name in sorted(scan.applied | scan.deleted):
         if not _is_in_scope(scope, entries[name]):
             continue
         old, new = scan.documents(name)
-        change = change_of_definition(name, old, new)
+        change = replace(change_of_definition(name, old, new), not_accepted=conflicts.get(name, ()))
         tally = tallies.get(name, Tally())
         if sealed := total.statuses[((entries[name].group, entries[name].kind), Status.SEALED)]:
             tally.categories["sealed"] = sealed
             tally.objects += sealed
         stored = {version: n for (crd, version), n in sorted(total.stored.items()) if crd == name} if known else None
-        decision = decide(change, tally, stored, unknown="" if is_complete else INCOMPLETE)
+        migration = migration_of(change, parsed(old), parsed(new), tally, stored, is_complete=is_complete)
+        decision = decide(change, tally, stored, unknown="" if is_complete else INCOMPLETE, migration=migration)
         decisions.append((name, decision))
         definitions.append(
             {"name": name, "group": entries[name].group, "kind": entries[name].kind}
             | _of_definition(change, decision, stored)
             | {"objects_complete": is_complete}
             | _of_objects(tally, report)
+            | {"plan": plan_of(change, migration, old, new), "schema_changes": _narrowed(change, tally)}
             | {"formats": _formats(scan, change, tally, report), "gates": gates.of(old, new, tally, report)}
         )
     decided = decide_all(decisions)
     return {
         "decision": decided.word,
         "sentence": decided.sentence + ("" if scope.is_everything else " (of the objects in scope)"),
+        "named": list(decided.reasons[:NAMED]),
+        "levels": sorted(decided.levels),
         "new_crds": list(scan.options.new_crds),
         "old_crds": list(scan.old.options.crds),
         "missing": scan.options.missing,
@@ -88,7 +97,7 @@ def qualified(section: dict[str, Any], reasons: list[str], *, scope_only: bool) 
 
 def _unsure(one: dict[str, Any]) -> dict[str, Any]:
     """Return the decision and the sentence of a scan or a definition without the word safe."""
-    if one["decision"] not in ("safe", "safe-after"):
+    if one["decision"] not in ("safe", "safe-after") or one.get("levels"):
         return {"decision": one["decision"], "sentence": one["sentence"]}
     rest = one["sentence"].removeprefix("safe")
     return {"decision": "unknown", "sentence": f"not all was judged: no harm found in the rest{rest}"}
@@ -155,6 +164,9 @@ def _of_definition(change: DefinitionChange, decision: Decision, stored: dict[st
         "action": change.action,
         "decision": decision.word,
         "sentence": decision.sentence,
+        "reasons": list(decision.reasons),
+        "attention": list(decision.attention),
+        "notes": list(decision.notes),
         "versions": list(change.versions),
         "versions_added": list(change.versions_added),
         "versions_removed": list(change.versions_removed),
@@ -165,11 +177,33 @@ def _of_definition(change: DefinitionChange, decision: Decision, stored: dict[st
         "objects_stored": stored,
         "selectable_fields_added": [{"version": version, "field": path} for version, path in change.fields_added],
         "selectable_fields_removed": [{"version": version, "field": path} for version, path in change.fields_removed],
+        "served_removed": list(change.served_removed),
+        "subresources_removed": [
+            {"version": version, "subresource": name} for version, name in change.subresources_removed
+        ],
+        "conversion": list(change.conversion) if change.conversion else None,
+        "names_not_accepted": list(change.not_accepted),
+        "levels": sorted(decision.levels),
         "refusals": list(change.refusals),
+        "is_only_unmigrated": change.is_only_unmigrated,
         "stored_versions_to_migrate": list(change.unmigrated),
-        "warnings": list(change.warnings),
+        "warnings": list(dict.fromkeys(change.warnings)),
+        "warnings_counted": warnings_of(change),
         "unreadable": change.unreadable or None,
     }
+
+
+def warnings_of(change: DefinitionChange) -> list[dict[str, Any]]:
+    """Return each warning of the server once, with the number of times and the fields that it is about."""
+    counted = Counter(change.warnings)
+    return [
+        {
+            "text": text,
+            "count": count,
+            "fields": [path for path, name in change.unknown_formats if f" {quote(name)}" in text],
+        }
+        for text, count in counted.items()
+    ]
 
 
 def _of_objects(tally: Tally, report: str) -> dict[str, Any]:
@@ -188,6 +222,11 @@ def _of_objects(tally: Tally, report: str) -> dict[str, Any]:
         ],
         "samples": dict(sorted(own.items())),
         "managed_fields": managed,
+        "unreadable_before": tally.unreadable_before,
+        "users": [
+            {"of": what, "manager": manager, "objects": count}
+            for (what, manager), count in sorted(tally.users.items(), key=lambda item: (item[0][0], -item[1], item[0]))
+        ],
         "migration": {
             "to_migrate": tally.to_migrate,
             "rewrites": {name: tally.rewrites[name] for name in ("passed", "refused", "unknown")},
@@ -225,19 +264,23 @@ def _formats(scan: UpgradePlan, change: DefinitionChange, tally: Tally, report: 
     ]
 
 
-def reaches(options: AuditOptions, section: Mapping[str, Any], tallies: Mapping[str, Tally]) -> bool:
+def _narrowed(change: DefinitionChange, tally: Tally) -> list[dict[str, Any]]:
+    """Return where schemas are narrower, with the objects concerned today: those with the most first."""
+    rows = [
+        {
+            "versions": list(one.versions),
+            "field": one.path or None,
+            "change": one.change,
+            "old": one.old or None,
+            "new": one.new or None,
+            "objects": hits_of(one, tally.hits, tally.objects),
+        }
+        for one in change.narrowed
+    ]
+    return sorted(rows, key=lambda row: -row["objects"])
+
+
+def reaches(options: AuditOptions, section: Mapping[str, Any]) -> bool:
     """Return whether the changes of the upgrade reach --fail-on; earlier errors do not count."""
-    counted: dict[str, int] = {}
-    for tally in tallies.values():
-        for name, number in tally.categories.items():
-            counted[name] = counted.get(name, 0) + number
-    definitions = section["definitions"]
-    refused = any(one["refusals"] or one["stored_versions_to_migrate"] for one in definitions)
-    reached = {
-        "unreadable": any(counted.get(name) for name in ("unreadable", "unmigrated", "needs-conversion"))
-        or any(one["unreadable"] for one in definitions),
-        "blocked": refused or bool(counted.get("blocked")),
-        "data-loss": any(counted.get(name) for name in ("data-loss", "deleted")),
-        "invalid": any(counted.get(name) for name in ("invalid", "tolerated")),
-    }
-    return any(reached[level] for level in FAIL_ON[1 : FAIL_ON.index(options.fail_on) + 1])
+    reached = {level for one in section["definitions"] for level in one["levels"]}
+    return not reached.isdisjoint(FAIL_ON[1 : FAIL_ON.index(options.fail_on) + 1])

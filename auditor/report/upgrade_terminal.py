@@ -1,23 +1,30 @@
-"""The summary printed after an upgrade scan: one sentence, then each definition with its effects on objects."""
+"""The summary printed after an upgrade scan: one sentence, then each definition with its effects on objects.
+
+Definitions that block come first. What the first sentence says of a definition is not said again below.
+"""
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.base.visible import label, shell_word, visible_tree
+from auditor.base.visible import label, visible_tree
+from auditor.base.wording import are, objects
 from auditor.report.terminal import damage_lines, format_table
 from auditor.shards.sealed import sealed_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["upgrade_summary"]
+__all__ = ["MOST_LINES", "WORDS", "definition_lines", "upgrade_summary"]
 
+MOST_LINES: Final = 40
+"""Lines of the summary, unless all are asked for."""
+WORDS: Final = ("blocks", "safe-after", "attention", "unknown", "safe")
 _SAMPLED: Final = (
     ("unreadable", "UNREADABLE"),
     ("unmigrated", "UNMIGRATED"),
     ("needs-conversion", "WEBHOOK"),
+    ("unconverted", "WEBHOOK"),
     ("blocked", "BLOCKED"),
     ("invalid", "INVALID"),
     ("data-loss", "DATA LOSS"),
@@ -35,98 +42,187 @@ _WHAT: Final = {
 }
 _CATEGORY: Final = {"mended": "repaired"}
 """Categories whose printed name differs from that in the manifest."""
-_CHANGES: Final = 12
+_CHANGES: Final = 6
+_SCHEMA_CHANGES: Final = 4
 _LONGEST: Final = 300
 
 
-def upgrade_summary(manifest: dict[str, Any], report: str) -> str:
+def upgrade_summary(manifest: dict[str, Any], report: str, *, most: int | None = MOST_LINES) -> str:
     """Return the summary of an upgrade scan.
 
     Args:
         manifest: The content of manifest.json.
         report: The folder of the report, as the user named it.
+        most: Number of lines, None: all.
     """
     manifest = visible_tree(manifest)
     section = manifest["upgrade"]
-    blocks = [section["sentence"]]
+    tail = list(_tail(manifest, section, report))
+    blocks: list[list[str]] = []
     quiet = []
-    for one in section["definitions"]:
-        lines = list(_definition(one, report))
+    for one in sorted(section["definitions"], key=lambda one: WORDS.index(one["decision"])):
+        lines = list(definition_lines(one, report, named=one["name"] in section["named"], everything=most is None))
         if len(lines) > 1 or one["decision"] not in ("safe", "unknown"):
-            blocks.append("\n".join(lines))
+            blocks.append(lines)
         else:
             quiet.append(one)
     if quiet:
-        head = "NO HARM FOUND" if any(one["decision"] == "unknown" for one in quiet) else "SAFE"
-        table = format_table((head, "OBJECTS"), [(one["name"], one["objects"]) for one in quiet])
-        blocks.append(table)
+        blocks.append(list(_quiet(quiet, everything=most is None)))
+    return "\n".join([*_head(section), *_fitting(blocks, most, len(tail), report), *tail])
+
+
+def _head(section: dict[str, Any]) -> Iterator[str]:
+    yield section["sentence"]
+    hop = section.get("via")
+    if hop:
+        yield f"first hop ({', '.join(hop['new_crds'])}): {hop['sentence']}"
+
+
+def _fitting(blocks: list[list[str]], most: int | None, tail: int, report: str) -> Iterator[str]:
+    """Yield the blocks as far as the lines suffice: the first lines of each say more than all of one."""
+    left = 1_000_000 if most is None else most - 2 - tail - 2
+    each = max(4, left // max(1, len(blocks)) - 1)
+    for at, lines in enumerate(blocks):
+        share = max(each, left - (each + 1) * (len(blocks) - at - 1) - 1)
+        if left < 3:
+            yield ""
+            yield f"and {len(blocks) - at} more: auditor changes {report}"
+            return
+        shown = lines if len(lines) <= share else [*lines[: share - 1], f"  [...] auditor changes {report}"]
+        yield ""
+        yield from shown
+        left -= len(shown) + 1
+
+
+def _tail(manifest: dict[str, Any], section: dict[str, Any], report: str) -> Iterator[str]:
+    extra: list[str] = []
     if section["kept"]:
-        blocks.append(f"{section['kept']} other definitions do not change; their objects are in the report too.")
-    blocks += sealed_lines(manifest)
-    blocks += [line for source in manifest["inputs"] for line in damage_lines(source)]
-    blocks += [f"LOST  {text}" for text in manifest["lost"]]
-    blocks.append(_next(section, report))
-    return "\n\n".join(blocks)
+        extra.append(f"{section['kept']} other definitions do not change; their objects are in the report too.")
+    extra += [line for text in sealed_lines(manifest) for line in text.split("\n")]
+    extra += [line for source in manifest["inputs"] for line in damage_lines(source)]
+    extra += [f"LOST  {text}" for text in manifest["lost"]]
+    if extra:
+        yield ""
+        yield from extra
+    yield ""
+    yield from _next(section, report)
 
 
-def _definition(one: dict[str, Any], report: str) -> Iterator[str]:
-    yield f"{label(one['name'])}: {one['sentence']}"
-    yield from (f"  {line}" for line in _versions(one))
+def _quiet(quiet: list[dict[str, Any]], *, everything: bool) -> Iterator[str]:
+    head = "NO HARM FOUND" if any(one["decision"] == "unknown" for one in quiet) else "SAFE"
+    rows = [(one["name"], one["objects"]) for one in quiet]
+    shown = rows if everything or len(rows) <= _CHANGES else rows[:_CHANGES]
+    yield from format_table((head, "OBJECTS"), shown).split("\n")
+    if len(shown) < len(rows):
+        yield f"and {len(rows) - len(shown)} more"
+
+
+def definition_lines(one: dict[str, Any], report: str, *, named: bool, everything: bool) -> Iterator[str]:
+    """Yield the lines on one definition.
+
+    Args:
+        one: Its entry in the manifest.
+        report: The folder of the report.
+        named: Its reasons are in the sentence on all.
+        everything: Leave nothing out.
+    """
+    word = {"safe-after": "safe after", "unknown": "no harm found"}.get(one["decision"], one["decision"])
+    yield f"{label(one['name'])}: {word}"
+    for text in () if named else one["reasons"]:
+        yield f"  {text}"
+    yield from (f"  {line}" for line in _plan(one["plan"]))
+    for text in (*one["attention"], *one["notes"]):
+        yield f"  {text}"
+    yield from (f"  {line}" for line in _facts(one))
     counted = {name: number for name, number in one["categories"].items() if name != "unchanged"}
     if counted:
-        total = f"{one['objects']} objects: {one['categories'].get('unchanged', 0)} unchanged"
+        total = f"{objects(one['objects'])}: {one['categories'].get('unchanged', 0)} unchanged"
         yield "  " + ", ".join([total, *(f"{number} {_CATEGORY.get(name, name)}" for name, number in counted.items())])
+    for category, name in _SAMPLED:
+        for sample in one["samples"].get(category, [])[: 3 if everything else 1]:
+            yield from _sample(name, sample)
+    yield from _values(one, report, everything=everything)
+    yield from _schema(one, everything=everything)
+    yield from _formats(one["formats"])
+
+
+def _plan(plan: dict[str, Any] | None) -> Iterator[str]:
+    if plan is None:
+        return
+    if plan["needs"]:
+        yield f"no plan: {plan['needs']}"
+    elif len(plan["steps"]) > 2:
+        for number, step in enumerate(plan["steps"][:-1], 1):
+            yield f"{'plan:' if number == 1 else '     '} {number}. {step['text']}"
+        if plan["note"]:
+            yield f"      {plan['note']}"
+
+
+def _values(one: dict[str, Any], report: str, *, everything: bool) -> Iterator[str]:
     rows = [
         (change["values"], _WHAT.get(change["change"], change["change"]), change["path"], _arrow(change))
         for change in one["changes"]
         if change["change"] != "verdict"
     ]
     if rows:
-        yield format_table(("VALUES", "WHAT", "FIELD", ""), rows[:_CHANGES], indent="  ")
-        if len(rows) > _CHANGES:
-            yield f"  and {len(rows) - _CHANGES} more: select * from '{report}/changes/*.parquet'"
-    for category, word in _SAMPLED:
-        for sample in one["samples"].get(category, [])[:1]:
-            yield from _sample(word, sample)
-    yield from _formats(one["formats"])
+        shown = rows if everything else rows[:_CHANGES]
+        yield from format_table(("VALUES", "WHAT", "FIELD", ""), shown, indent="  ").split("\n")
+        if len(shown) < len(rows):
+            yield f"  and {len(rows) - len(shown)} more: auditor changes {report}"
+
+
+def _schema(one: dict[str, Any], *, everything: bool) -> Iterator[str]:
+    """Yield where the schema is narrower, with the objects that are concerned today."""
+    rows = [
+        (
+            f"{change['objects']} of {objects(one['objects'])}",
+            change["change"],
+            change["field"] or "(root)",
+            _cut(" -> ".join(text for text in (change["old"], change["new"]) if text), 60),
+        )
+        for change in one["schema_changes"]
+    ]
+    if rows:
+        shown = rows if everything else rows[:_SCHEMA_CHANGES]
+        yield from format_table(("NARROWER", "WHAT", "FIELD", ""), shown, indent="  ").split("\n")
+        if len(shown) < len(rows):
+            yield f"  and {len(rows) - len(shown)} more narrower fields"
 
 
 def _arrow(change: dict[str, Any]) -> str:
     return f"{change['old'] or '...'} -> {change['new'] or '...'}" if change["old"] or change["new"] else ""
 
 
-def _versions(one: dict[str, Any]) -> Iterator[str]:
+def _facts(one: dict[str, Any]) -> Iterator[str]:
+    """Yield what changes of the definition, and is not said by its reasons."""
     if one["action"] == "delete":
         return
-    for version in one["versions_added"]:
-        yield f"version {version} is new"
+    if one["versions_added"]:
+        yield f"new: {', '.join(one['versions_added'])}"
     if one["storage_before"] != one["storage_after"] and one["action"] == "update":
         yield f"storage version: {one['storage_before']} before, {one['storage_after']} after"
     for version in one["versions_removed"]:
-        yield _removed(one, version)
-    for version in one["no_longer_served"]:
-        yield f"version {version} is no longer served: clients that use it get 404"
+        yield _stored_at(one, version)
     migration = one["migration"]
     if migration["to_migrate"]:
         at = one["storage_after"]
-        yield f"{_objects(migration['to_migrate'])} not stored as {at}, the storage version, until written again"
+        yield f"{objects(migration['to_migrate'])} not stored as {at}, the storage version, until written again"
     rewrites = migration["rewrites"]
     if rewrites["refused"]:
-        yield f"storage migration: {_objects(rewrites['refused'])} would be refused if written back unchanged"
+        yield f"storage migration: {objects(rewrites['refused'])} would be refused if written back unchanged"
         for sample in one["samples"].get("rewrite-refused", [])[:1]:
-            yield from (line.removeprefix("  ") for line in _sample("MIGRATION", sample))
-    for entry in one["managed_fields"]:
-        count = _objects(entry["objects"])
+            if not any(sample["key"] == other["key"] for name, _ in _SAMPLED for other in one["samples"].get(name, [])):
+                yield from (line.removeprefix("  ") for line in _sample("MIGRATION", sample))
+    for entry in one["managed_fields"] if one["decision"] != "safe-after" else ():
+        count = objects(entry["objects"])
         yield f"managedFields of {count} name {entry['version']}, which is removed: server-side apply to them fails"
     for entry in one["selectable_fields_added"]:
         yield f"field selectors at {entry['version']} can use {entry['field']}"
-    for entry in one["selectable_fields_removed"]:
-        yield f"field selectors at {entry['version']} can no longer use {entry['field']}: such queries are refused"
     yield from _gates(one["gates"])
-    for text in one["refusals"]:
-        yield f"the server refuses: {_cut(text)}"
-    for text in one["warnings"]:
-        yield f"the server warns: {text}"
+    for warning in one["warnings_counted"]:
+        times = f" ({warning['count']} times)" if warning["count"] > 1 else ""
+        where = f": {', '.join(warning['fields'])}" if warning["fields"] else ""
+        yield f"the server warns: {warning['text']}{times}{where}"
 
 
 def _gates(gates: dict[str, Any] | None) -> Iterator[str]:
@@ -135,7 +231,7 @@ def _gates(gates: dict[str, Any] | None) -> Iterator[str]:
         return
     for change in gates["changes"]:
         states = " -> ".join(state for state in (change["before"], change["after"]) if state)
-        fields = ", ".join(f"{one['field']} in {_objects(one['objects'])}" for one in change["fields"])
+        fields = ", ".join(f"{one['field']} in {objects(one['objects'])}" for one in change["fields"])
         yield f"gate {change['gate']} {change['change'].replace('-', ' ')} ({states}): {fields or 'it guards nothing'}"
     for closed in gates["closed"]:
         if closed["objects"]:
@@ -144,27 +240,19 @@ def _gates(gates: dict[str, Any] | None) -> Iterator[str]:
                 yield from (line.removeprefix("  ") for line in _sample("GATE", sample))
 
 
-def _removed(one: dict[str, Any], version: str) -> str:
-    """Return what must be done before a version is removed."""
-    then = ""
-    if version in one["stored_versions"]:
-        remaining = [name for name in one["stored_versions"] if name in one["versions"]] or [one["storage_after"]]
-        status = json.dumps({"status": {"storedVersions": remaining}}, separators=(",", ":"))
-        then = f"; then: kubectl patch crd {shell_word(one['name'])} --subresource=status --type=merge -p '{status}'"
+def _stored_at(one: dict[str, Any], version: str) -> str:
+    """Return how many objects are stored at a version that is removed."""
     stored = one["objects_stored"]
     if stored is None:
-        return f"version {version} is removed; an export does not show how many objects are stored as it{then}"
+        return f"version {version} is removed; an export does not show how many objects are stored as it"
     count = stored.get(version, 0)
-    if count:
-        verb = "is" if count == 1 else "are"
-        at_least = "" if one.get("objects_complete", True) else "at least "
-        return f"{at_least}{_objects(count)} {verb} stored as {version}: migrate before you drop it{then}"
-    if not one.get("objects_complete", True):
+    at_least = "" if one.get("objects_complete", True) else "at least "
+    if not count and at_least:
         return (
-            f"version {version} is removed; not all objects were judged, so the number of objects stored as it is not "
-            f"known{then}"
+            f"version {version} is removed; not all objects were judged, so it is not known how many are stored as it"
         )
-    return f"version {version} is removed; no object is stored as it{then}"
+    number = f"{at_least}{objects(count)} {are(count)}" if count else "no object is"
+    return f"version {version} is removed; {number} stored as it"
 
 
 def _sample(word: str, sample: dict[str, Any]) -> Iterator[str]:
@@ -180,31 +268,29 @@ def _sample(word: str, sample: dict[str, Any]) -> Iterator[str]:
 def _formats(formats: list[dict[str, Any]]) -> Iterator[str]:
     if not formats:
         return
-    yield format_table(
+    yield from format_table(
         ("UNKNOWN FORMAT", "FIELD", "VALUES", "CHECKED AS", "WOULD FAIL"),
         [(one["format"], one["field"], one["values"], one["assumed"], one["failing"]) for one in formats],
         indent="  ",
-    )
+    ).split("\n")
     for one in formats:
         for sample in one["samples"][:1]:
             yield from _sample("FORMAT", sample)
 
 
-def _next(section: dict[str, Any], report: str) -> str:
+def _next(section: dict[str, Any], report: str) -> Iterator[str]:
     reasons = section.get("not_judged")
-    rest = f"\nNot judged: {', '.join(reasons)}." if reasons else ""
     if section["decision"] == "safe" and not reasons:
-        return "Next: apply the definitions."
-    if section["decision"] in ("safe", "unknown"):
-        return "Next: check the rest before you apply the definitions." + rest
-    return (
-        f"Next: read what changes: duckdb -c \"select * from '{report}/changes/*.parquet' order by change, path\"{rest}"
-    )
+        yield "Next: apply the definitions."
+    elif section["decision"] in ("safe", "unknown"):
+        yield "Next: check the rest before you apply the definitions."
+    else:
+        plans = any(one["plan"] and len(one["plan"]["steps"]) > 2 for one in section["definitions"])
+        also = "; write the plan as JSON and shell with --plan FILE" if plans and not section.get("plan_file") else ""
+        yield f"Next: read all that changes: auditor changes {report}{also}"
+    if reasons:
+        yield f"Not judged: {', '.join(reasons)}."
 
 
-def _objects(count: int) -> str:
-    return f"{count} object{'' if count == 1 else 's'}"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} [...]"
+def _cut(text: str, longest: int = _LONGEST) -> str:
+    return text if len(text) <= longest else f"{text[:longest]} [...]"

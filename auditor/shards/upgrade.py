@@ -21,7 +21,7 @@ from auditor.crds.definition import document_name
 from auditor.crds.definitions_file import definition_entry, write_definitions
 from auditor.gates.change import gate_changes
 from auditor.gates.paths import places
-from auditor.golang.jsontext import encode
+from auditor.golang.jsontext import decode, encode
 from auditor.plan.definition_paths import definition_documents
 from auditor.plan.plan import Plan, make_plan
 from auditor.program.impact import needs_webhook
@@ -34,14 +34,19 @@ from auditor.storage_read.read import ReadError, decode_value
 from auditor.updates.field_path import locate
 from auditor.updates.managed_fields import last_writer
 from auditor.upgrade import (
+    NEW_TRANSITION,
     Change,
     Pairing,
     Sample,
     Tally,
     UnknownFormats,
     after_update,
+    common_version,
     compare_reads,
     compare_verdicts,
+    has_value,
+    in_cluster,
+    schema_changes,
     worst_by_field,
 )
 from auditor.upgrade.changes import VERDICT
@@ -81,12 +86,16 @@ class UpgradeOptions:
         assumptions: Format that this release does not know, to one that it does.
         old_sidecars: Files of field-level gates of today, by name of the definition; those of the audit's options are
             the ones to come.
+        via: Files or folders with the definitions of a release between; the scan is then that of the second hop.
+        plan_file: Where the plan goes; empty: nowhere.
     """
 
     new_crds: tuple[str, ...]
     missing: str = "keep"
     assumptions: dict[str, str] = field(default_factory=dict)
     old_sidecars: tuple[str, ...] = ()
+    via: tuple[str, ...] = ()
+    plan_file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +121,13 @@ class UpgradePlan:
             next((plan.definitions_file.document(entry) for entry in plan.entries if entry.name == name), None)
             for plan in (self.old, self.new)
         )
-        return old, None if name in self.deleted else new
+        return None if old is None else with_status(self.old, name, old), None if name in self.deleted else new
+
+
+def with_status(plan: Plan, name: str, document: JsonObject) -> JsonObject:
+    """Return a definition of today as the cluster has it: one from a file has the status of the dump's."""
+    replaced = plan.replaced.get(name)
+    return in_cluster(document, None if replaced is None else decode(replaced).get("status"))
 
 
 @dataclass(slots=True)
@@ -132,23 +147,39 @@ def plan_upgrade(options: AuditOptions, upgrade: UpgradeOptions, workdir: Path) 
     """
     asked = replace(options, field_gates="", gate_sidecars=upgrade.old_sidecars)
     old = make_plan(asked, workdir, go_on=True)
-    given = {document_name(document): document for document in definition_documents(upgrade.new_crds)}
+    if upgrade.via:
+        old = _applied(old, _given(upgrade.via), workdir / "definitions-between.ndjson")
+    given = _given(upgrade.new_crds)
+    before = {entry.name for entry in old.entries}
+    new = replace(_applied(old, given, workdir / "definitions-new.ndjson"), options=options)
+    gone = before - given.keys() if upgrade.missing == "delete" else ()
+    return UpgradePlan(old, new, frozenset(given), frozenset(gone), upgrade)
+
+
+def _given(paths: tuple[str, ...]) -> dict[str, JsonObject]:
+    given = {document_name(document): document for document in definition_documents(paths)}
     if not given:
-        raise auditor.AuditorError(", ".join(upgrade.new_crds), "no definition found", "CustomResourceDefinitions")
-    before = {entry.name: entry for entry in old.entries}
-    path = workdir / "definitions-new.ndjson"
+        raise auditor.AuditorError(", ".join(paths), "no definition found", "CustomResourceDefinitions")
+    return given
+
+
+def _applied(old: Plan, given: dict[str, JsonObject], path: Path) -> Plan:
+    """Return a plan with definitions applied over those that it has.
+
+    Args:
+        old: The plan before.
+        given: The definitions to apply, by name.
+        path: The file that all go to.
+    """
     entries, sha256 = write_definitions(path, _new_definitions(old, given))
-    new = replace(
+    return replace(
         old,
         definitions=str(path),
         entries=entries,
         from_files=old.from_files | given.keys(),
         crds_sha256=sha256,
         files_sha256="",
-        options=options,
     )
-    gone = before.keys() - given.keys() if upgrade.missing == "delete" else ()
-    return UpgradePlan(old, new, frozenset(given), frozenset(gone), upgrade)
 
 
 def _new_definitions(old: Plan, given: dict[str, JsonObject]) -> Iterator[tuple[DefinitionEntry, bytes]]:
@@ -158,7 +189,8 @@ def _new_definitions(old: Plan, given: dict[str, JsonObject]) -> Iterator[tuple[
     for name in sorted(before.keys() | given.keys()):
         entry = before.get(name)
         if name in given:
-            document = after_update(None if entry is None else file.document(entry), given[name])
+            today = None if entry is None else with_status(old, name, file.document(entry))
+            document = after_update(today, given[name])
             yield definition_entry(name, document, False), _encoded(document)
         elif entry is not None:
             yield entry, file.text(entry)
@@ -215,6 +247,8 @@ class UpgradeAuditor(ShardAuditor):
         self.formats: dict[tuple[str, str], UnknownFormats] = {}
         self.gate_changes: dict[str, tuple[GateChanges, tuple[GatePath, ...]]] = {}
         self.old_entries = {entry.name: entry for entry in scan.old.entries}
+        self.concerns: dict[str, _Concerns] = {}
+        self.exported: dict[int, AuditedObject] = {}
         self.rows = Rows(tables.CHANGES)
         self.source_name = ""
         self.is_export = False
@@ -238,6 +272,29 @@ class UpgradeAuditor(ShardAuditor):
 
     # ---- one object
 
+    def judge(self, definition: CustomResourceDefinition, data: bytes, at: str) -> list[tuple[AuditedObject, bool]]:
+        """Judge an object under the new definition.
+
+        An export shows objects at a version that a client asked for. Where that version goes, the object is judged as
+        it is at one that remains: nothing says that it is stored at the version that the export shows.
+        """
+        judged = super().judge(definition, data, at)
+        self.exported.clear()
+        audited = judged[0][0]
+        if not self.is_export or audited.object is not None or not self._may_be_migrated(definition, audited):
+            return judged
+        old = self.before.definition(self.old_entries[definition.name])
+        version = None if isinstance(old, str) else common_version(old, definition)
+        if isinstance(old, str) or version is None:
+            return judged
+        first, needs_webhook = self.before.at_version(old, version, data)
+        if first.object is None:
+            return [(first, True)] if needs_webhook else judged
+        rewritten = encode(first.object).encode("utf-8", "surrogatepass")
+        judged = super().judge(definition, rewritten, "stored")
+        self.exported[id(judged[0][0])] = first
+        return judged
+
     def saw(self, row: Any, definition: CustomResourceDefinition, audited: AuditedObject, outcome: Outcome) -> None:
         """Compare an object, judged under the new definition, with what it is under the old one."""
         tally = self.tallies.get(definition.name)
@@ -256,8 +313,10 @@ class UpgradeAuditor(ShardAuditor):
             self._add(row, tally, new, [Change(VERDICT, None, str(was), str(new.standing))], _newly(new, 0))
             return
         self._count_gates(tally, row, definition, old_definition)
+        self._count_concerns(tally, row, definition, old_definition)
         pairing = self._pairing(old_definition, definition, audited)
         if pairing is not None and pairing.is_same(audited.stored_version):
+            tally.unreadable_before += new.rank == 4
             self._add(row, tally, new, [], {"broken-before"} if new.rank >= 3 else set())
             return
         may_confuse = pairing is None or pairing.may_confuse
@@ -312,13 +371,17 @@ class UpgradeAuditor(ShardAuditor):
         *,
         may_confuse: bool,
     ) -> None:
-        before = self._judged_before(old, new.audited.audited_version or "", row.data)
+        before = self.exported.get(id(new.audited)) or self._judged_before(
+            old, new.audited.audited_version or "", row.data
+        )
         outcome = NOT_ASKED
         if before.findings or new.audited.findings or new.outcome.verdict is not None or new.audited.object is None:
             outcome = self._outcome_of(self.before, row, old, before, row.data)
         was = _side(before, outcome)
         categories: set[str] = set()
         changes: list[Change] = []
+        if id(new.audited) in self.exported:
+            changes += self._lost_on_the_way(row, old, self.before.judge(old, row.data, "stored")[0][0], before)
         if new.standing is Status.UNREADABLE and self._may_be_migrated(new_definition, new.audited):
             migrated = None if before.object is None else self._after_migration(row, new_definition, old)
             if migrated is None:
@@ -332,8 +395,10 @@ class UpgradeAuditor(ShardAuditor):
                     tally.rewrites["refused" if refused else "passed"] += 1
                     changes.append(Change(VERDICT, None, str(was.standing), str(Status.UNREADABLE)))
                     tally.sample("unmigrated", Sample(_shown_key(row), _reason(new.audited)))
+                changes += self._lost_on_the_way(row, old, before, first)
                 was, new = _side(first, first_outcome), after
                 self._count_object(tally, row, new_definition, new.audited)
+        categories |= {"data-loss"} if any(one.is_loss for one in changes) else set()
         if was.audited.object is not None and new.audited.object is not None:
             if was.rank or new.rank:
                 if new.standing != was.standing:
@@ -347,9 +412,20 @@ class UpgradeAuditor(ShardAuditor):
         if self._needs_webhook(self, new_definition, new.audited) and not self._needs_webhook(self.before, old, before):
             categories.add("needs-conversion")
         categories |= _newly(new, was.rank)
+        if self.is_export and new.standing is Status.NEEDS_CONVERSION and new.audited.audited_version in old.versions:
+            categories = (categories - {"needs-conversion"}) | {"unconverted"}
+        tally.unreadable_before += new.rank == 4 and was.rank == 4
         if new.rank in (1, 2) and any(one.change == VERDICT and one.path and one.old is ABSENT for one in changes):
             categories.add("tolerated" if new.rank == 1 else "invalid")
         self._add(row, tally, new, changes, categories)
+
+    def _lost_on_the_way(
+        self, row: Any, old: CustomResourceDefinition, before: AuditedObject, first: AuditedObject
+    ) -> list[Change]:
+        """Return what an object loses when it is rewritten at a version that remains; a webhook may move it instead."""
+        if old.conversion == "Webhook" or before.object is None or first.object is None:
+            return []
+        return [one for one in compare_reads(before, first, lambda: _decoded(row.data)) if one.is_loss]
 
     def _needs_webhook(self, side: ShardAuditor, definition: CustomResourceDefinition, audited: AuditedObject) -> bool:
         """Whether only a webhook can read an object at the storage version; of exports nobody knows."""
@@ -386,8 +462,7 @@ class UpgradeAuditor(ShardAuditor):
             What it is under the old definition at the version it would be written at, what it would then be under the
             new one, and what the old server says to the write.
         """
-        wanted = (self.storage_of(new_definition), self.before.storage_of(old), *new_definition.versions)
-        at = next((name for name in wanted if name in old.versions and name in new_definition.versions), None)
+        at = common_version(old, new_definition)
         if at is None:
             return None
         first, _ = self.before.at_version(old, at, row.data)
@@ -455,6 +530,23 @@ class UpgradeAuditor(ShardAuditor):
                     tally.closed[str(path)] += 1
                     tally.sample(f"gate {path}", Sample(_shown_key(row), f"{path} is switched off"))
 
+    def _count_concerns(
+        self, tally: Tally, row: Any, definition: CustomResourceDefinition, old: CustomResourceDefinition
+    ) -> None:
+        """Count who uses versions and subresources that go, and the objects under new transition rules."""
+        found = self.concerns.get(definition.name)
+        if found is None:
+            found = self.concerns[definition.name] = _concerns(old, definition)
+        if not found:
+            return
+        stored = _decoded(row.data)
+        for path in found.transitions:
+            tally.hits[("has", path)] += has_value(stored, path)
+        if found.versions or found.subresources:
+            used = set(_used(stored, found))
+            tally.users.update(used)
+            tally.uses.update({what for what, _ in used})
+
     def _formats(self, definition: CustomResourceDefinition, version: str) -> UnknownFormats:
         found = self.formats.get((definition.name, version))
         if found is None:
@@ -466,6 +558,7 @@ class UpgradeAuditor(ShardAuditor):
         for change in changes:
             self._add_row(row, new, change)
             tally.count(change, plain_path(change.path or ""))
+        tally.hits.update({hit for change in changes if (hit := _hit(change)) is not None})
         tally.categories.update(categories or {"unchanged"})
         for category in categories - {"unmigrated"}:
             if len(tally.samples.get(category, ())) < 3:
@@ -492,6 +585,60 @@ class UpgradeAuditor(ShardAuditor):
         )
 
 
+# -- what goes, and who uses it ----------------------------------------------------------------------------------------
+
+
+class _Concerns(NamedTuple):
+    """What an upgrade takes away from the clients of a kind.
+
+    Attributes:
+        versions: Versions that are no longer served, with the group.
+        subresources: Subresources that go.
+        transitions: Paths of new transition rules.
+    """
+
+    versions: dict[str, str]
+    subresources: frozenset[str]
+    transitions: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.versions or self.subresources or self.transitions)
+
+
+def _concerns(old: CustomResourceDefinition, new: CustomResourceDefinition) -> _Concerns:
+    served = {one.name for one in new.served_versions}
+    versions = {f"{old.group}/{one.name}": one.name for one in old.served_versions if one.name not in served}
+    gone = set()
+    for one in old.served_versions:
+        after = new.versions.get(one.name)
+        if after is not None and after.served:
+            gone |= {"status"} if one.has_status and not after.has_status else set()
+            gone |= {"scale"} if one.scale is not None and after.scale is None else set()
+    rules = {one.path for one in schema_changes(old, new) if one.change == NEW_TRANSITION}
+    return _Concerns(versions, frozenset(gone), tuple(sorted(rules)))
+
+
+def _used(obj: Any, concerns: _Concerns) -> Iterator[tuple[str, str]]:
+    """Yield (what goes, manager that used it) by the managedFields of an object."""
+    metadata = obj.get("metadata") if type(obj) is dict else None
+    entries = metadata.get("managedFields") if type(metadata) is dict else None
+    for entry in entries if type(entries) is list else ():
+        if type(entry) is dict:
+            manager, api = entry.get("manager"), entry.get("apiVersion")
+            name = manager if type(manager) is str and manager else "unknown"
+            if type(api) is str and api in concerns.versions:
+                yield f"version {concerns.versions[api]}", name
+            if entry.get("subresource") in concerns.subresources:
+                yield f"subresource {entry['subresource']}", name
+
+
+def _hit(change: Change) -> tuple[str, str] | None:
+    """Return what a change of an object is counted as for the changes of the schema."""
+    if change.change == VERDICT and change.path and change.old is ABSENT:
+        return "invalid", plain_path(change.path)
+    return ("lost", plain_path(change.path or "")) if change.is_loss else None
+
+
 # -- judging the two sides ---------------------------------------------------------------------------------------------
 
 
@@ -508,6 +655,7 @@ def _newly(new: _Side, before: int) -> set[str]:
     return {("tolerated", "invalid", "blocked")[new.rank - 1]}
 
 
+_NOT_CHECKED: Final = "some validation rules were not checked"
 _CATEGORY: Final = {"defaulted": "drift", "default-changed": "drift", "selector": "selector"}
 
 
@@ -560,8 +708,8 @@ def _sample(row: Any, new: _Side, changes: list[Change], category: str) -> Sampl
     if category in ("blocked", "invalid", "tolerated"):
         fields = {change.path for change in changes if change.change == VERDICT}
         told = [one for one in new.outcome.rows(new.audited) if one[0].field in fields or None in fields]
-        # At the root stands first of all the note that rules were not checked: what is wrong says more.
-        told.sort(key=lambda one: one[0].field == "<nil>")
+        # The note that rules were not checked is the consequence of another finding, which names the cause.
+        told.sort(key=lambda one: (_NOT_CHECKED in one[0].message, one[0].field == "<nil>"))
         if told:
             finding, about = told[0]
             return Sample(key, finding.message, about.last_manager, about.last_write)

@@ -17,31 +17,44 @@ from auditor.upgrade.changes import (
     value_at,
     worst_by_field,
 )
-from auditor.upgrade.decision import INCOMPLETE, Decision, decide, decide_all
+from auditor.upgrade.decision import INCOMPLETE, NAMED, Decision, decide, decide_all
 from auditor.upgrade.definition_change import DefinitionChange, after_update, as_sent, change_of_definition
 from auditor.upgrade.formats import UnknownFormats, parse_assumptions
+from auditor.upgrade.in_cluster import in_cluster
+from auditor.upgrade.migration import Migration, common_version, migration_of
 from auditor.upgrade.pairing import Pairing
+from auditor.upgrade.schema_change import NEW_TRANSITION, SchemaChange, has_value, hits_of, schema_changes
 from auditor.upgrade.tally import CATEGORIES, Sample, Tally
 
 __all__ = [
     "CATEGORIES",
     "INCOMPLETE",
+    "NAMED",
+    "NEW_TRANSITION",
     "Change",
     "Decision",
     "DefinitionChange",
+    "Migration",
     "Pairing",
     "Sample",
+    "SchemaChange",
     "Tally",
     "UnknownFormats",
     "after_update",
     "as_sent",
     "change_of_definition",
+    "common_version",
     "compare_reads",
     "compare_verdicts",
     "decide",
     "decide_all",
+    "has_value",
+    "hits_of",
+    "in_cluster",
     "is_below",
+    "migration_of",
     "parse_assumptions",
+    "schema_changes",
     "value_at",
     "worst_by_field",
 ]

@@ -1,8 +1,12 @@
-"""One sentence: whether the upgrade is safe, safe after some steps, or blocked, and why."""
+"""One sentence: whether an upgrade is safe, safe after some steps, needs attention or is blocked, and why."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+from auditor.base.wording import are, by_count, objects
+from auditor.upgrade.migration import Migration
+from auditor.upgrade.schema_change import NEW_TRANSITION, hits_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -10,28 +14,50 @@ if TYPE_CHECKING:
     from auditor.upgrade.definition_change import DefinitionChange
     from auditor.upgrade.tally import Tally
 
-__all__ = ["EXPORT", "INCOMPLETE", "Decision", "decide", "decide_all"]
+__all__ = ["ATTENTION", "INCOMPLETE", "NAMED", "Decision", "decide", "decide_all"]
 
-_SHOWN: Final = 3
-EXPORT: Final = "an export does not show how many"
+ATTENTION: Final = "attention"
 INCOMPLETE: Final = "not all objects were judged, so their number is not known"
+_SHOWN: Final = 3
+NAMED: Final = 3
+"""Definitions whose reasons are in the sentence on all of them."""
+_LEVELS: Final = {
+    "unreadable": "unreadable",
+    "blocked": "blocked",
+    "invalid": "invalid",
+    "data-loss": "data-loss",
+    "deleted": "data-loss",
+}
 
 
 class Decision(NamedTuple):
     """What to do.
 
     Attributes:
-        word: ``safe``, ``safe-after`` or ``blocks``.
-        sentence: The same with its reasons; begins ``safe``, ``safe after`` or ``blocks, because``.
-        reasons: The problems that block, or the steps to do first.
+        word: ``safe``, ``safe-after``, ``attention`` or ``blocks``.
+        sentence: The same with its reasons; begins ``safe``, ``safe after``, ``attention:`` or ``blocks, because``.
+        reasons: The problems that block, the steps to do first, or what needs attention.
+        levels: The levels of --fail-on that it reaches; none if it is ``safe``.
+        attention: What else needs attention where the word is a worse one.
+        notes: What else changes.
     """
 
     word: str
     sentence: str
     reasons: tuple[str, ...] = ()
+    levels: frozenset[str] = frozenset()
+    attention: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
-def decide(change: DefinitionChange, tally: Tally, stored: Mapping[str, int] | None, *, unknown: str = "") -> Decision:
+def decide(
+    change: DefinitionChange,
+    tally: Tally,
+    stored: Mapping[str, int] | None,
+    *,
+    unknown: str = "",
+    migration: Migration | None = None,
+) -> Decision:
     """Judge one definition.
 
     Args:
@@ -39,126 +65,223 @@ def decide(change: DefinitionChange, tally: Tally, stored: Mapping[str, int] | N
         tally: The effects on its objects.
         stored: Number of objects stored at each version, or None if the dump is an export and does not show it.
         unknown: Why there may be more of them; empty if these are all.
+        migration: What to do first, as `migration_of` returns it.
     """
     if change.action == "delete":
         gone = tally.categories["deleted"] + tally.categories["sealed"]
         if gone:
-            return _blocks([f"{_objects(gone)} {_are(gone)} deleted with it"])
+            reason = f"{objects(gone)} {are(gone)} deleted with it"
+            return Decision("blocks", f"blocks, because {reason}", (reason,), frozenset({"data-loss"}))
         return Decision("safe", "safe: there are no objects that would be deleted with it")
-    blocking = [*_refused(change), *_harm(tally)]
-    if blocking:
-        return _blocks(blocking)
-    steps = _steps(change, tally, stored, unknown)
     notes = _notes(tally)
+    noted = "".join(f"; {note}" for note in notes)
+    blocking, levels = _blocking(change, tally)
+    attention = tuple(_attention(change, tally, stored))
+    if blocking:
+        rest = _plan_text(migration or Migration(), is_refused=bool(change.refusals))
+        also = f"; also {'; '.join(attention)}" if attention else ""
+        sentence = f"blocks, because {_joined(blocking)}{rest}{also}{noted}"
+        return Decision("blocks", sentence, tuple(blocking), levels, attention, notes)
+    steps, levels = _steps(change, tally, unknown)
     if steps:
-        return Decision("safe-after", f"safe after {_joined(steps)}{notes}", tuple(steps))
-    return Decision("safe", f"safe{notes}")
+        also = "".join(f"; {text}" for text in attention)
+        sentence = f"safe after {_joined(steps)}{also}{noted}"
+        reached = levels | ({"invalid"} if attention else set())
+        return Decision("safe-after", sentence, tuple(steps), reached, attention, notes)
+    if attention:
+        sentence = f"attention: {'; '.join(attention)}{noted}"
+        return Decision(ATTENTION, sentence, attention, frozenset({"invalid"}), (), notes)
+    return Decision("safe", f"safe{noted}", notes=notes)
 
 
 def decide_all(decisions: Sequence[tuple[str, Decision]]) -> Decision:
     """Judge an upgrade by the decisions on its definitions, given with their names."""
-    for word, start in (("blocks", "blocks, because of"), ("safe-after", "safe after")):
+    levels = frozenset().union(*(one.levels for _, one in decisions))
+    starts = (("blocks", "blocks, because of"), ("safe-after", "safe after the steps for"), (ATTENTION, "attention:"))
+    for word, start in starts:
         concerned = [(name, one) for name, one in decisions if one.word == word]
         if concerned:
-            texts = [f"{name} ({'; '.join(one.reasons)})" for name, one in concerned[:_SHOWN]]
-            more = len(concerned) - _SHOWN
+            texts = [f"{name} ({'; '.join(one.reasons)})" for name, one in concerned[:NAMED]]
+            more = len(concerned) - NAMED
             if more > 0:
                 texts.append(f"{more} more definition{'s' if more > 1 else ''}")
-            steps = "the steps for " if word == "safe-after" else ""
-            return Decision(word, f"{start} {steps}{_joined(texts)}", tuple(name for name, _ in concerned))
+            return Decision(word, f"{start} {_joined(texts)}", tuple(name for name, _ in concerned), levels)
     noted = [name for name, one in decisions if "; " in one.sentence]
     note = f"; see the notes on {_joined(noted)}" if noted else ""
     return Decision("safe", f"safe{note}")
 
 
-def _blocks(reasons: list[str]) -> Decision:
-    return Decision("blocks", f"blocks, because {_joined(reasons)}", tuple(reasons))
+def _plan_text(migration: Migration, *, is_refused: bool) -> str:
+    if migration.steps and migration.is_needed:
+        first = ", ".join(step.text for step in migration.steps[:-1])
+        note = f" ({migration.note})" if migration.note else ""
+        then = "the server accepts it" if is_refused else "every LIST works"
+        return f"; {then} after this plan: {first}{note}"
+    return f"; {migration.needs}" if migration.needs else ""
+
+
+# -- what blocks -------------------------------------------------------------------------------------------------------
+
+
+def _blocking(change: DefinitionChange, tally: Tally) -> tuple[list[str], frozenset[str]]:
+    """Return the reasons, those of the server first, and the levels that they reach."""
+    refused = _refused(change)
+    levels = {"blocked"} if refused else set()
+    if change.unreadable and not change.refusals:
+        levels.add("unreadable")
+    levels |= {level for category, level in _LEVELS.items() if tally.categories[category]}
+    if tally.migration_refused:
+        levels.add("blocked")
+    if tally.categories["unmigrated"]:
+        levels.add("unreadable")
+    harm = _harm(tally, is_refused=bool(change.unmigrated))
+    return [*refused, *harm], frozenset(levels)
 
 
 def _refused(change: DefinitionChange) -> list[str]:
     if change.refusals:
-        more = len(change.refusals) - 1
-        others = f" (and {more} more)" if more else ""
-        return [f"the server refuses the definition: {_short(change.refusals[0])}{others}"]
-    return [f"the server cannot serve it: {_short(change.unreadable)}"] if change.unreadable else []
+        shown = "; ".join(_short(text) for text in change.refusals[:_SHOWN])
+        more = len(change.refusals) - _SHOWN
+        return [f"the server refuses the definition: {shown}{f' (and {more} more)' if more > 0 else ''}"]
+    if change.unreadable:
+        return [f"the server cannot serve it: {_short(change.unreadable)}"]
+    if change.not_accepted and change.action == "create":
+        return [f"the server never serves it: {'; '.join(change.not_accepted)}"]
+    return []
 
 
-def _harm(tally: Tally) -> list[str]:
+def _harm(tally: Tally, *, is_refused: bool) -> list[str]:
     counts = tally.categories
     out = []
     if counts["unreadable"]:
-        out.append(f"{_objects(counts['unreadable'])} can no longer be read, so that no LIST of the kind works")
+        out.append(f"{objects(counts['unreadable'])} can no longer be read, so that no LIST of the kind works")
+    if counts["unmigrated"] and not is_refused:
+        n = counts["unmigrated"]
+        out.append(f"{objects(n)} stored at a removed version can no longer be read, so that no LIST of the kind works")
     if counts["blocked"]:
-        n = counts["blocked"]
-        out.append(f"updates of {_objects(n)} that pass today are refused")
+        out.append(f"updates of {objects(counts['blocked'])} that pass today are refused")
     if counts["invalid"]:
         n = counts["invalid"]
-        out.append(f"{_objects(n)} {'becomes' if n == 1 else 'become'} invalid, and whether updates pass is not known")
+        out.append(f"{objects(n)} {by_count(n, 'becomes', 'become')} invalid, and whether updates pass is not known")
     if counts["data-loss"]:
         n = counts["data-loss"]
         paths = [path for (what, path, _, _), _ in tally.changes.most_common() if what == "pruned"]
         shown = ", ".join(dict.fromkeys(paths[:_SHOWN]))
-        out.append(f"{_objects(n)} {'loses' if n == 1 else 'lose'} stored data ({shown})")
+        out.append(f"{objects(n)} {by_count(n, 'loses', 'lose')} stored data ({shown})")
     if tally.migration_refused:
         n = tally.migration_refused
-        out.append(f"{_objects(n)} stored at a removed version cannot be migrated: the write is refused")
+        out.append(f"{objects(n)} stored at a removed version cannot be migrated: the write is refused")
     return out
 
 
-def _steps(change: DefinitionChange, tally: Tally, stored: Mapping[str, int] | None, unknown: str) -> list[str]:
-    out = []
-    unknown = EXPORT if stored is None else unknown
-    for version in change.versions_removed:
-        count = (stored or {}).get(version) or (None if unknown else 0)
-        listed = version in change.stored_versions
-        if count:
-            at_least = "at least " if unknown else ""
-            text = f"{at_least}{_objects(count)} stored as {version} {_are(count)} migrated"
-            out.append(text + (f" and {version} is taken out of status.storedVersions" if listed else ""))
-        elif listed and count is None:
-            text = f"objects stored as {version} ({unknown}) are migrated"
-            out.append(f"{text} and {version} is taken out of status.storedVersions")
-        elif listed:
-            out.append(f"{version}, at which no object is stored, is taken out of status.storedVersions")
+# -- what must be done first -------------------------------------------------------------------------------------------
+
+
+def _steps(change: DefinitionChange, tally: Tally, unknown: str) -> tuple[list[str], frozenset[str]]:
+    out, levels = [], set()
     for version, count in sorted(tally.managed.items()):
-        until = f"until then server-side apply fails on {'it' if count == 1 else 'them'}"
-        out.append(f"{version} is taken out of the managedFields of {_objects(count)} ({until})")
-    if tally.categories["needs-conversion"]:
+        if version not in change.versions_removed:
+            continue  # nothing that this upgrade does
+        levels.add("invalid")
+        until = f"until then server-side apply fails on {by_count(count, 'it', 'them')}"
+        at_least = "at least " if unknown else ""
+        out.append(f"{version} is taken out of the managedFields of {at_least}{objects(count)} ({until})")
+    if change.conversion is not None and change.conversion[1] == "Webhook" and tally.objects:
+        others = [version for version in change.served_after if version != change.storage_after]
+        if others:
+            levels.add("unreadable")
+            out.append(f"the conversion webhook answers (without it every LIST at {', '.join(others)} fails)")
+    elif tally.categories["needs-conversion"]:
         n = tally.categories["needs-conversion"]
-        out.append(f"the conversion webhook answers (without it {_objects(n)} cannot be read)")
+        levels.add("unreadable")
+        out.append(f"the conversion webhook answers (without it {objects(n)} cannot be read)")
     if tally.categories["sealed"]:
         n = tally.categories["sealed"]
-        out.append(f"{_objects(n)} {_are(n)} judged with the keys of {'its' if n == 1 else 'their'} sealed values")
+        out.append(f"{objects(n)} {are(n)} judged with the keys of {by_count(n, 'its', 'their')} sealed values")
+    return out, frozenset(levels)
+
+
+# -- what needs attention ----------------------------------------------------------------------------------------------
+
+
+def _attention(change: DefinitionChange, tally: Tally, stored: Mapping[str, int] | None) -> list[str]:
+    if change.action not in ("update", "create"):
+        return []
+    out = []
+    for version in (*change.served_removed, *change.no_longer_served):
+        how = "removed" if version in change.served_removed else "no longer served"
+        out.append(f"{version} is {how}: requests for it get 404{_users(tally, f'version {version}')}")
+    if change.served_removed and stored is None and tally.objects:
+        out.append("an export does not show at which version objects are stored: make sure that none is at one removed")
+    if change.versions and not change.served_after:
+        out[-1:] = [f"{out[-1]}; no version is served any more"] if out else []
+    for subresource in dict.fromkeys(name for _, name in change.subresources_removed):
+        at = ", ".join(version for version, name in change.subresources_removed if name == subresource)
+        out.append(f"the {subresource} subresource of {at} is removed{_users(tally, f'subresource {subresource}')}")
+    for one in change.narrowed:
+        if one.change == NEW_TRANSITION and (n := hits_of(one, tally.hits, tally.objects)):
+            where = one.path or "the object"
+            out.append(f"a new rule compares {where} with its old value ({_short(one.new, 80)}): {_may_refuse(n)}")
+    if tally.categories["tolerated"]:
+        n = tally.categories["tolerated"]
+        fails = "" if change.has_status and _only_status(tally) else ", but a restore or a re-creation fails"
+        verb = by_count(n, "becomes", "become")
+        out.append(f"{objects(n)} {verb} invalid: tolerated while the fields concerned do not change{fails}")
+    for version, path in change.fields_removed:
+        out.append(f"field selectors at {version} can no longer use {path}: such queries are refused")
+    if change.conversion is not None and change.conversion[1] == "Webhook" and len(change.versions) > 1:
+        out.append(
+            "a conversion webhook converts between versions from now on: without it requests for the others fail"
+        )
+    if change.not_accepted and change.action == "update":
+        out.append(f"the server does not accept all names: {'; '.join(change.not_accepted)}")
+    if tally.categories["unconverted"]:
+        n = tally.categories["unconverted"]
+        out.append(
+            f"{objects(n)} {are(n)} shown at a removed version, and only the conversion webhook knows "
+            f"{by_count(n, 'it', 'them')} at another: not judged (an export does not show the stored version)"
+        )
     return out
 
 
-def _notes(tally: Tally) -> str:
+def _only_status(tally: Tally) -> bool:
+    """Return whether all that is newly invalid is in the status, which a create drops."""
+    return all(path == "status" or path.startswith("status.") for kind, path in tally.hits if kind == "invalid")
+
+
+def _may_refuse(count: int) -> str:
+    return f"updates of {objects(count)} that change it may be refused"
+
+
+def _users(tally: Tally, what: str) -> str:
+    """Return which managers use what goes, as far as managedFields say it."""
+    users = [(manager, n) for (used, manager), n in tally.users.items() if used == what]
+    users.sort(key=lambda item: (-item[1], item[0]))
+    if not users:
+        return ""
+    shown = ", ".join(f"{manager} ({n})" for manager, n in users[:_SHOWN])
+    more = f" and {len(users) - _SHOWN} more" if len(users) > _SHOWN else ""
+    return f"; managedFields of {objects(tally.uses[what])} name it: {shown}{more}"
+
+
+def _notes(tally: Tally) -> tuple[str, ...]:
     counts = tally.categories
     notes = []
-    if counts["tolerated"]:
-        n = counts["tolerated"]
-        notes.append(f"{_objects(n)} {'becomes' if n == 1 else 'become'} invalid and {_are(n)} tolerated while the "
-                     "fields concerned do not change")  # fmt: skip
     if counts["drift"]:
         n = counts["drift"]
-        notes.append(f"{_objects(n)} {'reads' if n == 1 else 'read'} differently because of defaults")
+        notes.append(f"{objects(n)} {by_count(n, 'reads', 'read')} differently because of defaults")
     for path, n in sorted(tally.closed.items()):
-        has = "has" if n == 1 else "have"
-        notes.append(f"{_objects(n)} {has} {path}, which is switched off: if created again they lose it")
-    return "".join(f"; {note}" for note in notes)
-
-
-def _objects(count: int) -> str:
-    return f"{count} object{'' if count == 1 else 's'}"
-
-
-def _are(count: int) -> str:
-    return "is" if count == 1 else "are"
+        has = by_count(n, "has", "have")
+        notes.append(f"{objects(n)} {has} {path}, which is switched off: if created again they lose it")
+    if tally.unreadable_before:
+        n = tally.unreadable_before
+        notes.append(f"{objects(n)} cannot be read already today, so that no LIST of the kind works before or after")
+    return tuple(notes)
 
 
 def _joined(texts: Sequence[str]) -> str:
     return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= 300 else f"{text[:300]} [...]"
+def _short(text: str, longest: int = 300) -> str:
+    return text if len(text) <= longest else f"{text[:longest]} [...]"

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from auditor.base.errors import AuditorError
 from auditor.crdcheck import check_crd, check_crd_update
 from auditor.crds.definition import parse_definition
 from auditor.crds.outline import outline, stored_versions
 from auditor.upgrade.formats import UnknownFormats
+from auditor.upgrade.in_cluster import in_cluster
+from auditor.upgrade.schema_change import schema_changes
 
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.crdcheck import CheckedDefinition
     from auditor.crds.definition import CustomResourceDefinition
+    from auditor.upgrade.schema_change import SchemaChange
 
-__all__ = ["DefinitionChange", "after_update", "as_sent", "change_of_definition"]
+__all__ = ["NOT_SERVED", "DefinitionChange", "after_update", "as_sent", "change_of_definition"]
 
-_STORED_VERSIONS = "status.storedVersions["
+NOT_SERVED: Final = (
+    'no matches for kind "CustomResourceDefinition" in version "apiextensions.k8s.io/v1beta1" (not served since '
+    "Kubernetes 1.22)"
+)
+"""What a client hears that applies a definition in v1beta1."""
+_STORED_VERSIONS: Final = "status.storedVersions["
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +37,24 @@ class DefinitionChange:
         name: The name of the definition.
         action: create, update, none (the old and the new one say the same), or delete.
         versions: Names in the new definition, in its order.
+        served_after: Names of the versions that are served in the new definition.
         versions_added: Names that only the new one has.
         versions_removed: Names that only the old one has, or that only status.storedVersions has.
         no_longer_served: Versions that remain, but are no longer served.
         storage_before: Name of the storage version; None: there is none.
         storage_after: The same in the new definition.
         stored_versions: status.storedVersions before.
+        has_status: Whether the new storage version has the status subresource.
         fields_added: (version, selectable field) that is new at a version that stays.
         fields_removed: (version, selectable field) that selectors can no longer use.
-        refusals: The errors of the server, except those of the next attribute.
+        refusals: The errors of the server, in its words.
         unmigrated: Versions without which the server refuses the definition as long as status.storedVersions has them.
+        is_only_unmigrated: Whether that is all the server refuses it for.
+        served_removed: Versions that were served and are removed.
+        subresources_removed: (version, ``status`` or ``scale``) that a served version had.
+        conversion: Strategies before and after where they differ.
+        narrowed: Where schemas are narrower.
+        not_accepted: Names that the server will not accept, because other definitions have them, in its words.
         warnings: The warnings of the server.
         unreadable: Why a server cannot use the new definition; empty: it can.
         unknown_formats: (field, format) of the storage version where this release does not know the format; empty for
@@ -48,16 +64,24 @@ class DefinitionChange:
     name: str
     action: str
     versions: tuple[str, ...] = ()
+    served_after: tuple[str, ...] = ()
     versions_added: tuple[str, ...] = ()
     versions_removed: tuple[str, ...] = ()
     no_longer_served: tuple[str, ...] = ()
     storage_before: str | None = None
     storage_after: str | None = None
     stored_versions: tuple[str, ...] = ()
+    has_status: bool = False
     fields_added: tuple[tuple[str, str], ...] = ()
     fields_removed: tuple[tuple[str, str], ...] = ()
     refusals: tuple[str, ...] = ()
     unmigrated: tuple[str, ...] = ()
+    is_only_unmigrated: bool = False
+    served_removed: tuple[str, ...] = ()
+    subresources_removed: tuple[tuple[str, str], ...] = ()
+    conversion: tuple[str, str] | None = None
+    narrowed: tuple[SchemaChange, ...] = ()
+    not_accepted: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     unreadable: str = ""
     unknown_formats: tuple[tuple[str, str], ...] = ()
@@ -75,6 +99,8 @@ def change_of_definition(name: str, old: JsonObject | None, new: JsonObject | No
         return DefinitionChange(name, "delete", stored_versions=tuple(stored_versions(old or {})))
     if old is not None and _is_same(old, new):
         return _unchanged(name, old)
+    if old is not None:
+        old = in_cluster(old)
     before = _parsed(old)
     checked = check_crd(new) if old is None else check_crd_update(old, as_sent(new, old))
     refusals, unmigrated = _said(checked)
@@ -93,16 +119,23 @@ def change_of_definition(name: str, old: JsonObject | None, new: JsonObject | No
         name,
         action,
         versions=tuple(after.versions),
+        served_after=tuple(one.name for one in after.served_versions),
         versions_added=tuple(one for one in after.versions if before is not None and one not in before.versions),
         versions_removed=removed,
         no_longer_served=_no_longer_served(before, after),
         storage_before=_storage(before),
         storage_after=_storage(after),
         stored_versions=before.stored_versions if before is not None else (),
+        has_status=after.storage_version is not None and after.storage_version.has_status,
         fields_added=_fields(before, after),
         fields_removed=_fields(after, before),
         refusals=refusals,
         unmigrated=unmigrated,
+        is_only_unmigrated=bool(unmigrated) and len(unmigrated) == len(refusals),
+        served_removed=_served_removed(before, after),
+        subresources_removed=_subresources_removed(before, after),
+        conversion=_conversion(before, after),
+        narrowed=() if before is None else schema_changes(before, after),
         warnings=warnings,
         unreadable=unreadable,
         unknown_formats=_unknown_formats(after),
@@ -145,17 +178,20 @@ def as_sent(new: JsonObject, old: JsonObject) -> JsonObject:
 
 
 def _said(checked: CheckedDefinition) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return (refusals, versions that have to be migrated first)."""
+    """Return (refusals, versions that have to be migrated first).
+
+    A document in v1beta1 is refused for that alone: no check of it is made.
+    """
     if checked.unreadable is not None:
         return (checked.unreadable.reason,), ()
-    refusals = [] if checked.is_served else ["apiextensions.k8s.io/v1beta1 is not served since Kubernetes 1.22"]
-    unmigrated = []
-    for finding in checked.findings:
-        if finding.field.startswith(_STORED_VERSIONS) and type(finding.bad_value) is str:
-            unmigrated.append(finding.bad_value)
-        else:
-            refusals.append(finding.message)
-    return tuple(refusals), tuple(unmigrated)
+    if not checked.is_served:
+        return (NOT_SERVED,), ()
+    unmigrated = tuple(
+        finding.bad_value
+        for finding in checked.findings
+        if finding.field.startswith(_STORED_VERSIONS) and type(finding.bad_value) is str
+    )
+    return tuple(finding.message for finding in checked.findings), unmigrated
 
 
 def _parsed(document: JsonObject | None) -> CustomResourceDefinition | None:
@@ -182,6 +218,31 @@ def _no_longer_served(before: CustomResourceDefinition | None, after: CustomReso
         return ()
     served = {version.name for version in before.served_versions}
     return tuple(one.name for one in after.versions.values() if one.name in served and not one.served)
+
+
+def _served_removed(before: CustomResourceDefinition | None, after: CustomResourceDefinition) -> tuple[str, ...]:
+    """Return the versions that clients can ask for today, and that the new definition does not have."""
+    served = () if before is None else before.served_versions
+    return tuple(one.name for one in served if one.name not in after.versions)
+
+
+def _subresources_removed(
+    before: CustomResourceDefinition | None, after: CustomResourceDefinition
+) -> tuple[tuple[str, str], ...]:
+    """Return (version, subresource) that a version served before and after no longer has."""
+    out = []
+    for old in () if before is None else before.served_versions:
+        new = after.versions.get(old.name)
+        if new is not None and new.served:
+            out += [(old.name, "status")] if old.has_status and not new.has_status else []
+            out += [(old.name, "scale")] if old.scale is not None and new.scale is None else []
+    return tuple(out)
+
+
+def _conversion(before: CustomResourceDefinition | None, after: CustomResourceDefinition) -> tuple[str, str] | None:
+    if before is None or before.conversion == after.conversion:
+        return None
+    return before.conversion, after.conversion
 
 
 def _fields(

@@ -18,6 +18,7 @@ CATEGORIES: Final = (
     "unreadable",
     "unmigrated",
     "needs-conversion",
+    "unconverted",
     "sealed",
     "deleted",
     "blocked",
@@ -34,7 +35,8 @@ CATEGORIES: Final = (
 
 ``unreadable``: readable before, not after. ``unmigrated``: the same, and only because it is stored at a version that
 is removed: it is also judged as it would be if it were rewritten before the upgrade. ``needs-conversion``: from now
-on only a webhook can read it. ``sealed``: encrypted, and not judged without its key. ``deleted``: with its
+on only a webhook can read it. ``unconverted``: an export shows it at a version that goes, and only a webhook could
+convert it. ``sealed``: encrypted, and not judged without its key. ``deleted``: with its
 definition. ``blocked``: newly invalid, and updates are refused. ``invalid``: newly invalid, and the result of updates
 is not known. ``tolerated``: newly invalid, and tolerated while the fields do not change. ``data-loss``, ``drift``
 (defaults) and ``selector``: as their changes say. ``mended``: repaired by the upgrade. ``broken-before``: unreadable,
@@ -47,6 +49,9 @@ SAMPLES: Final = 3
 SHOWN_AGAIN: Final = "shown-again"
 
 _LONGEST: Final = 80
+_COUNTERS: Final = (
+    *("categories", "changes", "managed", "rewrites", "gates", "closed", "formats", "failing", "hits", "users", "uses"),
+)
 
 
 class Sample(NamedTuple):
@@ -82,6 +87,11 @@ class Tally:
         gates: Objects that use a field whose gate changes, by the path of the field; `closed`: of fields that were open
             and are not any more.
         formats: Number of values by (plain path, format); and of those that would fail, in `failing`.
+        hits: Number of objects by (``lost``: a stored value is dropped, ``invalid``: newly invalid, ``has``: there is a
+            value under a new transition rule; plain path).
+        users: Number of objects by (what goes: ``version v1`` or ``subresource status``, manager that used it).
+        uses: Number of objects by what goes.
+        unreadable_before: Objects that cannot be read before and after.
     """
 
     objects: int = 0
@@ -96,6 +106,10 @@ class Tally:
     closed: Counter[str] = field(default_factory=Counter)
     formats: Counter[tuple[str, str]] = field(default_factory=Counter)
     failing: Counter[tuple[str, str]] = field(default_factory=Counter)
+    hits: Counter[tuple[str, str]] = field(default_factory=Counter)
+    users: Counter[tuple[str, str]] = field(default_factory=Counter)
+    uses: Counter[str] = field(default_factory=Counter)
+    unreadable_before: int = 0
 
     def sample(self, category: str, one: Sample) -> None:
         """Keep an example, unless there are enough."""
@@ -115,7 +129,8 @@ class Tally:
         self.objects += other.objects
         self.to_migrate += other.to_migrate
         self.migration_refused += other.migration_refused
-        for name in ("categories", "changes", "managed", "rewrites", "gates", "closed", "formats", "failing"):
+        self.unreadable_before += other.unreadable_before
+        for name in _COUNTERS:
             getattr(self, name).update(getattr(other, name))
         for category, samples in other.samples.items():
             for one in samples:

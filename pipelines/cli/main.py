@@ -19,6 +19,7 @@ import click
 
 from auditor.base.visible import visible
 from pipelines.cli.audit import audit
+from pipelines.cli.changes import changes
 from pipelines.cli.completion import completion, install_completion
 from pipelines.cli.config_file import load_configuration
 from pipelines.cli.crds import crds
@@ -31,6 +32,7 @@ from pipelines.cli.query import query
 from pipelines.cli.report.accept import accept
 from pipelines.cli.report.findings import findings
 from pipelines.cli.report.summary import summary
+from pipelines.cli.report.trend import trend
 from pipelines.cli.show import show
 from pipelines.cli.sources import sources
 from pipelines.cli.upgrade import upgrade
@@ -139,6 +141,7 @@ for _command in (
     audit,
     summary,
     findings,
+    trend,
     accept,
     query,
     fields,
@@ -146,6 +149,7 @@ for _command in (
     watch,
     crds,
     upgrade,
+    changes,
     gates,
     sources,
     diff,

@@ -21,8 +21,10 @@ __all__ = ["upgrade"]
     multiple=True,
     required=True,
     metavar="PATH",
-    help="New definitions: file, folder, or - (e.g. helm template).",
+    help="New definitions: file, folder, Helm chart, dump, or - (e.g. helm template).",
 )
+@click.option("--via", multiple=True, metavar="PATH", help="Definitions of a release between: scan the two hops.")
+@click.option("--plan", "plan_file", default="", metavar="FILE", help="Write the plan as FILE.json and FILE.sh.")
 @click.option("--old-crds", multiple=True, metavar="PATH", help="Today's definitions; they replace the dump's by name.")
 @click.option(
     "--missing",
@@ -47,6 +49,14 @@ __all__ = ["upgrade"]
     default="invalid",
     show_default=True,
     help="Exit with 1 if the upgrade reaches this level, or one listed before it; earlier errors do not count.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["table", "json", "ndjson", "markdown"]),
+    default="table",
+    show_default=True,
+    help="What is printed.",
 )
 @click.option("--fail-on-sealed", is_flag=True, help="Exit with 1 if a value is encrypted and no key is given.")
 @click.option(
@@ -78,6 +88,9 @@ __all__ = ["upgrade"]
 def upgrade(
     dumps: tuple[str, ...],
     new_crds: tuple[str, ...],
+    via: tuple[str, ...],
+    plan_file: str,
+    output: str,
     old_crds: tuple[str, ...],
     missing: str,
     report: str,
@@ -108,12 +121,13 @@ def upgrade(
 ) -> None:
     """Check every object of a dump under today's definitions and under new ones, and report what changes.
 
-    The first line is the answer: safe, safe after the steps that it names, or blocks, and why. For each definition
-    follow the server's answer to its update, the versions that are added or removed with the objects stored at them,
-    and its objects: those that can no longer be read, those that become invalid (updates refused, or tolerated while
-    the fields are unchanged), the stored data that the new schema drops, and the defaults that reads will show. The
-    report holds objects/ and findings/ as checked under the new definitions, and changes/ with the old and the new
-    value of every path.
+    The first line is the answer: safe, safe after the steps that it names, attention, or blocks, and why. A plan that
+    can be carried out goes to the files of --plan; where there is none, the answer says what it needs. For each
+    definition follow the server's answer to its update, the versions that are added or removed with the objects stored
+    at them, and its objects: those that can no longer be read, those that become invalid (updates refused, or tolerated
+    while the fields are unchanged), the stored data that the new schema drops, the defaults that reads will show, and
+    where the schema is narrower. The report holds objects/ and findings/ as checked under the new definitions, and
+    changes/ with the old and the new value of every path; `auditor changes` prints all of it.
 
     \b
     Exit codes: 0; 1 --fail-on reached by what changes; 2 usage; 3 part of a dump could not be read; 70 internal error;
@@ -125,10 +139,11 @@ def upgrade(
       helm template chart/ --include-crds | auditor upgrade snapshot.db --new-crds - --report out/
       auditor upgrade export.json --old-crds v1/ --new-crds v2/ --report out/ --fail-on data-loss
       auditor upgrade snapshot.db --new-crds crds/ --missing delete --report out/
+      auditor upgrade snapshot.db --new-crds v3/ --via v2/ --report out/ --plan plan
       auditor upgrade snapshot.db --new-crds crds/ --report out/ --assume-format k8s-name=dns1123subdomain
     """
     from auditor.plan.options import AuditOptions, Scope  # noqa: PLC0415
-    from auditor.report.upgrade_terminal import upgrade_summary  # noqa: PLC0415
+    from auditor.report.upgrade_formats import upgrade_text  # noqa: PLC0415
     from auditor.selectors.grammar import parse_field_selector, parse_label_selector  # noqa: PLC0415
     from auditor.shards.upgrade import UpgradeOptions  # noqa: PLC0415
     from auditor.upgrade import parse_assumptions  # noqa: PLC0415
@@ -161,8 +176,8 @@ def upgrade(
         scope=Scope(namespace, labels, fields, include, exclude),
         progress=sys.stderr.isatty(),
     )
-    wanted = UpgradeOptions(new_crds, missing, parse_assumptions(assume_formats), old_sidecar)
+    wanted = UpgradeOptions(new_crds, missing, parse_assumptions(assume_formats), old_sidecar, via, plan_file)
     code, manifest = run_upgrade(options, wanted)
     with ignore_closed_stdout():
-        click.echo(upgrade_summary(manifest, report))
+        click.echo(upgrade_text(manifest, report, output))
     sys.exit(code)

@@ -125,6 +125,10 @@ def run_anywhere(options: AuditOptions) -> tuple[int, dict[str, Any]]:
         else:
             code, manifest = _run_fleet(local, clusters)
         _name_as_given(manifest, options, local)
+        if options.history:
+            from pipelines.run.report.history import note_history  # noqa: PLC0415
+
+            note_history(Path(local.report), manifest, options.history, options.keep_history)
     return code, manifest
 
 

@@ -39,6 +39,8 @@ __all__ = ["run_show"]
 
 
 _COLUMNS: Final = ("audited_version", "request", "check", "type", "field", "message")
+_SAME: Final = ("audited_version", "check", "type", "field", "rule", "bad_value", "message")
+"""Columns that are equal for the same finding of several requests."""
 _IF_KNOWN: Final = ("verdict", "guard_path", "rule", "last_manager", "change")
 
 
@@ -119,7 +121,7 @@ def _of_report(report: Path, key: str, clusters: list[str]) -> dict[str, Any]:
 
 
 def _findings(folder: Path, key: str, places: list[str], clusters: list[str]) -> list[dict[str, Any]]:
-    """Return the findings of a key in a table of a report.
+    """Return the findings of a key in a table of a report, each once; `requests` lists those that report it too.
 
     Args:
         folder: The table.
@@ -127,15 +129,21 @@ def _findings(folder: Path, key: str, places: list[str], clusters: list[str]) ->
         places: Columns that identify the object of a finding, if several objects have the key.
         clusters: As `_in_part` takes them.
     """
-    found = []
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
     for part in sorted(folder.glob("*.parquet")):
         for row in _in_part(part, key, clusters):
+            whose = (row["cluster"], row["key"], row["namespace"], row["name"])
+            same = (*whose, *(row[name] for name in _SAME))
+            if same in found:  # the same finding of another request
+                requests = found[same].setdefault("requests", [found[same]["request"]])
+                requests += [row["request"]] if row["request"] not in requests else []
+                continue
             one = {name: row[name] for name in (*places, *_COLUMNS)}
             one |= {name: row[name] for name in _IF_KNOWN if row.get(name) is not None}
             if row["last_write"] is not None:
                 one["last_write"] = row["last_write"].strftime("%Y-%m-%dT%H:%M:%SZ")
-            found.append(one)
-    return found
+            found[same] = one
+    return list(found.values())
 
 
 def _in_part(part: Path, key: str, clusters: Sequence[str] = ()) -> list[dict[str, Any]]:

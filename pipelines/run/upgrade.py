@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime
+import json
 import shutil
 import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from auditor.base.errors import PlanError
 from auditor.base.statuses import Status
@@ -16,7 +17,7 @@ from auditor.crds.definitions_file import FILE
 
 if TYPE_CHECKING:
     from auditor.plan.options import AuditOptions
-    from auditor.shards.upgrade import UpgradeOptions
+    from auditor.shards.upgrade import UpgradeOptions, UpgradePlan
 
 __all__ = ["run_upgrade"]
 
@@ -38,15 +39,62 @@ def run_upgrade(options: AuditOptions, upgrade: UpgradeOptions) -> tuple[int, di
     from pipelines.run.remote import report_here  # noqa: PLC0415
 
     with report_here(options) as local:
-        return _run_local(local, upgrade, options.report)
+        first = _first_hop(local, upgrade) if upgrade.via else None
+        code, manifest, plan = _run_local(local, upgrade, options.report, first)
+    if plan is not None:
+        _write_plan(Path(upgrade.plan_file), plan)
+    return code, manifest
 
 
-def _run_local(options: AuditOptions, upgrade: UpgradeOptions, shown: str) -> tuple[int, dict[str, Any]]:
+def _first_hop(options: AuditOptions, upgrade: UpgradeOptions) -> _Hop:
+    """Scan the upgrade to the release between; its report is not kept."""
+    from auditor.sources.files.work_folder import temporary_folder  # noqa: PLC0415
+
+    with temporary_folder("hop") as folder:
+        local = replace(options, report=str(folder / "report"), force=False)
+        hop = replace(upgrade, new_crds=upgrade.via, via=())
+        code, manifest, plan = _run_local(local, hop, options.report)
+    return _Hop(code, manifest["upgrade"], plan)
+
+
+def _write_plan(path: Path, plan: dict[str, Any]) -> None:
+    """Write a plan twice: as JSON, and as a shell script beside it.
+
+    Raises:
+        PlanError: A file cannot be written.
+    """
+    from auditor.report.upgrade_plan import plan_script  # noqa: PLC0415
+
+    base = path.with_suffix("") if path.suffix in (".json", ".sh") else path
+    try:
+        for target, text in (
+            (base.with_name(f"{base.name}.json"), json.dumps(plan, indent=2, ensure_ascii=False) + "\n"),
+            (base.with_name(f"{base.name}.sh"), plan_script(plan)),
+        ):
+            target.write_text(text, encoding="utf-8", errors="surrogatepass")
+    except OSError as error:
+        raise PlanError(
+            "--plan", f"{path} cannot be written: {error.strerror}", "a file in a folder that exists"
+        ) from None
+
+
+class _Hop(NamedTuple):
+    """The first of two upgrades: exit code, section of the manifest, plan."""
+
+    code: int
+    section: dict[str, Any]
+    plan: dict[str, Any] | None
+
+
+def _run_local(
+    options: AuditOptions, upgrade: UpgradeOptions, shown: str, first: _Hop | None = None
+) -> tuple[int, dict[str, Any], dict[str, Any] | None]:
     from auditor.plan.plan import cut_shards, look_again  # noqa: PLC0415 - heavy imports only when work is done
     from auditor.report.allclear import judged_rows, not_judged  # noqa: PLC0415
     from auditor.report.check import check_report  # noqa: PLC0415
     from auditor.report.findings.build import write_causes  # noqa: PLC0415
     from auditor.report.manifest import merge, write_empty_parts, write_manifest, write_versions  # noqa: PLC0415
+    from auditor.report.upgrade_hops import after_first_hop  # noqa: PLC0415
     from auditor.report.upgrade_manifest import qualified, reaches, upgrade_section  # noqa: PLC0415
     from auditor.shards.gates import check_plan  # noqa: PLC0415
     from auditor.shards.upgrade import (  # noqa: PLC0415
@@ -59,11 +107,11 @@ def _run_local(options: AuditOptions, upgrade: UpgradeOptions, shown: str) -> tu
     from pipelines.run.report_target import list_files  # noqa: PLC0415
 
     _refuse_reports(options.dumps)
-    if [*options.dumps, *options.crds, *upgrade.new_crds].count("-") > 1:
+    if [*options.dumps, *options.crds, *upgrade.new_crds, *upgrade.via].count("-") > 1:
         raise PlanError("-", "standard input is named more than once", "one of dump and definitions", "use files")
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     clock = time.monotonic()
-    with new_report(options, *upgrade.new_crds, *upgrade.old_sidecars) as (spool, parts):
+    with new_report(options, *upgrade.new_crds, *upgrade.via, *upgrade.old_sidecars) as (spool, parts):
         (parts / "changes").mkdir()
         scan = plan_upgrade(options, upgrade, spool)
         check_plan(scan.new)
@@ -75,9 +123,11 @@ def _run_local(options: AuditOptions, upgrade: UpgradeOptions, shown: str) -> tu
         write_empty_parts(scan.new, parts, "objects", "findings", "changes")
         versions = write_versions(scan.new, total, parts)
         section = upgrade_section(scan, tallies, total, shown)
+        if first is not None:
+            section = after_first_hop(section, first.section)
         look_again(scan.new)
         code = exit_code(replace(options, fail_on="never"), scan.new.sources, total)
-        code = code or int(reaches(options, section, tallies))
+        code = code or int(reaches(options, section)) or (0 if first is None else first.code)
         seconds = time.monotonic() - clock
         manifest = write_manifest(
             scan.new, total, parts, started=started, seconds=seconds, exit_code=code, versions=versions
@@ -85,11 +135,12 @@ def _run_local(options: AuditOptions, upgrade: UpgradeOptions, shown: str) -> tu
         check_report(options, parts, manifest, total)
         reasons = not_judged(manifest, ignore=_NO_MATTER)
         is_whole = not manifest["lost"] and not any(source["damage"] for source in manifest["inputs"])
-        if is_whole and not _has_objects(manifest):
+        if is_whole and not _has_objects(manifest) and not manifest["counts"]["statuses"].get("needs-conversion"):
             why = reasons[1:] if not judged_rows(manifest) else ["only definitions in it"]
             found = f"nothing was judged: {', '.join(why) or 'it holds no object'}"
             raise PlanError(", ".join(options.dumps), found, "a dump with objects in it")
         manifest["upgrade"] = qualified(section, reasons, scope_only=_is_scope_only(manifest, reasons))
+        plan = _plan_of(manifest["upgrade"], scan, first)
         shutil.copyfile(scan.new.definitions, parts / FILE)
         if options.redact:
             from auditor.report.redact import redact_report  # noqa: PLC0415
@@ -97,7 +148,20 @@ def _run_local(options: AuditOptions, upgrade: UpgradeOptions, shown: str) -> tu
             redact_report(parts, manifest)
         write_causes(parts, manifest)
         list_files(parts, manifest)
-    return code, manifest
+    return code, manifest, plan
+
+
+def _plan_of(section: dict[str, Any], scan: UpgradePlan, first: _Hop | None) -> dict[str, Any] | None:
+    """Return the plan of one or two hops, or None if none is asked for."""
+    from auditor.report.upgrade_plan import plan_document  # noqa: PLC0415
+
+    if not scan.options.plan_file:
+        return None
+    section["plan_file"] = scan.options.plan_file
+    plan = plan_document(section, scan)
+    if first is not None and first.plan is not None:
+        plan["definitions"] = [*first.plan["definitions"], *plan["definitions"]]
+    return plan
 
 
 def _has_objects(manifest: dict[str, Any]) -> bool:

@@ -39,10 +39,14 @@ def test_the_summary_begins_with_the_answer_and_names_everything(cluster, tmp_pa
     done = run(cluster, "--new-crds", write_crds(tmp_path / "new.json", NEW), "--report", report)
     assert done.exit_code == 1, done.output
     lines = done.output.splitlines()
-    assert lines[0].startswith("blocks, because of things.example.com (1 object loses stored data (spec.b)")
+    assert lines[0].startswith(
+        "blocks, because of things.example.com (the server refuses the definition: status.stored"
+    )
+    assert "1 object loses stored data (spec.b)" in lines[0]
     text = done.output
-    assert "1 object is stored as v1alpha1: migrate before you drop it" in text
-    assert "kubectl patch crd things.example.com --subresource=status" in text
+    assert "version v1alpha1 is removed; 1 object is stored as it" in text
+    assert "no plan: 1 object would lose stored data" in text
+    assert "kubectl patch" not in text
     assert "last written by kubectl-edit at 2026-03-04T05:06:07Z" in text
     assert "spec.a: Too long: may not be more than 3 bytes" in text
     assert f"auditor show {report} /registry/example.com/things/default/long" in text

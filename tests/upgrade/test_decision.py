@@ -17,15 +17,28 @@ def tally(**categories):
     [
         ({}, {"unchanged": 3}, {}, "safe"),
         ({}, {"drift": 1}, {}, "safe; 1 object reads differently because of defaults"),
-        ({"versions_removed": ("v1",), "stored_versions": ("v1",)}, {}, {"v1": 37},
-         "safe after 37 objects stored as v1 are migrated and v1 is taken out of status.storedVersions"),
-        ({"versions_removed": ("v1",)}, {}, {"v1": 1}, "safe after 1 object stored as v1 is migrated"),
+        ({"refusals": ('status.storedVersions[0]: Invalid value: "v1": gone',), "unmigrated": ("v1",)}, {"unmigrated": 37},
+         {"v1": 37}, 'blocks, because the server refuses the definition: status.storedVersions[0]: Invalid value: "v1": gone'),
+        ({"versions_removed": ("v1",)}, {"unmigrated": 1}, {"v1": 1},
+         "blocks, because 1 object stored at a removed version can no longer be read, so that no LIST of the kind works"),
         ({"versions_removed": ("v1",)}, {}, {}, "safe"),
-        ({"versions_removed": ("v1",), "stored_versions": ("v1",)}, {}, None,
-         ("safe after objects stored as v1 (an export does not show how many) are migrated and v1 is taken out of "
-         "status.storedVersions")),
+        ({"served_removed": ("v1",)}, {"unchanged": 2}, None,
+         ("attention: v1 is removed: requests for it get 404; an export does not show at which version objects are stored: "
+          "make sure that none is at one removed")),
+        ({"served_removed": ("v1",)}, {}, {}, "attention: v1 is removed: requests for it get 404"),
+        ({"no_longer_served": ("v1",), "versions": ("v1",)}, {}, {},
+         "attention: v1 is no longer served: requests for it get 404; no version is served any more"),
+        ({"subresources_removed": (("v1", "status"), ("v2", "status"))}, {}, {},
+         "attention: the status subresource of v1, v2 is removed"),
+        ({}, {"tolerated": 1}, {},
+         ("attention: 1 object becomes invalid: tolerated while the fields concerned do not change, but a restore or a "
+          "re-creation fails")),
+        ({"not_accepted": ('"x" is already in use',)}, {}, {},
+         'attention: the server does not accept all names: "x" is already in use'),
+        ({"action": "create", "not_accepted": ('"x" is already in use',)}, {}, {},
+         'blocks, because the server never serves it: "x" is already in use'),
         ({"refusals": ("spec.x: Invalid value: no", "b")}, {}, {},
-         "blocks, because the server refuses the definition: spec.x: Invalid value: no (and 1 more)"),
+         "blocks, because the server refuses the definition: spec.x: Invalid value: no; b"),
         ({"unreadable": "why"}, {}, {}, "blocks, because the server cannot serve it: why"),
         ({}, {"blocked": 2, "unreadable": 1}, {},
          ("blocks, because 1 object can no longer be read, so that no LIST of the kind works and updates of 2 objects that "
@@ -42,6 +55,9 @@ def test_sentences(change, counts, stored, sentence):
     decision = decide(given, tally(**counts), stored)
     assert decision.sentence == sentence
     assert sentence.replace(" ", "-").startswith(decision.word)
+    assert bool(decision.levels) == (
+        (decision.word != "safe" and not counts.keys() & {"sealed"}) or decision.word == "blocks"
+    )
 
 
 def test_what_is_lost_is_named():
@@ -54,10 +70,20 @@ def test_what_is_lost_is_named():
 
 
 def test_all_definitions_together_are_as_bad_as_the_worst():
-    safe, after, blocks = (
-        decide(DefinitionChange("x", "update", **more), tally(), {"v0": 1})
-        for more in ({}, {"versions_removed": ("v0",)}, {"unreadable": "why"})
+    safe, after, attention, blocks = (
+        decide(DefinitionChange("x", "update", **more), tally(**counts), {})
+        for more, counts in (
+            ({}, {}),
+            ({}, {"needs_conversion": 1}),
+            ({"served_removed": ("v0",)}, {}),
+            ({"unreadable": "why"}, {}),
+        )
     )
+    assert (
+        decide_all([("a", safe), ("b", attention)]).sentence == "attention: b (v0 is removed: requests for it get 404)"
+    )
+    assert decide_all([("a", attention), ("b", after)]).word == "safe-after"
+    assert decide_all([("a", attention), ("b", after)]).levels == {"invalid", "unreadable"}
     assert decide_all([("a", safe)]).sentence == "safe"
     assert decide_all([("a", safe), ("b", after)]).word == "safe-after"
     found = decide_all([("a", safe), ("b", after), *((f"c{number}", blocks) for number in range(5))])
@@ -69,7 +95,8 @@ def test_the_answer_to_an_update_separates_what_migration_mends():
     old = crd(version(spec(a=string()), "v1"), version(spec(a=string()), "v0", storage=False), stored=["v0", "v1"])
     new = crd(version(spec(a=string()), "v1"))
     change = change_of_definition("things.example.com", old, new)
-    assert (change.action, change.unmigrated, change.refusals) == ("update", ("v0",), ())
+    assert (change.action, change.unmigrated, change.is_only_unmigrated) == ("update", ("v0",), True)
+    assert change.refusals[0].startswith('status.storedVersions[0]: Invalid value: "v0": missing from spec.versions')
     assert change.versions_removed == ("v0",)
 
 

@@ -25,7 +25,7 @@ def test_design_example_a_field_that_became_too_short_is_tolerated_and_a_create_
         ("a", "verdict", None, "valid", "tolerated-while-unchanged"),
         ("a", "verdict", "spec.myField", None, "tolerated-while-unchanged"),
     ]
-    assert done.definition["sentence"].startswith("safe; 1 object becomes invalid and is tolerated")
+    assert done.definition["sentence"].startswith("attention: 1 object becomes invalid: tolerated")
     message = 'spec.myField: Invalid value: "": spec.myField in body should be at least 2 chars long'
     assert [row["message"] for row in done.rows("findings")] == [message]
     assert [(row["put_code"], row["impact"]) for row in done.rows("objects") if row["name"] == "a"] == [
@@ -213,10 +213,10 @@ def test_a_version_that_goes_while_objects_are_stored_at_it(tmp_path):
     assert found["versions_removed"] == ["v1alpha1"]
     assert found["objects_stored"] == {"v1": 1, "v1alpha1": 3}
     assert found["stored_versions_to_migrate"] == ["v1alpha1"]
-    assert found["refusals"] == []
-    assert found["sentence"] == (
-        "safe after 3 objects stored as v1alpha1 are migrated and v1alpha1 is taken out of status.storedVersions"
-    )
+    assert found["refusals"][0].startswith('status.storedVersions[0]: Invalid value: "v1alpha1": missing from')
+    assert found["decision"] == "blocks"
+    assert "rewrite 3 objects stored as v1alpha1, take v1alpha1 out of status.storedVersions" in found["sentence"]
+    assert [step["do"] for step in found["plan"]["steps"]] == ["rewrite", "stored-versions", "apply", "check"]
     assert {(row[0], row[3], row[4]) for row in done.changes("verdict")} == {
         (f"old-{number}", "valid", "unreadable") for number in range(3)
     }
@@ -250,9 +250,8 @@ def test_migration_that_would_be_refused_blocks(tmp_path):
 def test_a_version_without_objects_only_has_to_leave_the_status(tmp_path):
     old = two(first_storage=False, stored=["v1alpha1", "v1"])
     done = scan(tmp_path, [old], [crd(version(spec(a=string(), b=string())))], [thing("new", {})])
-    assert done.definition["sentence"] == (
-        "safe after v1alpha1, at which no object is stored, is taken out of status.storedVersions"
-    )
+    assert done.definition["decision"] == "blocks"
+    assert [step["do"] for step in done.definition["plan"]["steps"]] == ["stored-versions", "apply", "check"]
 
 
 def test_no_version_in_common_cannot_be_migrated(tmp_path):

@@ -10,7 +10,7 @@ __all__ = ["outcome_options"]
 
 
 def outcome_options(command: Any) -> Any:
-    """Add --severity, --max-new, --fail-on-standing and --accept to a command."""
+    """Add the options to a command."""
     for option in reversed(
         (
             click.option(
@@ -38,6 +38,17 @@ def outcome_options(command: Any) -> Any:
                 default="",
                 metavar="FILE",
                 help="Accepted findings, as `auditor accept` writes them: they do not count for the exit code.",
+            ),
+            click.option(
+                "--history", default="", metavar="DIR", help="Add the run to the history for `auditor trend`."
+            ),
+            click.option(
+                "--keep-history",
+                type=click.IntRange(1),
+                default=365,
+                show_default=True,
+                metavar="RUNS",
+                help="Runs that the history keeps; older ones are removed.",
             ),
         )
     ):

@@ -16,6 +16,7 @@ REACHING: Final = {
     "kms_decryptor": "it runs a command",
     "convert_with": "it runs a command",
     "encryption_config": "it reads keys",
+    "plan_file": "it decides what is written, and where",
     "show_secrets": "it shows the values of Secrets",
     "report": "it decides what is written, and where",
     "report_root": "it decides what is written, and where",
@@ -36,6 +37,8 @@ REACHING: Final = {
     "audit severity": "it decides which findings count",
     "accept file": "it decides what is written, and where",
     "allow_critical": "it decides which findings count",
+    "history": "it decides what is written, and where",
+    "keep_history": "it removes files",
     "max_new": "it decides which findings count",
     "fail_on_standing": "it decides which findings count",
     "clusters": "a cluster missing from it would not be reported",
@@ -56,7 +59,7 @@ HARMLESS: Final = frozenset({
     "apply", "assume_formats", "at", "etcd_prefix", "fail_on", "fail_on_sealed", "feature_gates", "field_gates", "how",
     "change", "color", "kind", "lines", "owner", "severity", "name", "reason", "until",
     "dry_run", "jobs", "log_format", "max_age", "memory", "missing", "only_new", "quiet", "require_change", "skip",
-    "time_in_all", "time_per_object", "verbose", "verify_sample",
+    "time_in_all", "time_per_object", "verbose", "verify_sample", "via",
 })  # fmt: skip
 """Options that do none of this unless the value is a URL, by name."""
 

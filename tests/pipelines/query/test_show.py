@@ -100,3 +100,16 @@ def test_findings_are_shown_once_with_all_that_the_report_knows(
     assert ["findings" in one for one in sections[1:]] == [False]
     run_show(QueryOptions(str(tmp_path / "1")), Store.key(heavy), output="yaml")
     assert "last_write: " in capsys.readouterr().out
+
+
+def test_a_finding_of_several_requests_is_shown_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    torn = loaf("x", grams=900)
+    torn["metadata"]["labels"] = {"not a label": "x"}  # refused by each request
+    dump = Store(definition(), torn).write(tmp_path / "dump.json", "etcdctl")
+    run_audit(AuditOptions(dumps=(dump,), report=str(tmp_path / "report")))
+    run_show(QueryOptions(str(tmp_path / "report")), Store.key(torn), output="json")
+    found = json.loads(capsys.readouterr().out.partition("---\n")[0])["report"]["findings"]
+    texts = [(one["field"], one["message"]) for one in found]
+    assert len(texts) == len(set(texts)) >= 2
+    labels = next(one for one in found if one["field"] == "metadata.labels")
+    assert labels["requests"][:2] == ["create", "put"]
