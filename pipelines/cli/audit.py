@@ -15,6 +15,7 @@ from pipelines.cli.options.job import job_options, log_options
 from pipelines.cli.options.outcome import outcome_options
 from pipelines.cli.options.report_mode import report_mode_option
 from pipelines.cli.options.since import check_since, since_options
+from pipelines.cli.report.report import format_option
 from pipelines.cli.sources import encryption_hint
 from pipelines.console import ignore_closed_stdout
 from pipelines.limits import deadline_of, limit_options, share_of_memory
@@ -110,6 +111,7 @@ def _scope_options(command: Any) -> Any:
 )
 @since_options
 @outcome_options
+@format_option
 @click.option("--redact", is_flag=True, help="Leave values of objects out of the report (and with them its index).")
 @click.option("--field-gates", default="", metavar="NAME=BOOL,...", help="Turn field-level gates on or off.")
 @click.option("--sidecar", multiple=True, metavar="FILE", help="File of field-level gates, by name of the definition.")
@@ -164,6 +166,7 @@ def audit(
     max_new: tuple[str, ...],
     fail_on_standing: bool,
     accept: str,
+    outputs: tuple[str, ...],
     history: str,
     keep_history: int,
     redact: bool,
@@ -262,7 +265,7 @@ def audit(
     )
     check_since(options)
     if not report_root:
-        sys.exit(_run(options, explain_program))
+        sys.exit(_run(options, explain_program, outputs))
     from pipelines.run.job import JobOptions, plan_job, planned_lines, run_job  # noqa: PLC0415
 
     job = JobOptions(report_root, report_name, keep_reports, lock=not no_lock)
@@ -270,7 +273,7 @@ def audit(
         click.echo("\n".join(visible(line) for line in planned_lines(plan_job(job, options))))
         return
     with run_job(job, options) as found:
-        sys.exit(_run(found, explain_program))
+        sys.exit(_run(found, explain_program, outputs))
 
 
 def _check_target(report: str, root: str, since: str, diff: str, *, asked: bool) -> None:
@@ -285,12 +288,14 @@ def _check_target(report: str, root: str, since: str, diff: str, *, asked: bool)
         raise click.UsageError("--keep-reports, --no-lock and --dry-run need --report-root")
 
 
-def _run(options: AuditOptions, explain_program: str | None) -> int:
-    """Run the audit, print its summary, and return the exit code."""
+def _run(options: AuditOptions, explain_program: str | None, texts: tuple[str, ...]) -> int:
+    """Run the audit, write its formats, print its summary, and return the exit code."""
     from auditor.report.terminal import summary  # noqa: PLC0415
     from auditor.sources.stores.locations import shown_url  # noqa: PLC0415
     from pipelines.run.fleet import run_anywhere  # noqa: PLC0415
+    from pipelines.run.report.formats import parse_outputs, prints, write_report  # noqa: PLC0415
 
+    outputs = parse_outputs(texts, options.report)
     shown = shown_url(options.report)
     dumps = ", ".join(shown_url(dump) for dump in options.dumps[:3]) + (", ..." if len(options.dumps) > 3 else "")
     LOG.info("start", f"audit of {dumps} into {shown}", dumps=len(options.dumps), report=shown, jobs=options.jobs)
@@ -305,6 +310,10 @@ def _run(options: AuditOptions, explain_program: str | None) -> int:
         keys=counts["keys"],
         statuses=counts["statuses"],
     )
+    with ignore_closed_stdout():
+        write_report(options.report, outputs)
+    if prints(outputs):
+        return code
     blocks = [summary(manifest, options.report)]
     if manifest.get("exit_reasons") and code == 1:
         blocks.append(f"Exit code 1: {'; '.join(manifest['exit_reasons'])}.")

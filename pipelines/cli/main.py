@@ -31,6 +31,7 @@ from pipelines.cli.options.insecure_http import add_insecure_http
 from pipelines.cli.query import query
 from pipelines.cli.report.accept import accept
 from pipelines.cli.report.findings import findings
+from pipelines.cli.report.report import report
 from pipelines.cli.report.summary import summary
 from pipelines.cli.report.trend import trend
 from pipelines.cli.show import show
@@ -142,6 +143,7 @@ for _command in (
     summary,
     findings,
     trend,
+    report,
     accept,
     query,
     fields,

@@ -19,6 +19,7 @@ REACHING: Final = {
     "plan_file": "it decides what is written, and where",
     "show_secrets": "it shows the values of Secrets",
     "report": "it decides what is written, and where",
+    "outputs": "it decides what is written, and where",
     "report_root": "it decides what is written, and where",
     "report_name": "it decides what is written, and where",
     "keep_reports": "it removes reports",

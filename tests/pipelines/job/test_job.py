@@ -355,3 +355,42 @@ def test_planning_writes_nothing(tmp_path: Path) -> None:
     assert planned.options.since == ""
     assert planned.options.verify_sample == 0
     assert not (tmp_path / "root").exists()
+
+
+# ---- formats
+
+
+def test_formats_are_written_whole_beside_the_report(tmp_path: Path, audit: Audit) -> None:
+    done = audit("--report", "r", "-o", "html=out/r.html", "-o", "html=page/", "-o", "prometheus=m.prom", "-o", "csv")
+    assert done.returncode == 1
+    assert done.stdout.startswith("cluster,group,kind,")
+    assert "Next:" not in done.stdout
+    assert (tmp_path / "m.prom").stat().st_mode & 0o777 == 0o644
+    mode = (tmp_path / "r" / "manifest.json").stat().st_mode
+    assert (tmp_path / "out" / "r.html").stat().st_mode == mode
+    assert sorted(path.name for path in (tmp_path / "page").iterdir()) == ["index.html", "report.css", "report.js"]
+    command = [sys.executable, "-m", "pipelines", "report", "r", "-o", "html=again.html"]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run(command, cwd=tmp_path, env=env, check=True)
+    assert (tmp_path / "again.html").read_bytes() == (tmp_path / "out" / "r.html").read_bytes()
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (("-o", "pdf=x"), "is no format"),
+        (("-o", "csv", "-o", "junit"), "two formats are to be printed"),
+        (("-o", "csv="), "names no file"),
+        (("-o", "csv=folder/"), "is one file"),
+        (("-o", "html=r/x.html"), "lies in the report"),
+        (("-o", "html=https://example.com/x"), "takes no files"),
+    ],
+)
+def test_outputs_that_cannot_be_are_refused_before_the_audit(
+    tmp_path: Path, audit: Audit, options: tuple[str, ...], text: str
+) -> None:
+    done = audit("--report", "r", *options)
+    assert done.returncode == 2
+    assert text in done.stderr
+    assert not (tmp_path / "r").exists()

@@ -1,0 +1,43 @@
+"""CSV and NDJSON: one line for each problem."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+from typing import TYPE_CHECKING, Final
+
+from auditor.report.formats.problems import Problem
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+    from auditor.report.formats.problems import Content
+
+__all__ = ["write_csv", "write_ndjson"]
+
+_COLUMNS: Final = tuple(one.name for one in dataclasses.fields(Problem) if one.name not in ("uri", "line", "number"))
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""What a cell begins with that a spreadsheet would evaluate."""
+
+
+def write_csv(content: Content, out: TextIO) -> None:
+    """Write all problems; a cell that a spreadsheet would take for a formula begins with an apostrophe."""
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    for problem in content.problems():
+        writer.writerow([_cell(getattr(problem, name)) for name in _COLUMNS])
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = str(value).replace("\0", "\N{REPLACEMENT CHARACTER}")
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def write_ndjson(content: Content, out: TextIO) -> None:
+    """Write all problems as JSON objects, one a line."""
+    for problem in content.problems():
+        row = {name: getattr(problem, name) for name in _COLUMNS}
+        out.write(json.dumps({**row, "fingerprint": problem.fingerprint}) + "\n")

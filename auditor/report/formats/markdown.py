@@ -1,0 +1,86 @@
+"""A short report in Markdown, for a chat or a job's summary."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import TYPE_CHECKING, Final
+
+from auditor.base.visible import visible
+from auditor.base.wording import counted
+from auditor.report.findings.severity import SEVERITIES
+from auditor.report.formats.problems import cut
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+    from auditor.report.findings.causes import Cause
+    from auditor.report.formats.problems import Content
+
+__all__ = ["markdown", "write_markdown"]
+
+_WORDS: Final = {"worse": "WORSE", "same": "SAME", "better": "BETTER", "not-compared": "NOT COMPARED"}
+_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#!|~&@])")
+_LONGEST: Final = 160
+
+
+def markdown(content: Content, *, most: int, causes: int) -> str:
+    """Return a report in Markdown of at most so many bytes and causes."""
+    out = io.StringIO()
+    write_markdown(content, out, most=most, causes=causes)
+    return out.getvalue()
+
+
+def write_markdown(content: Content, out: TextIO, *, most: int = 60_000, causes: int = 50) -> None:
+    """Write the verdict, what is missing or damaged, and the worst causes.
+
+    Args:
+        content: The report.
+        out: Where to write.
+        most: Bytes at most; what has no room is counted.
+        causes: Causes at most.
+    """
+    tally, run = content.tally(), content.run
+    numbers = ", ".join(f"{tally.by_severity[one]} {one}" for one in SEVERITIES if tally.by_severity[one])
+    head = [
+        f"**{_escaped(content.title)}** · {run.started:%Y-%m-%d %H:%M} UTC · {_WORDS.get(content.verdict, '')}",
+        "",
+        f"{run.keys:,} keys, {counted(len(content.open_causes), 'cause')}; problems: {numbers or 'none'}"
+        + (f"; {tally.accepted} accepted" if tally.accepted else ""),
+    ]
+    if content.reasons:
+        head.append(f"Why: {_escaped(', '.join(content.reasons))}")
+    head += [f"- {_escaped(cut(text, _LONGEST))}" for text in content.warnings[:20]]
+    if len(content.warnings) > 20:
+        head.append(f"- and {len(content.warnings) - 20} more")
+    table = []
+    if content.open_causes:
+        table = ["", "| severity | cause | kind | objects | what | example |", "|---|---|---|---|---|---|"]
+    last = ["", _escaped(cut(content.all_clear, 500))]
+    lines = [*head, *table]
+    room = most - sum(len(line.encode()) + 1 for line in (*lines, *last)) - 100
+    shown = 0
+    for cause in content.open_causes[:causes]:
+        line = _row(cause)
+        room -= len(line.encode()) + 1
+        if room < 0:
+            break
+        lines.append(line)
+        shown += 1
+    if left := len(content.open_causes) - shown:
+        lines += ["", f"and {counted(left, 'more cause')}"]
+    out.write("\n".join([*lines, *last]) + "\n")
+
+
+def _row(cause: Cause) -> str:
+    what = cut(cause.title, _LONGEST)
+    if cause.schema_changes:
+        what += f" (definition changed: {cut('; '.join(cause.schema_changes), _LONGEST)})"
+    example = cut(cause.examples[0], _LONGEST) if cause.examples else ""
+    change = f" {cause.change}" if cause.change in ("new", "more") else ""
+    cells = (cause.severity + change, cause.id, cause.kind_name, str(cause.objects), what, example)
+    return "| " + " | ".join(_escaped(cell) for cell in cells) + " |"
+
+
+def _escaped(text: str) -> str:
+    return _SPECIAL.sub(r"\\\1", visible(text))

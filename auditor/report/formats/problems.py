@@ -1,0 +1,287 @@
+"""What every file format is made of: the run, its causes, and its problems one by one.
+
+A problem is a finding (one that several requests have counts once), or what an object does to a server, such as that it
+cannot be listed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import urllib.parse
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.report.findings.severity import SEVERITIES
+from auditor.report.findings.titles import kind_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from auditor.report.findings.causes import Cause
+    from auditor.report.findings.model import FindingsModel, Run
+
+__all__ = ["Content", "KindCount", "Problem", "Tally", "cut", "of_model"]
+
+_LONGEST: Final = 4000
+"""Characters of a message in any format."""
+_SECRET: Final = "the text of this problem is left out: the object is a Secret"  # noqa: S105 - it is a message
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A finding of an object, or what the object does to a server.
+
+    Attributes:
+        cluster: Its cluster; empty without a name.
+        group: API group.
+        kind: Kind, or the plural name where the kind is not known.
+        version: Audited version; empty if none was.
+        namespace: Empty for objects of the cluster.
+        name: Name of the object.
+        key: Its key in etcd; empty for manifests.
+        severity: critical, high, medium or low.
+        change: new, same, ... against the earlier report; empty without one.
+        cause: Id of its cause.
+        check: Name of the check; `impact` for what the object does to a server.
+        type: The server's cause, or the impact.
+        field: Path of the field; empty for an impact.
+        rule: Text of the validation rule; empty if none failed.
+        message: In the server's words.
+        verdict: What happens at the next update; empty if that is not known.
+        owner: Who owns the object; empty if that is not known.
+        accepted: Whether a user accepted it.
+        uri: Relative path that names the object, the same in every run; for manifests the file.
+        line: Line in that file, from 1.
+        number: Position among the problems of one cause and object, from 0.
+    """
+
+    cluster: str
+    group: str
+    kind: str
+    version: str
+    namespace: str
+    name: str
+    key: str
+    severity: str
+    change: str
+    cause: str
+    check: str
+    type: str
+    field: str
+    rule: str
+    message: str
+    verdict: str
+    owner: str
+    accepted: bool
+    uri: str
+    line: int = 1
+    number: int = 0
+
+    @property
+    def kind_name(self) -> str:
+        """The kind with its group."""
+        return kind_name(self.group, self.kind)
+
+    @property
+    def object_name(self) -> str:
+        """The object as a person names it: CLUSTER/NAMESPACE/NAME without what is empty; else its key."""
+        return "/".join(one for one in (self.cluster, self.namespace, self.name) if one) or self.key
+
+    @property
+    def fingerprint(self) -> str:
+        """What identifies the problem in every run: its cause, its object, and its position among those of both."""
+        return f"{self.cause}{_digest(self.uri, self.key)}:{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class KindCount:
+    """Objects of a kind by status."""
+
+    group: str
+    kind: str
+    statuses: dict[str, int]
+
+    @property
+    def name(self) -> str:
+        """The kind with its group."""
+        return kind_name(self.group, self.kind)
+
+
+@dataclass(slots=True)
+class Tally:
+    """Numbers of problems that are not accepted."""
+
+    by_severity: Counter[str] = field(default_factory=Counter)
+    by_cause: Counter[str] = field(default_factory=Counter)
+    accepted: int = 0
+    total: int = 0
+
+
+@dataclass(slots=True)
+class Content:
+    """What a format writes.
+
+    Attributes:
+        title: What was read, for headings: the cluster, or the dumps.
+        shown: The report as the user named it; empty if there is none.
+        run: The run.
+        verdict: worse, same, better or not-compared.
+        reasons: Why.
+        warnings: Lines about what is missing, stale, damaged or lost, worst first.
+        not_judged: Reasons against an all-clear; empty if every object was judged.
+        all_clear: The sentence that the summary ends with.
+        causes: All causes, worst and new ones first.
+        kinds: Objects by kind and status.
+        problems: Returns an iterator over all problems, each time it is called.
+    """
+
+    title: str
+    shown: str
+    run: Run
+    verdict: str
+    reasons: tuple[str, ...]
+    warnings: tuple[str, ...]
+    not_judged: tuple[str, ...]
+    all_clear: str
+    causes: list[Cause]
+    kinds: list[KindCount]
+    problems: Callable[[], Iterator[Problem]]
+    _tally: Tally | None = None
+
+    @property
+    def statuses(self) -> dict[str, int]:
+        """Objects by status, over all kinds."""
+        found: Counter[str] = Counter()
+        for kind in self.kinds:
+            found.update(kind.statuses)
+        return dict(sorted(found.items()))
+
+    @property
+    def open_causes(self) -> list[Cause]:
+        """The causes that have objects which are not accepted."""
+        return [cause for cause in self.causes if cause.is_open]
+
+    def tally(self) -> Tally:
+        """Return the numbers of problems; they are counted once."""
+        if self._tally is None:
+            self._tally = Tally()
+            for one in self.problems():
+                self._tally.total += 1
+                if one.accepted:
+                    self._tally.accepted += 1
+                    continue
+                self._tally.by_severity[one.severity] += 1
+                self._tally.by_cause[one.cause] += 1
+        return self._tally
+
+    def worst(self, most: int) -> Iterator[Problem]:
+        """Yield at most so many problems that are not accepted, the worst severities first choice, in report order."""
+        room = most
+        quota: dict[str, int] = {}
+        for severity in SEVERITIES:
+            quota[severity] = min(room, self.tally().by_severity[severity])
+            room -= quota[severity]
+        for one in self.problems():
+            if not one.accepted and quota.get(one.severity, 0) > 0:
+                quota[one.severity] -= 1
+                yield one
+
+
+def of_model(model: FindingsModel) -> Content:
+    """Return the content of a stored report."""
+    manifest = model.manifest
+    names = model.run.clusters or tuple(source.name for source in model.run.sources)
+    title = names[0] if len(names) == 1 else f"{len(names)} clusters" if model.run.clusters else f"{len(names)} dumps"
+    return Content(
+        title=title,
+        shown=model.shown,
+        run=model.run,
+        verdict=model.verdict.word,
+        reasons=model.verdict.reasons,
+        warnings=(*model.missing, *model.stale, *model.damage),
+        not_judged=tuple(model.not_judged),
+        all_clear=_last_sentence(model),
+        causes=model.causes,
+        kinds=[
+            KindCount(row["group"] or "", row["kind"] or "", {name: int(n) for name, n in row["statuses"].items()})
+            for row in manifest["kinds"]
+        ],
+        problems=lambda: _problems(model),
+    )
+
+
+def _last_sentence(model: FindingsModel) -> str:
+    from auditor.report.terminal import next_step  # noqa: PLC0415 - it needs this package's neighbours
+
+    if "upgrade" in model.manifest:
+        return ""
+    return " ".join(next_step(model.manifest, model.shown).split())
+
+
+def _problems(model: FindingsModel) -> Iterator[Problem]:
+    seen: tuple[str, ...] = ()
+    numbers: Counter[str] = Counter()
+    titles = {cause.id: cause.title for cause in model.causes}
+    for row in model.objects():
+        text = row["reason"] or titles.get(row["cause"], row["cause_impact"])
+        yield _problem(row, check="impact", kind_of=row["cause_impact"], message=text)
+    for row in model.findings(distinct=True):
+        found = _problem(row, check=row["check"], kind_of=row["type"], message=row["message"] or "")
+        place = (found.cluster, found.key, found.version)
+        if place != seen:
+            seen = place
+            numbers.clear()
+        number = numbers[found.cause]
+        numbers[found.cause] += 1
+        yield found if number == 0 else _numbered(found, number)
+
+
+def _numbered(problem: Problem, number: int) -> Problem:
+    from dataclasses import replace  # noqa: PLC0415 - rarely
+
+    return replace(problem, number=number)
+
+
+def _problem(row: dict[str, Any], *, check: str, kind_of: str, message: str) -> Problem:
+    cluster, group, namespace = row["cluster"] or "", row["group"] or "", row["namespace"] or ""
+    kind = row["kind"] or row.get("plural") or ""
+    name, key = row["name"] or "", row["key"] or ""
+    if group == "" and kind in ("Secret", "secrets"):
+        message = _SECRET
+    return Problem(
+        cluster=cluster,
+        group=group,
+        kind=kind,
+        version=row["audited_version"] or "",
+        namespace=namespace,
+        name=name,
+        key=key,
+        severity=row["severity"],
+        change=row["change"] or "",
+        cause=row["cause"],
+        check=check,
+        type=kind_of,
+        field=row.get("field") or "",
+        rule=row.get("rule") or "",
+        message=cut(message, _LONGEST),
+        verdict=row.get("verdict") or "",
+        owner=row.get("owner") or "",
+        accepted=bool(row.get("accepted")),
+        uri=_uri(cluster, group, kind, namespace, name or key),
+    )
+
+
+def _uri(*parts: str) -> str:
+    """Return a relative path of the parts, each percent-encoded so that it is one segment."""
+    quoted = (urllib.parse.quote(part, safe="", errors="replace") for part in parts if part)
+    return "/".join(one if one.strip(".") else one.replace(".", "%2E") for one in quoted)[:_LONGEST] + ".json"
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode(errors="backslashreplace")).hexdigest()[:16]
+
+
+def cut(text: str, most: int) -> str:
+    """Return a text of at most so many characters; one that was cut ends in an ellipsis."""
+    return text if len(text) <= most else text[: most - 1] + "…"

@@ -1,0 +1,111 @@
+"""SARIF 2.1.0 that code scanning services accept.
+
+Source: OASIS SARIF 2.1.0; limits of GitHub code scanning: 25,000 results, of which the worst are kept here; every
+result has a physical location; one fingerprint named primaryLocationLineHash.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.report.formats.problems import cut
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+    from auditor.report.findings.causes import Cause
+    from auditor.report.formats.problems import Content, Problem
+
+__all__ = ["write_sarif"]
+
+MOST_RESULTS: Final = 25_000
+_LEVELS: Final = {"critical": "error", "high": "error", "medium": "warning", "low": "note"}
+_LONGEST: Final = 1000
+_MOST_RULES: Final = 25_000
+_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def write_sarif(content: Content, out: TextIO) -> None:
+    """Write a report as SARIF."""
+    causes = content.open_causes[:_MOST_RULES]
+    rules = {cause.id: number for number, cause in enumerate(causes)}
+    tally = content.tally()
+    wanted = sum(tally.by_severity.values())
+    driver = {
+        "name": "auditor",
+        "version": content.run.tool,
+        "rules": [_rule(cause) for cause in causes],
+    }
+    run = {
+        "tool": {"driver": driver},
+        "automationDetails": {"id": f"auditor/{content.title}/"},
+        "columnKind": "utf16CodeUnits",
+        "invocations": [_invocation(content, max(0, wanted - MOST_RESULTS))],
+        "properties": {"problems": wanted, "accepted": tally.accepted, "kubernetes": content.run.kubernetes},
+    }
+    head = json.dumps({"$schema": _SCHEMA, "version": "2.1.0"})[:-1]
+    out.write(f'{head}, "runs": [{json.dumps(run)[:-1]}, "results": [')
+    for number, problem in enumerate(content.worst(MOST_RESULTS)):
+        out.write(",\n" if number else "\n")
+        out.write(json.dumps(_result(problem, rules.get(problem.cause))))
+    out.write("\n]}]}\n")
+
+
+def _invocation(content: Content, left_out: int) -> dict[str, Any]:
+    notes = [{"level": "warning", "message": {"text": cut(text, _LONGEST)}} for text in content.warnings]
+    notes += [
+        {"level": "warning", "message": {"text": f"not judged: {cut(text, _LONGEST)}"}} for text in content.not_judged
+    ]
+    if left_out:
+        text = f"{left_out} more problems are not in this file: it has the {MOST_RESULTS} worst; the report has all"
+        notes.append({"level": "warning", "message": {"text": text}})
+    return {
+        "executionSuccessful": not content.warnings,
+        "exitCode": content.run.exit_code,
+        "toolExecutionNotifications": notes,
+    }
+
+
+def _rule(cause: Cause) -> dict[str, Any]:
+    title = f"{cause.kind_name}: {cause.title}"
+    text = [title]
+    if cause.rule:
+        text.append(f"Rule: {cause.rule}")
+    text += [f"The definition changed: {one}" for one in cause.schema_changes]
+    text.append(f"{cause.objects} objects in {cause.namespaces} namespaces; for example: {', '.join(cause.examples)}")
+    return {
+        "id": cause.id,
+        "name": cut(cause.type or cause.impact or "problem", 255),
+        "shortDescription": {"text": cut(title, _LONGEST)},
+        "fullDescription": {"text": cut("\n".join(text), _LONGEST)},
+        "help": {"text": cut("\n".join([f"`auditor findings REPORT {cause.id}` lists the objects.", *text]), _LONGEST)},
+        "defaultConfiguration": {"level": _LEVELS[cause.severity]},
+        "properties": {"severity": cause.severity, "kind": cause.kind_name},
+    }
+
+
+def _result(problem: Problem, rule: int | None) -> dict[str, Any]:
+    name = problem.object_name
+    place: dict[str, Any] = {
+        "physicalLocation": {
+            "artifactLocation": {"uri": problem.uri},
+            "region": {"startLine": problem.line, "startColumn": 1, "endLine": problem.line, "endColumn": 2},
+        }
+    }
+    logical = [{"fullyQualifiedName": cut(f"{problem.kind_name} {name}", _LONGEST), "kind": "resource"}]
+    if problem.field:
+        logical.append({"fullyQualifiedName": cut(problem.field, _LONGEST), "kind": "member"})
+    place["logicalLocations"] = logical
+    found: dict[str, Any] = {
+        "ruleId": problem.cause,
+        "level": _LEVELS[problem.severity],
+        "message": {"text": cut(f"{problem.kind_name} {name}: {problem.message}", _LONGEST)},
+        "locations": [place],
+        "partialFingerprints": {"primaryLocationLineHash": problem.fingerprint},
+    }
+    if rule is not None:
+        found["ruleIndex"] = rule
+    if problem.change in ("new", "same"):
+        found["baselineState"] = "new" if problem.change == "new" else "unchanged"
+    return found

@@ -1,0 +1,59 @@
+"""`auditor report`, and the option -o of the commands that write one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from pipelines.console import ignore_closed_stdout
+
+__all__ = ["format_option", "report"]
+
+
+def format_option(command: Any) -> Any:
+    """Add -o to a command that writes a report."""
+    option = click.option(
+        "-o",
+        "--output",
+        "outputs",
+        multiple=True,
+        metavar="FORMAT[=FILE]",
+        help="Also write the report as html, sarif, junit, codequality, github, github-summary, markdown, csv, ndjson, "
+        "prometheus, openreports or wgpolicy; without FILE it is printed instead of the summary. Several are possible.",
+    )
+    return option(command)
+
+
+@click.command(short_help="Write a report as HTML, SARIF, JUnit, metrics and other formats.")
+@click.argument("report", metavar="REPORT")
+@click.option("--cluster", multiple=True, metavar="NAME", help="Only these clusters of a fleet.")
+@format_option
+def report(report: str, cluster: tuple[str, ...], outputs: tuple[str, ...]) -> None:
+    """Write a stored report in other formats: `-o FORMAT` prints one, `-o FORMAT=FILE` writes it.
+
+    REPORT is a folder that `auditor audit` or `auditor upgrade` wrote, or its URL in an object store.
+
+    \b
+    html            page with everything in it; html=DIR/ writes a folder for servers that forbid inline scripts
+    sarif           SARIF 2.1.0 for code scanning
+    junit           JUnit XML
+    codequality     GitLab Code Quality
+    github          annotations of a GitHub job; github-summary writes the summary of the job
+    markdown        for a chat
+    csv, ndjson     a row for each problem
+    prometheus      metrics for the textfile collector of node_exporter
+    openreports     Report and ClusterReport objects; wgpolicy writes PolicyReport objects
+
+    \b
+    Examples:
+      auditor report out/tonight -o html=tonight.html -o sarif=tonight.sarif
+      auditor report out/tonight -o prometheus=/var/lib/node_exporter/auditor.prom
+      auditor report s3://reports/tonight -o markdown
+    """
+    from pipelines.run.report.formats import parse_outputs, write_report  # noqa: PLC0415
+
+    if not outputs:
+        raise click.UsageError("give at least one -o FORMAT[=FILE]; `auditor report --help` lists the formats")
+    with ignore_closed_stdout():
+        write_report(report, parse_outputs(outputs, report), cluster)
