@@ -29,7 +29,7 @@ from auditor.cel.library import (
 )
 from auditor.cel.library.cidr import CIDR
 from auditor.cel.library.ip import IP
-from auditor.cel.library.standard import OPTIONALS, TWO_VARIABLE_COMPREHENSIONS
+from auditor.cel.library.optionals import OPTIONALS, TWO_VARIABLE_COMPREHENSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

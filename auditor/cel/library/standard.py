@@ -1,4 +1,4 @@
-"""The functions and operators that are CEL's own: the standard library, optional values, and what macros call.
+"""The functions and operators that are CEL's own: the standard library.
 
 Operators that need their operands unevaluated (logic, conditions, ``or`` of optionals) and those that read from values
 (index, selection) are declared here for the checker; the interpreter knows how they run.
@@ -45,8 +45,7 @@ from auditor.cel.operations.conversions import (
     to_uint,
 )
 from auditor.cel.operations.cost import TEXT, inner_size, size, text_cost
-from auditor.cel.operations.describe import show
-from auditor.cel.operations.equality import NO_SUCH_OVERLOAD, SIZED, compare, contains, find, size_of
+from auditor.cel.operations.equality import NO_SUCH_OVERLOAD, SIZED, compare, contains, size_of
 from auditor.cel.types import (
     BOOL,
     BYTES,
@@ -61,11 +60,10 @@ from auditor.cel.types import (
     Type,
     list_of,
     map_of,
-    optional_of,
     type_of,
     type_param,
 )
-from auditor.cel.values import MISSING, NONE, CelList, MapValue, Optional_, is_list, is_map
+from auditor.cel.values import is_list, is_map
 from auditor.golang.regex.compiled import GoRegexError, compile_pattern
 
 if TYPE_CHECKING:
@@ -75,7 +73,7 @@ if TYPE_CHECKING:
     from auditor.cel.emit.value import Value
     from auditor.cel.estimate.prices import Price
 
-__all__ = ["CROSS_TYPE_COMPARISONS", "OPTIONALS", "STANDARD", "TWO_VARIABLE_COMPREHENSIONS"]
+__all__ = ["CROSS_TYPE_COMPARISONS", "INDEX", "STANDARD", "operator", "unreachable"]
 
 _A, _B = type_param("A"), type_param("B")
 _LIST, _MAP = list_of(_A), map_of(_A, _B)
@@ -88,13 +86,14 @@ _NO_OTHERS: Mapping[str, Costs] = {}
 _COMPARABLE = frozenset(kind.kind for kind, _ in _ORDERED)
 
 
-def _unreachable(*_: Any) -> Any:
+def unreachable(*_: Any) -> Any:
+    """Stand for the code of what the interpreter runs itself."""
     raise CelError(NO_SUCH_OVERLOAD)
 
 
-def _plain(name: str, *overloads: tuple[str, tuple[Type, ...], Type], costs: Costs = UNIT) -> Function:
+def operator(name: str, *overloads: tuple[str, tuple[Type, ...], Type], costs: Costs = UNIT) -> Function:
     """Return an operator that the interpreter runs itself."""
-    made = tuple(Overload(*each, _unreachable) for each in overloads)
+    made = tuple(Overload(*each, unreachable) for each in overloads)
     return Function(name, member=False, overloads=made, costs=costs)
 
 
@@ -215,7 +214,7 @@ _AT_END = Costs(
     read_argument(),
     lambda values: tenth(size_bound(values[1])),
 )
-_INDEX = Costs(bound=lambda _: constant(2))
+INDEX = Costs(bound=lambda _: constant(2))
 _REMEMBERED = Code(is_remembered=True)
 
 
@@ -245,16 +244,16 @@ def _operators() -> tuple[Function, ...]:
         ),
     )  # fmt: skip
     return (
-        _plain("_?_:_", ("conditional", (BOOL, _A, _A), _A)),
-        _plain("_&&_", ("logical_and", (BOOL, BOOL), BOOL)),
-        _plain("_||_", ("logical_or", (BOOL, BOOL), BOOL)),
+        operator("_?_:_", ("conditional", (BOOL, _A, _A), _A)),
+        operator("_&&_", ("logical_and", (BOOL, BOOL), BOOL)),
+        operator("_||_", ("logical_or", (BOOL, BOOL), BOOL)),
         _single("!_", _logical_not, None, ("logical_not", (BOOL,), BOOL)),
-        _plain("@not_strictly_false", ("not_strictly_false", (BOOL,), BOOL)),
-        _plain("_==_", ("equals", (_A, _A), BOOL), costs=EQUALITY),
-        _plain("_!=_", ("not_equals", (_A, _A), BOOL), costs=COMPARISON),
+        operator("@not_strictly_false", ("not_strictly_false", (BOOL,), BOOL)),
+        operator("_==_", ("equals", (_A, _A), BOOL), costs=EQUALITY),
+        operator("_!=_", ("not_equals", (_A, _A), BOOL), costs=COMPARISON),
         *arithmetic,
         *(_comparison(*each) for each in _COMPARISONS),
-        _plain("_[_]", ("index_list", (_LIST, INT), _A), ("index_map", (_MAP, _A), _B), costs=_INDEX),
+        operator("_[_]", ("index_list", (_LIST, INT), _A), ("index_map", (_MAP, _A), _B), costs=INDEX),
         _single(
             "@in",
             _in,
@@ -416,131 +415,3 @@ def _times() -> tuple[Function, ...]:
 
 STANDARD: tuple[Function, ...] = (*_operators(), *_texts(), *_conversions(), *_times())
 """CEL's standard library."""
-
-_K, _V = type_param("K"), type_param("V")
-_OPTIONAL, _VALUES, _ENTRIES = optional_of(_V), list_of(_V), map_of(_K, _V)
-_ZERO: tuple[Any, ...] = (False, 0, 0.0, "", b"")
-
-
-def _of_non_zero(value: Any) -> Optional_:
-    size = size_of(value) if is_list(value) or is_map(value) else None
-    # What a schema made has no notion of being zero in the server: such lists and maps always count.
-    if isinstance(value, CelList) or (is_map(value) and not isinstance(value, dict | MapValue)):
-        return Optional_.of(value)
-    is_zero = value is None or size == 0 or (type(value).__hash__ is not None and _is_zero(value))
-    return NONE if is_zero else Optional_.of(value)
-
-
-def _is_zero(value: Any) -> bool:
-    if isinstance(value, bool | int | float | str | bytes):
-        return value in _ZERO
-    if value.cel_type == DURATION:
-        return bool(value.nanos == 0)
-    return bool(value.cel_type == TIMESTAMP and value.nanos == -62_135_596_800 * 10**9)
-
-
-def _value(optional: Optional_) -> Any:
-    if not optional.has:
-        raise CelError("optional.none() dereference")
-    return optional.value
-
-
-def _edge(index: int) -> Callable[[Any], Optional_]:
-    def call(values: Any) -> Optional_:
-        size = size_of(values) or 0
-        if not size:
-            return NONE
-        item = values[index] if type(values) is list else values.cel_get(size - 1 if index else 0)
-        return Optional_.of(item)
-
-    return call
-
-
-def _unwrap(values: Any) -> list[Any]:
-    found = []
-    for item in values if type(values) is list else values.cel_iter():
-        if type(item) is not Optional_:
-            raise CelError(f"value {show(item)} is not optional")
-        if item.has:
-            found.append(item.value)
-    return found
-
-
-def _one(
-    name: str, overload: str, args: tuple[Type, ...], result: Type, call: Callable[..., Any], written: Code = PLAIN
-) -> Function:
-    return Function(name, member=False, overloads=(Overload(overload, args, result, call),), code=written)
-
-
-def _member(
-    name: str, overload: str, args: tuple[Type, ...], result: Type, call: Callable[..., Any], written: Code = PLAIN
-) -> Function:
-    return Function(name, member=True, overloads=(Overload(overload, args, result, call),), code=written)
-
-
-_FIRST = Code(extent=code.first_item_extent)
-_NON_ZERO = Code(code.of_non_zero_code, code.same_extent)
-
-
-OPTIONALS: tuple[Function, ...] = (
-    _one("optional.of", "optional_of", (_V,), _OPTIONAL, Optional_.of, Code(code.of_code)),
-    _one("optional.ofNonZeroValue", "optional_ofNonZeroValue", (_V,), _OPTIONAL, _of_non_zero, _NON_ZERO),
-    _one("optional.none", "optional_none", (), _OPTIONAL, Optional_.none, Code(code.none_code)),
-    _member("value", "optional_value", (_OPTIONAL,), _V, _value, Code(code.value_code)),
-    _member(
-        "hasValue", "optional_hasValue", (_OPTIONAL,), BOOL, lambda optional: optional.has, Code(code.has_value_code)
-    ),
-    _member("or", "optional_or_optional", (_OPTIONAL, _OPTIONAL), _OPTIONAL, _unreachable, Code(code.or_code)),
-    _member("orValue", "optional_orValue_value", (_OPTIONAL, _V), _V, _unreachable, Code(code.or_value_code)),
-    _plain("_?._", ("select_optional_field", (DYN, STRING), _OPTIONAL), costs=_INDEX),
-    _plain(
-        "_[?_]",
-        ("list_optindex_optional_int", (_VALUES, INT), _OPTIONAL),
-        ("optional_list_optindex_optional_int", (optional_of(_VALUES), INT), _OPTIONAL),
-        ("map_optindex_optional_value", (_ENTRIES, _K), _OPTIONAL),
-        ("optional_map_optindex_optional_value", (optional_of(_ENTRIES), _K), _OPTIONAL),
-        costs=_INDEX,
-    ),
-    _plain(
-        "_[_]",
-        ("optional_list_index_int", (optional_of(_VALUES), INT), _OPTIONAL),
-        ("optional_map_index_value", (optional_of(_ENTRIES), _K), _OPTIONAL),
-    ),
-    _member("last", "list_last", (_VALUES,), _OPTIONAL, _edge(-1), _FIRST),
-    _member("first", "list_first", (_VALUES,), _OPTIONAL, _edge(0), _FIRST),
-    _one("optional.unwrap", "optional_unwrap", (list_of(_OPTIONAL),), _VALUES, _unwrap),
-    _member("unwrapOpt", "optional_unwrapOpt", (list_of(_OPTIONAL),), _VALUES, _unwrap),
-)
-"""Optional values; with them come the signs ``.?``, ``[?]`` and ``?`` before items."""
-
-
-def _insert(into: Any, *new: Any) -> Any:
-    """Insert a key and value, or all of a map, in place where the map is an accumulator of a comprehension."""
-    target = into
-    if type(target) is not MapValue:
-        target = MapValue()
-        for key in into if type(into) is dict else into.cel_iter():
-            target.put(key, find(into, key))
-    if len(new) == 2:
-        items = [new]
-    else:
-        source = new[0]
-        items = [(key, find(source, key)) for key in (source if type(source) is dict else source.cel_iter())]
-    for key, value in items:
-        if target.cel_find(key) is not MISSING:
-            raise CelError(f"insert failed: key {show(key)} already exists")
-        target.put(key, value)
-    return target
-
-
-TWO_VARIABLE_COMPREHENSIONS: tuple[Function, ...] = (
-    Function(
-        "cel.@mapInsert",
-        member=False,
-        overloads=(
-            Overload("@mapInsert_map_key_value", (_ENTRIES, _K, _V), _ENTRIES, _insert),
-            Overload("@mapInsert_map_map", (_ENTRIES, _ENTRIES), _ENTRIES, _insert),
-        ),
-    ),
-)
-"""What the macros with two variables call."""
