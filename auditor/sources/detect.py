@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from auditor.base.errors import DamagedDump, SourceError, UnknownDump
 from auditor.sources.files.compression import HEAD_SIZE
-from auditor.sources.signatures import BOLT_MAGIC, BOLT_PAGE_SIZES, SQLITE_MAGIC, looks_like_etcdctl
+from auditor.sources.readers import READERS
+from auditor.sources.signatures import BOLT_MAGIC
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +24,6 @@ ACCEPTED: Final = (
     "backups of Velero and Rancher, must-gather, a folder, tar or zip of these; plain or compressed (.gz .zst .xz .bz2)"
 )
 
-_MAGIC: Final = BOLT_MAGIC.to_bytes(4, "little")
 _LATER: Final = "is not read yet"
 _SAVE_TABLE: Final = "export the table kine as CSV with a header, values in hex"
 _SAVE_AS_JSON: Final = 'repeat "etcdctl get /registry --prefix -w json"'
@@ -72,47 +72,21 @@ def state_of(folder: Path) -> Path | None:
     return None
 
 
-def _has_second_meta(path: Path | None, head: bytes) -> bool:
-    for page_size in BOLT_PAGE_SIZES:
-        if page_size + 20 <= len(head):
-            found = head[page_size + 16 : page_size + 20]
-        elif path is None:
-            return False
-        else:
-            with path.open("rb") as stream:
-                stream.seek(page_size + 16)
-                found = stream.read(4)
-        if found == _MAGIC:
-            return True
-    return False
-
-
 def form_of(path: Path | None, head: bytes) -> str:
     """Name the form of an uncompressed file that a reader exists for; empty: none.
 
-    The forms are bolt, sqlite, kine-text, etcdctl and manifests.
+    The forms are those of `auditor.sources.readers.READERS`.
 
     Args:
         path: The file; None: only its head can be had.
         head: Its first 64 KiB.
     """
-    if head[16:20] == _MAGIC or _has_second_meta(path, head):
-        return "bolt"
-    if head.startswith(SQLITE_MAGIC):
-        return "sqlite"
-    # a database, the usual thing, is told without the readers of texts
-    if not head.lstrip().startswith((b"{", b"[")):
-        from auditor.sources.kine.text import looks_like_kine_text  # noqa: PLC0415
-
-        if looks_like_kine_text(head):
-            return "kine-text"
-    if refused_file(head) is not None:
-        return ""
-    if looks_like_etcdctl(head):
-        return "etcdctl"
-    from auditor.sources.manifests.reading import looks_like_manifests  # noqa: PLC0415
-
-    return "manifests" if looks_like_manifests(head) else ""
+    for reader in READERS.values():
+        if reader.is_text and refused_file(head) is not None:
+            return ""
+        if reader.detect(path, head):
+            return reader.form
+    return ""
 
 
 def refused_file(head: bytes) -> tuple[str, str] | None:

@@ -9,12 +9,8 @@ Readers are loaded where they are needed: a database is being hashed while the l
 
 from __future__ import annotations
 
-import re
-import shutil
 import sys
 import tempfile
-from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,11 +26,11 @@ from auditor.sources.files.compression import (
     materialize,
     unpacked_head,
 )
-from auditor.sources.files.digest import Digest, in_use
-from auditor.sources.files.free_space import check_free_space
 from auditor.sources.files.state import changes, states_below
 from auditor.sources.formats import FORMATS
 from auditor.sources.plan import NAMED, Damage, DamageLog, SourcePlan, damage_beside, first_names, one_line
+from auditor.sources.readers import READERS, DumpFile, Settings
+from auditor.sources.readers.etcd import open_data_dir
 from auditor.sources.stores.locations import copy_name, is_remote, remote_file, shown_url
 
 if TYPE_CHECKING:
@@ -42,29 +38,22 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from auditor.sources.encryption import Unsealer
-    from auditor.sources.etcd import EtcdFile
-    from auditor.sources.files.compression import Unpacked
     from auditor.sources.formats import SourceFormat
     from auditor.sources.plan import Progress
 
 __all__ = ["open_source"]
 
-_TRIES = 3
 _LEVELS = 3
 """Folders in folders in which dumps are looked for."""
 
 _PAGES_AT = 4 << 20
-_DUMPS = frozenset({"bolt", "sqlite", "kine-text", "etcdctl"})
+_DUMPS = frozenset(form for form, reader in READERS.items() if reader.is_dump)
 """Forms of which each file is a dump of its own."""
 
 _UNFINISHED = (".db.part", ".tmp")
 _BESIDE = ("-wal", "-shm")
 """What SQLite lays beside a database; it is read with it."""
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
-_NODES = re.compile(rb'\s*\{\s*"kind": "NodeList"')
-"""How `kubectl cluster-info dump` begins where it prints everything to one stream, logs between the lists."""
-
-_NO_DIGEST = "no checksum trailer (file copied, not `snapshot save`): integrity cannot be verified"
 
 
 def open_source(
@@ -101,9 +90,9 @@ def open_source(
         DamagedDump: It is recognised, and nothing in it can be read.
         SourceError: It is not there, or expands past the limits.
     """
-    opening = _Opening(workdir, etcd_prefix, progress, limits, salvage=salvage, unsealer=unsealer)
+    settings = Settings(workdir, etcd_prefix, progress, limits or Limits(), salvage, unsealer)
     try:
-        return opening.watched(path, number, source)
+        return _Opening(settings).watched(path, number, source)
     except (AuditorError, OSError, MemoryError):
         raise
     except Exception as error:
@@ -115,25 +104,13 @@ def open_source(
 class _Opening:
     """What all files of one call share."""
 
-    def __init__(
-        self,
-        workdir: Path,
-        prefix: str,
-        progress: Progress | None,
-        limits: Limits | None,
-        *,
-        salvage: bool = False,
-        unsealer: Unsealer | None = None,
-    ) -> None:
-        self.workdir = workdir
-        self.prefix = prefix
-        self.progress = progress
-        self.limits = limits or Limits()
-        self.salvage = salvage
-        self.unsealer = unsealer
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.workdir = settings.workdir
+        self.limits = settings.limits
+        self.unsealer = settings.unsealer
         self.depth = 0
         self.level = 0
-        self.copied = False
 
     def watched(self, path: str, number: int, source: str) -> SourcePlan | list[SourcePlan]:
         """Open what a user named, and note which files were written to meanwhile."""
@@ -141,7 +118,7 @@ class _Opening:
         opened = self.any(path, number, source)
         plans = opened if isinstance(opened, list) else [opened]
         by_name = {plan.name: plan for plan in plans}
-        if not self.copied:  # of a database in use a copy was read, which the plan says
+        if not self.settings.copied:  # of a database in use a copy was read, which the plan says
             for state in before:
                 if found := changes([state]):
                     plan = by_name.get(state.path, plans[0])
@@ -185,38 +162,12 @@ class _Opening:
         if not form and (is_tar(head) or head.startswith(_ZIP)):
             return self.archive(name, plain.path, number)
         form = form or form_of(plain.path, head)
-        if not form and self.salvage and intact_pages(_beginning(plain.path)):
+        if not form and self.settings.salvage and intact_pages(_beginning(plain.path)):
             form = "bolt"
-        if form == "bolt":
-            plan, _ = self.etcd(name, plain.path, number, sha256=plain.sha256)
-        elif form == "sqlite":
-            plan = self.kine(name, path, plain, number, damage)
-        elif form == "kine-text":
-            from auditor.sources.kine.text import open_kine_text  # noqa: PLC0415
-            from auditor.sources.notes import prefix_note  # noqa: PLC0415
-
-            sha256 = plain.sha256 or self.digest(plain.path)
-            plan = open_kine_text(name, plain.path, number=number, workdir=self.workdir, sha256=sha256)
-            plan.notes += prefix_note(plan, self.prefix)
-        elif form == "etcdctl":
-            from auditor.sources.etcdctl import open_etcdctl  # noqa: PLC0415 - readers are loaded where they are needed
-            from auditor.sources.notes import prefix_note  # noqa: PLC0415
-
-            sha256 = plain.sha256 or self.digest(plain.path)
-            plan = open_etcdctl(name, plain.path, number=number, workdir=self.workdir, sha256=sha256)
-            plan.notes += prefix_note(plan, self.prefix)
-        elif form == "manifests":
-            from auditor.sources.manifests.reading import open_manifests  # noqa: PLC0415
-
-            text = plain.path
-            if _NODES.match(head):
-                from auditor.sources.archives.layouts import without_logs  # noqa: PLC0415
-
-                plain.sha256 = plain.sha256 or self.digest(plain.path)
-                text = without_logs(plain.path, self.workdir / f"text-{number:03d}")
-            plan = open_manifests(name, text, number=number, workdir=self.workdir, sha256=plain.sha256)
-        else:
+        reader = READERS.get(form)
+        if reader is None:
             raise unknown_dump(name, _beginning(plain.path), plain.path.stat().st_size)
+        plan = reader.open(DumpFile(name, path, plain, head, number, damage), self.settings)
         plan.damage = (*damage.records(), *plan.damage)
         return plan
 
@@ -248,7 +199,7 @@ class _Opening:
             return self.manifests(path, {}, number)
         database = database_of(path)
         if wanted.name in {"etcd-data-dir", "etcd-snapshot"} and database is not None:
-            return self.data_dir(path, database, number)
+            return open_data_dir(self.settings, path, database, number)
         state = state_of(path)
         if wanted.form == "sqlite" and state is not None:
             return self.file(str(path), state, number, form=wanted.form)
@@ -336,120 +287,11 @@ class _Opening:
         finally:
             self.depth -= 1
 
-    def kine(self, name: str, path: Path | None, plain: Unpacked, number: int, damage: DamageLog) -> SourcePlan:
-        """Open a SQLite database with the write-ahead log that lies beside it, packed or not."""
-        from auditor.sources.kine.sqlite import open_kine, wal_of  # noqa: PLC0415
-        from auditor.sources.notes import prefix_note  # noqa: PLC0415
-
-        wal = wal_of(path) if path is not None else None
-        if wal is not None:
-            folder = self.workdir / f"wal-{number:03d}"
-            folder.mkdir()
-            wal = materialize(
-                str(wal), wal, None, workdir=folder, number=number, damage=damage, limits=self.limits
-            ).path
-        sha256 = plain.sha256 or self.digest(plain.path)
-        database = "" if path is None else str(path)
-        plan = open_kine(
-            name, plain.path, number=number, workdir=self.workdir, sha256=sha256, wal=wal, database=database
-        )
-        plan.notes += prefix_note(plan, self.prefix)
-        return plan
-
-    def digest(self, path: Path) -> str:
-        """Hash a file."""
-        digest = Digest(path, self.progress)
-        digest.run()
-        return digest.sha256
-
-    def etcd(
-        self, name: str, path: Path, number: int, *, sha256: str = "", form: str = "etcd-snapshot"
-    ) -> tuple[SourcePlan, int | None]:
-        """Open an etcd database, or a copy of one that is in use; return with its plan the Raft index it stands at."""
-        digest = Digest(path, self.progress)
-        digest.start()
-        from auditor.sources.etcd.snapshot import transactions  # noqa: PLC0415 - loads beside the digest
-
-        if not in_use(path):
-            before = transactions(path)
-            plan, applied = self._etcd_once(name, path, number, sha256, form, digest)
-            if transactions(path) == before:
-                return plan, applied
-        for attempt in range(_TRIES):
-            copy = self.workdir / f"copy-{number:03d}-{attempt}.db"
-            check_free_space(name, self.workdir, path.stat().st_size)
-            shutil.copyfile(path, copy)
-            self.copied = True
-            newest, taken = transactions(path)[:1], transactions(copy)[:1]
-            if not taken:
-                continue
-            digest = Digest(copy, self.progress)
-            digest.start()
-            plan, applied = self._etcd_once(name, copy, number, sha256, form, digest, in_use=True)
-            # The transaction behind the one that was copied leaves its pages alone. Later ones may have written over
-            # some; a page of another place does not fit there, and what does not fit is damage.
-            if not plan.damage or (newest and newest[0] <= taken[0] + 1):
-                plan.notes += (f"the database is in use: its state at revision {plan.revision} was read, from a copy",)
-                return plan, applied
-            copy.unlink()
-        raise DamagedDump(name, "being written while it is read", "a file at rest", "take a snapshot instead")
-
-    def _etcd_once(
-        self, name: str, path: Path, number: int, sha256: str, form: str, digest: Digest, *, in_use: bool = False
-    ) -> tuple[SourcePlan, int | None]:
-        from auditor.sources.etcd.live import write_live_table  # noqa: PLC0415 - readers are loaded where needed
-        from auditor.sources.etcd.salvage import Salvage  # noqa: PLC0415
-        from auditor.sources.etcd.snapshot import EtcdFile, MetaValues  # noqa: PLC0415
-        from auditor.sources.notes import prefix_note, salvage_notes  # noqa: PLC0415
-
-        try:
-            file = EtcdFile.open(path, name=name, salvage=self.salvage, data=digest.data)
-            live = self.workdir / f"live-{number:03d}.arrow"
-            values = MetaValues.of(file.values(b"meta"))
-            file.note_losses("meta")
-            compacted = max(values.finished or 0, values.scheduled or 0)
-            saved = Salvage(file.view, file.tree, compacted if values.keys else None)
-            rows = chain(file.rows(b"key"), saved.rows()) if self.salvage else file.rows(b"key")
-            until = _last_revision(file) if in_use else None
-            found = write_live_table(
-                file.view, rows, live, workdir=self.workdir, number=number, report=file.report, until=until
-            )
-            lost = any(not loss.read_all for loss in file.tree.losses)
-            file.note_losses()
-        finally:
-            digest.join()
-        notes = list(file.notes)
-        if digest.status == "mismatch":
-            reason = 'the file was changed or cut after "snapshot save"; results may be wrong'
-            notes.append(f"sha256 at the end does not match: {reason}")
-            file.damage.add("end of file", f"sha256 at the end does not match: {reason}")
-        elif digest.status == "absent":
-            notes.append(_NO_DIGEST)
-        if (values.scheduled or 0) > (values.finished or 0):
-            notes.append(f"a compaction at revision {values.scheduled} was started and not finished")
-        plan = SourcePlan(
-            name=name,
-            format=form,
-            mapped=str(path),
-            sha256=sha256 or digest.sha256,
-            revision=values.current_revision(found.last),
-            compacted_revision=max(values.finished or 0, values.scheduled or 0) or None,
-            is_export=False,
-            live=str(live),
-            rows=found.rows,
-            damage=file.damage.records(),
-            notes=tuple(notes),
-        )
-        plan.notes += prefix_note(plan, self.prefix)
-        if self.salvage and lost:
-            plan.notes += tuple(salvage_notes(saved, plan))
-        return plan, values.consistent_index
-
     def folder(self, path: Path, number: int) -> SourcePlan | list[SourcePlan]:
         """Open a data directory, a folder of dumps, or a folder of manifests."""
         database = database_of(path)
         if database is not None:
-            return self.data_dir(path, database, number)
+            return open_data_dir(self.settings, path, database, number)
         state = state_of(path)
         if state is not None:
             return self.file(str(path), state, number)
@@ -529,31 +371,6 @@ class _Opening:
             if refused:
                 plan.notes += (f"{child.name} was not read: {refused[0]}",)
         return plan
-
-    def data_dir(self, path: Path, database: Path, number: int) -> SourcePlan:
-        """Open an etcd data directory: its database alone."""
-        plan, applied = self.etcd(str(path), database, number, form="etcd-data-dir")
-        from auditor.sources.etcd.wal import read_wal  # noqa: PLC0415 - loaded where needed
-        from auditor.sources.notes import wal_notes  # noqa: PLC0415
-
-        logs = database.parent.parent / "wal"
-        if any(logs.glob("*.wal")):
-            if applied is None and plan.damage:  # a new database has none either
-                plan.notes += ("what the write-ahead log holds beyond the database is not known: its index is lost",)
-            else:
-                plan.notes += tuple(wal_notes(read_wal(logs, applied or 0)))
-        else:
-            plan.notes += ("no write-ahead log beside the database: what it held beyond the database is missing",)
-        return replace(plan, notes=tuple(note for note in plan.notes if note != _NO_DIGEST))
-
-
-def _last_revision(file: EtcdFile) -> int | None:
-    """Return the last revision of a database's state; rows behind it are of transactions that came later."""
-    bucket = file.buckets.get(b"key")
-    from auditor.sources.etcd.mvcc import parse_revision  # noqa: PLC0415 - loaded where needed
-
-    found = parse_revision(file.tree.last_key(bucket) or b"") if bucket is not None else None
-    return found.main if found else None
 
 
 def _beginning(path: Path) -> bytes:

@@ -33,7 +33,6 @@ LONG = {
     "auditor/shards/upgrade.py",
     "auditor/sources/bolt/tree.py",
     "auditor/sources/manifests/walk.py",
-    "auditor/sources/opening.py",
     "auditor/sources/stores/locations.py",
     "auditor/validation/rules/values.py",
 }

@@ -27,7 +27,7 @@ from auditor.cel.syntax.ast import (
 from auditor.cel.types import BOOL, DYN, ERROR, INT, Kind, Type, list_of, map_of, object_type, optional_of, type_param
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from auditor.cel.environment import Environment
     from auditor.cel.operations.dispatch import Declaration
@@ -62,11 +62,13 @@ class CheckedExpression:
         parsed: The tree.
         types: Node number to type; no type parameters are left in it.
         references: Node number to meaning.
+        functions: The functions that it may call, by name.
     """
 
     parsed: ParsedExpression
     types: dict[int, Type] = field(default_factory=dict)
     references: dict[int, Reference] = field(default_factory=dict)
+    functions: Mapping[str, Declaration] = field(default_factory=dict)
 
     @property
     def type(self) -> Type:
@@ -83,7 +85,7 @@ def check(environment: Environment, parsed: ParsedExpression) -> tuple[CheckedEx
     checker = _Checker(environment, parsed)
     checker.check(parsed.root)
     types = {number: checker.bindings.substitute(kind, free_to_dyn=True) for number, kind in checker.types.items()}
-    return CheckedExpression(parsed, types, checker.references), checker.issues
+    return CheckedExpression(parsed, types, checker.references, environment.libraries.functions), checker.issues
 
 
 class _Checker:

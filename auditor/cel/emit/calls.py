@@ -6,19 +6,19 @@ import operator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.cel.emit.bounds import ONE, Bound, constant
-from auditor.cel.emit.shapes import BOOL, DOUBLE, INT, STRING, Form, Shape, is_exact, optional_shape, shape_of_type
+from auditor.cel.emit.bounds import ONE, constant
+from auditor.cel.emit.shapes import BOOL, DOUBLE, INT, STRING, Form, Shape, is_exact, shape_of_type
 from auditor.cel.emit.support import NAMES
 from auditor.cel.emit.value import UNKNOWN, Extent, NotEmittable, Value, extent_of
 from auditor.cel.errors import CelError
 from auditor.cel.operations.dispatch import choose
 from auditor.cel.operations.equality import compare
-from auditor.golang.regex.compiled import GoRegexError, compile_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from auditor.cel.emit.emitter import Emitter
+    from auditor.cel.operations.dispatch import Declaration
     from auditor.cel.syntax.ast import Call
 
 __all__ = ["emit_call"]
@@ -26,19 +26,7 @@ __all__ = ["emit_call"]
 _WORDS: Final = {"_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">="}
 _SIGNS: Final = {"_+_": "+", "_-_": "-", "_*_": "*"}
 _ORDERED: Final = frozenset({Form.BOOL, Form.INT, Form.STRING, Form.BYTES, Form.DURATION, Form.TIMESTAMP})
-_SIZED: Final = frozenset({Form.STRING, Form.BYTES, Form.LIST, Form.MAP})
-_LONGEST_SIZE: Final = 2**40
-_LONGEST_RANGE: Final = 1000
 _EXACT_DOUBLE: Final = 2**53
-_OF_TEXT: Final = frozenset({
-    "duration", "timestamp", "url", "isURL", "ip", "isIP", "ip.isCanonical", "cidr", "isCIDR", "quantity", "isQuantity",
-    "semver", "isSemver", "int", "double", "bool",
-})  # fmt: skip
-"""Functions of one text whose answers are remembered."""
-_WIDTH_SHOWS: Final = frozenset({
-    "quantity_get_int", "quantity_is_integer", "quantity_add", "quantity_add_int", "quantity_sub", "quantity_sub_int",
-})  # fmt: skip
-_TOTAL: Final = frozenset({"isURL", "isIP", "isCIDR", "isQuantity", "isSemver"})
 
 
 def emit_call(emitter: Emitter, expr: Call, name: str, args: list[Value]) -> Value:
@@ -49,12 +37,13 @@ def emit_call(emitter: Emitter, expr: Call, name: str, args: list[Value]) -> Val
         found = _arithmetic(_SIGNS[name], args[0], args[1])
         if found is not None:
             return found
-    own = _OWN.get(name)
-    if own is not None:
-        found = own(emitter, args)
+    declaration = emitter.environment.function(name)
+    assert declaration is not None, "the checker found it"
+    if declaration.code.write is not None:
+        found = declaration.code.write(emitter, args)
         if found is not None:
             return found
-    return _invoke(emitter, expr, name, args)
+    return _invoke(emitter, expr, declaration, args)
 
 
 def _ordering(emitter: Emitter, word: str, left: Value, right: Value) -> Value:
@@ -125,149 +114,27 @@ def _concatenated(code: str, left: Value, right: Value) -> Value | None:
     return Value(code, Shape(Form.LIST, item=Shape(one.form)), extent, total=left.total and right.total)
 
 
-# -- functions with code of their own ----------------------------------------------------------------------------------
-
-
-def _size(_: Emitter, args: list[Value]) -> Value | None:
-    if args[0].shape.form not in _SIZED:
-        return None
-    return Value(f"len({args[0].code})", replace(INT, low=0, high=_LONGEST_SIZE), total=args[0].total)
-
-
-def _text_method(method: str) -> Callable[[Emitter, list[Value]], Value | None]:
-    def emit(_: Emitter, args: list[Value]) -> Value | None:
-        if any(each.shape.form is not Form.STRING for each in args):
-            return None
-        return Value(f"{args[0].code}.{method}({args[1].code})", BOOL, total=args[0].total and args[1].total)
-
-    return emit
-
-
-def _contains(_: Emitter, args: list[Value]) -> Value | None:
-    if any(each.shape.form is not Form.STRING for each in args):
-        return None
-    return Value(f"({args[1].code} in {args[0].code})", BOOL, total=args[0].total and args[1].total)
-
-
-def _matches(emitter: Emitter, args: list[Value]) -> Value | None:
-    pattern = args[1].constant
-    if type(pattern) is not str or args[0].shape.form not in (Form.STRING, Form.INT_OR_STRING):
-        return None
-    try:
-        search = compile_pattern(pattern).matches
-    except GoRegexError:
-        raise NotEmittable("malformed pattern") from None
-    text = args[0].code
-    return Value(
-        f"{emitter.remember(('matches', pattern), search)}[{text}]",
-        BOOL,
-        total=args[0].shape.form is Form.STRING and args[0].total,
-    )
-
-
-def _dyn(_: Emitter, args: list[Value]) -> Value | None:
-    if args[0].shape.form is Form.INT_OR_STRING:
-        return args[0]
-    raise NotEmittable("dyn()")
-
-
-def _has_value(_: Emitter, args: list[Value]) -> Value | None:
-    return Value(f"({args[0].code} is not _NO)", BOOL, total=args[0].total) if _is_optional(args[0]) else None
-
-
-def _is_optional(value: Value) -> bool:
-    return value.shape.form is Form.OPTIONAL
-
-
-def _value(_: Emitter, args: list[Value]) -> Value | None:
-    if not _is_optional(args[0]) or args[0].shape.item is None:
-        return None
-    return Value(f"_value({args[0].code})", args[0].shape.item, args[0].extent)
-
-
-def _or_value(emitter: Emitter, args: list[Value]) -> Value | None:
-    if not _is_optional(args[0]) or args[0].shape.item is None:
-        return None
-    inner = Value(args[0].code, args[0].shape.item, args[0].extent)
-    other = args[1]
-    shape, extent = emitter.joined([inner, other])
-    return Value(f"_or({args[0].code}, {other.code})", shape, extent, total=args[0].total and other.total)
-
-
-def _or(emitter: Emitter, args: list[Value]) -> Value | None:
-    if not all(map(_is_optional, args)):
-        return None
-    shape, extent = emitter.joined(args)
-    return Value(f"_or({args[0].code}, {args[1].code})", shape, extent, total=args[0].total and args[1].total)
-
-
-def _of(_: Emitter, args: list[Value]) -> Value | None:
-    if args[0].shape.form in (Form.OPTIONAL, Form.NULL):
-        raise NotEmittable("optional of an optional or of null")
-    code = f"_value({args[0].code})"  # so that nothing is written as ``1 is not _NO``
-    return replace(args[0], code=code, shape=optional_shape(args[0].shape), path=None, constant=UNKNOWN)
-
-
-def _of_non_zero(_: Emitter, args: list[Value]) -> Value | None:
-    if args[0].shape.form not in (Form.STRING, Form.INT, Form.BOOL, Form.DOUBLE, Form.BYTES):
-        raise NotEmittable("whether a list or map is zero")  # those of a schema never are
-    return None
-
-
-def _range(_: Emitter, args: list[Value]) -> Value | None:
-    if type(args[0].constant) is not int or not 0 <= args[0].constant <= _LONGEST_RANGE:
-        raise NotEmittable("a range of unknown length")
-    item = replace(INT, low=0, high=_LONGEST_RANGE)
-    extent = Extent(constant(args[0].constant), Extent(ONE))
-    return Value(f"list(range({args[0].code}))", Shape(Form.LIST, item=item), extent, total=True)
-
-
-def _none(_: Emitter, _args: list[Value]) -> Value | None:
-    return Value("_NO", optional_shape(STRING), total=True)
-
-
-_OWN: Final[dict[str, Callable[[Emitter, list[Value]], Value | None]]] = {
-    "size": _size,
-    "startsWith": _text_method("startswith"),
-    "endsWith": _text_method("endswith"),
-    "contains": _contains,
-    "matches": _matches,
-    "dyn": _dyn,
-    "hasValue": _has_value,
-    "value": _value,
-    "orValue": _or_value,
-    "or": _or,
-    "optional.of": _of,
-    "optional.ofNonZeroValue": _of_non_zero,
-    "optional.none": _none,
-    "lists.range": _range,
-}
-
-
 # -- functions of the interpreter --------------------------------------------------------------------------------------
 
 
-def _invoke(emitter: Emitter, expr: Call, name: str, args: list[Value]) -> Value:
+def _invoke(emitter: Emitter, expr: Call, declaration: Declaration, args: list[Value]) -> Value:
     kind = emitter.types[expr.id]
     shape = shape_of_type(kind)
     if shape is None:
-        raise NotEmittable(f"{name}() of {kind}")
-    if name == "string" and args[0].shape.form is Form.TIMESTAMP:
-        raise NotEmittable("the zone of a timestamp")  # the code has lost it
-    declaration = emitter.environment.function(name)
-    assert declaration is not None, "the checker found it"
+        raise NotEmittable(f"{declaration.name}() of {kind}")
     reference = emitter.references[expr.id]
     overload = reference.overloads[0] if len(reference.overloads) == 1 else ""
     call = choose(declaration, overload, len(args)).call
     unpacked = _unpacked(shape, call)
-    extent = _result_extent(name, shape, args)
+    extent = _result_extent(declaration, shape, args)
     only = args[0] if args else None
-    of_text = name in _OF_TEXT and not (name == "quantity" and _sees_width(emitter))
+    code = declaration.code
+    of_text = code.is_remembered and not (code.makes_width and _sees_width(emitter))
     if of_text and len(args) == 1 and only is not None and only.shape.form is Form.STRING:
         if type(only.constant) is str:
             return _computed(emitter, unpacked, only.constant, shape, extent)
-        code = f"{emitter.remember((name, overload), unpacked)}[{only.code}]"
-        return Value(code, shape, extent, total=only.total and name in _TOTAL)
+        answer = f"{emitter.remember((declaration.name, overload), unpacked)}[{only.code}]"
+        return Value(answer, shape, extent, total=only.total and code.is_total)
     arguments = ", ".join(map(argument, args))
     return Value(f"{emitter.slot(unpacked)}({arguments})", shape, extent)
 
@@ -277,7 +144,11 @@ def _sees_width(emitter: Emitter) -> bool:
 
     Where nothing of the expression asks it that, one that is remembered does for all.
     """
-    return any(not _WIDTH_SHOWS.isdisjoint(reference.overloads) for reference in emitter.references.values())
+    for reference in emitter.references.values():
+        declaration = emitter.environment.function(reference.name) if reference.overloads else None
+        if declaration is not None and declaration.code.shows_width:
+            return True
+    return False
 
 
 def _unpacked(shape: Shape, call: Callable[..., Any]) -> Callable[..., Any]:
@@ -326,73 +197,14 @@ def _is_value(shape: Shape) -> bool:
     return True
 
 
-def _same(args: list[Value]) -> Extent:
-    return args[0].extent
-
-
-def _text(bound: Callable[[list[Value]], Bound]) -> Callable[[list[Value]], Extent]:
-    return lambda args: Extent(bound(args))
-
-
-def _split(args: list[Value]) -> Extent:
-    own = args[0].extent.own
-    return Extent(own + ONE, Extent(own))
-
-
-def _replaced(args: list[Value]) -> Bound:
-    return args[0].extent.own + (args[0].extent.own + ONE) * args[2].extent.own
-
-
-def _joined(args: list[Value]) -> Bound:
-    items = args[0].extent
-    assert items.item is not None
-    separator = args[1].extent.own if len(args) > 1 else constant(0)
-    return items.own * (items.item.own + separator)
-
-
-def _shown(args: list[Value]) -> Extent:
-    form = args[0].shape.form
-    if form is Form.STRING or form is Form.BYTES:
-        return args[0].extent
-    return Extent(args[0].extent.own + constant(400))
-
-
-def _query(args: list[Value]) -> Extent:
-    own = args[0].extent.own + ONE
-    return Extent(own, Extent(own, Extent(own)))
-
-
-def _first_item(args: list[Value]) -> Extent:
-    return args[0].extent.item or Extent(ONE)
-
-
-_COMPLAINTS: Final = Extent(constant(20), Extent(constant(2000)))
-_EXTENTS: Final[dict[str, Callable[[list[Value]], Extent]]] = {
-    **dict.fromkeys(("lowerAscii", "upperAscii", "trim", "substring", "charAt", "find"), _same),
-    **dict.fromkeys(("url", "cidr", "ip", "quantity", "semver"), _same),
-    **dict.fromkeys(("getScheme", "getHost", "getHostname", "getPort", "masked", "slice", "reverse", "sort"), _same),
-    **dict.fromkeys(("distinct", "add", "sub", "optional.ofNonZeroValue", "format.named"), _same),
-    **dict.fromkeys(("first", "last", "min", "max"), _first_item),
-    "getEscapedPath": _text(lambda args: args[0].extent.own.scaled(12) + ONE),
-    "getQuery": _query,
-    "split": _split,
-    "findAll": _split,
-    "replace": _text(_replaced),
-    "join": _text(_joined),
-    "string": _shown,
-    "bytes": _text(lambda args: args[0].extent.own.scaled(4)),
-    "strings.quote": _text(lambda args: args[0].extent.own.scaled(2) + constant(2)),
-    "validate": lambda _: _COMPLAINTS,
-}
 _PLAIN_RESULTS: Final = frozenset({Form.BOOL, Form.INT, Form.DOUBLE, Form.DURATION, Form.TIMESTAMP})
 
 
-def _result_extent(name: str, shape: Shape, args: list[Value]) -> Extent:
+def _result_extent(declaration: Declaration, shape: Shape, args: list[Value]) -> Extent:
     if shape.form in _PLAIN_RESULTS:
         return Extent(ONE)
-    known = _EXTENTS.get(name)
-    if known is not None:
-        return known(args)
+    if declaration.code.extent is not None:
+        return declaration.code.extent(args)
     if shape.form is Form.LIBRARY:
         return Extent(constant(64))
-    raise NotEmittable(f"size of {name}()")
+    raise NotEmittable(f"size of {declaration.name}()")

@@ -91,7 +91,7 @@ def emit_rule(
     found = emitter.emit(root)
     if found.shape.form is not Form.BOOL:
         raise NotEmittable("no bool")
-    cost = bound_cost(root, emitter.values, emitter.counts, emitter.references)
+    cost = bound_cost(root, emitter.values, emitter.counts, emitter.references, checked.functions)
     by_size = cost.without_lengths(emitter.most.__getitem__)
     measured = ""
     if by_size.at(_USUAL_SIZE) > _USUAL_COST and cost.lengths:

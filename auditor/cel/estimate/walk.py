@@ -121,6 +121,7 @@ class _Estimate:
     def __init__(self, checked: CheckedExpression, root: Sized) -> None:
         self.types = checked.types
         self.references = checked.references
+        self.functions = checked.functions
         self.root = root
         self.paths: dict[int, _Path | None] = {}
         self.sizes: dict[int, Range] = {}
@@ -296,7 +297,7 @@ class _Estimate:
         if overload in ("add_string", "add_bytes", "add_list") and len(args) == 2:
             first, second = self.entry(expr.args[0]), self.entry(expr.args[1])
             self.note_entries(expr, None if first is None else first.union(second))
-        priced = price_of(name, overload, target, args)
+        priced = price_of(self.functions.get(name), overload, target, args)
         return sum(costs, priced.cost), priced.size
 
     def note_entries(self, expr: Expr, entries: _Entries | None) -> None:

@@ -29,17 +29,15 @@ from auditor.cel.library import (
 )
 from auditor.cel.library.cidr import CIDR
 from auditor.cel.library.ip import IP
-from auditor.cel.library.standard import OPTIONALS, TWO_VARIABLE_COMPREHENSIONS
+from auditor.cel.library.optionals import OPTIONALS, TWO_VARIABLE_COMPREHENSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from auditor.cel.function import Function
+    from auditor.cel.function import Function, Version
     from auditor.cel.types import Type
 
 __all__ = ["LIBRARIES", "functions", "type_names"]
-
-Version = tuple[int, int]
 
 _ALWAYS: Version = (1, 0)
 _NEVER: Version = (1, 1 << 30)
@@ -47,12 +45,11 @@ _NEVER: Version = (1, 1 << 30)
 LIBRARIES: tuple[tuple[str, Version, Version, Callable[[], tuple[Function, ...]]], ...] = (
     ("kubernetes.urls", _ALWAYS, _NEVER, urls.functions),
     ("kubernetes.regex", _ALWAYS, _NEVER, regex.functions),
-    ("kubernetes.lists/0", _ALWAYS, (1, 37), lambda: lists.functions(0)),
+    ("kubernetes.lists/0", _ALWAYS, (1, 37), lists.functions),
     ("kubernetes.authz", (1, 27), _NEVER, authz.functions),
     ("optional", (1, 28), _NEVER, lambda: OPTIONALS),
     ("kubernetes.quantity", (1, 28), _NEVER, quantity.functions),
-    ("cel.lib.ext.strings/0", _ALWAYS, (1, 29), lambda: strings.functions(0)),
-    ("cel.lib.ext.strings/2", (1, 29), _NEVER, strings.functions),
+    ("cel.lib.ext.strings", _ALWAYS, _NEVER, strings.functions),
     ("cel.lib.ext.sets", (1, 29), _NEVER, sets.functions),
     ("kubernetes.net.ip", (1, 30), _NEVER, ip.functions),
     ("kubernetes.net.cidr", (1, 30), _NEVER, cidr.functions),
@@ -75,7 +72,15 @@ def functions(compatibility: Version = (1, 37)) -> tuple[Function, ...]:
         compatibility: Major and minor of the Kubernetes version. Rules that are stored are run with all libraries of
             the server; an older version matters where a new rule is admitted.
     """
-    return tuple([each for _, first, end, made in LIBRARIES if first <= compatibility < end for each in made()])
+    return tuple(
+        [
+            each
+            for _, first, end, made in LIBRARIES
+            if first <= compatibility < end
+            for each in made()
+            if each.since <= compatibility
+        ]
+    )
 
 
 def type_names(compatibility: Version = (1, 37)) -> dict[str, Type]:

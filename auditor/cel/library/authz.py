@@ -7,12 +7,20 @@ Source: k8s.io/apiserver pkg/cel/library/authz.go.
 
 from __future__ import annotations
 
-from typing import NoReturn
+from math import ceil
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from auditor.cel.errors import CelError
-from auditor.cel.function import Function, Overload
+from auditor.cel.estimate.prices import LIST_BASE, Operand, Priced
+from auditor.cel.estimate.ranges import fixed
+from auditor.cel.function import UNIT, Costs, Function, Overload
+from auditor.cel.library.prices import REQUIREMENT
+from auditor.cel.operations.cost import LIST, TEXT, size, text_cost
 from auditor.cel.operations.equality import NO_SUCH_OVERLOAD
 from auditor.cel.types import BOOL, STRING, Type, object_type
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["functions", "selector_functions"]
 
@@ -20,6 +28,28 @@ _AUTHORIZER, _PATH, _GROUP, _RESOURCE, _DECISION = (
     object_type(f"kubernetes.authorization.{name}")
     for name in ("Authorizer", "PathCheck", "GroupCheck", "ResourceCheck", "Decision")
 )
+
+
+_AUTHORIZATION = 350_000
+"""Cost of asking whether a user may do something."""
+
+
+def _selector_cost(args: Sequence[Any], _result: Any, _overload: str) -> int:
+    length = size(args[1])
+    return LIST + text_cost(length) + ceil(length * 0.5) * REQUIREMENT
+
+
+def _selector_price(_target: Operand | None, args: Sequence[Operand], _overload: str) -> Priced:
+    length = args[0].bound
+    return Priced(LIST_BASE + length.scaled(TEXT) + length.scaled(0.5).scaled(float(REQUIREMENT)))
+
+
+_CHECK = Costs(
+    lambda _args, _result, _overload: _AUTHORIZATION,
+    lambda _target, _args, _overload: Priced(fixed(_AUTHORIZATION)),
+    is_bounded=False,
+)
+_SELECTOR = Costs(_selector_cost, _selector_price, is_bounded=False)
 
 
 def _never(*_values: object) -> NoReturn:
@@ -30,8 +60,8 @@ def _overload(key: str, receiver: Type, texts: int, result: Type) -> Overload:
     return Overload(key, (receiver, *[STRING] * texts), result, _never)
 
 
-def _member(name: str, *overloads: Overload) -> Function:
-    return Function(name, member=True, overloads=overloads)
+def _member(name: str, *overloads: Overload, costs: Costs = UNIT) -> Function:
+    return Function(name, member=True, overloads=overloads, costs=costs)
 
 
 def functions() -> tuple[Function, ...]:
@@ -48,6 +78,7 @@ def functions() -> tuple[Function, ...]:
             "check",
             _overload("pathcheck_check", _PATH, 1, _DECISION),
             _overload("resourcecheck_check", _RESOURCE, 1, _DECISION),
+            costs=_CHECK,
         ),
         _member("errored", _overload("decision_errored", _DECISION, 0, BOOL)),
         _member("error", _overload("decision_error", _DECISION, 0, STRING)),
@@ -59,6 +90,6 @@ def functions() -> tuple[Function, ...]:
 def selector_functions() -> tuple[Function, ...]:
     """Return the functions that narrow a check by selectors."""
     return tuple(
-        _member(name, _overload(f"authorizer_{name.lower()}", _RESOURCE, 1, _RESOURCE))
+        _member(name, _overload(f"authorizer_{name.lower()}", _RESOURCE, 1, _RESOURCE), costs=_SELECTOR)
         for name in ("fieldSelector", "labelSelector")
     )

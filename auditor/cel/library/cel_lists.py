@@ -11,10 +11,15 @@ from __future__ import annotations
 from functools import cmp_to_key
 from typing import TYPE_CHECKING, Any
 
+from auditor.cel.emit.bounds import constant
+from auditor.cel.emit.functions import range_code, same_extent
 from auditor.cel.errors import CelError
-from auditor.cel.function import Function, Overload
+from auditor.cel.estimate.prices import Operand, Priced, allocated
+from auditor.cel.estimate.ranges import MAX_COST, fixed
+from auditor.cel.function import Code, Costs, Function, Overload
 from auditor.cel.library.lists import COMPARABLE, items
-from auditor.cel.operations.cost import LIST, size
+from auditor.cel.library.prices import compared_bound, made_bound
+from auditor.cel.operations.cost import LIST, TEXT, size
 from auditor.cel.operations.describe import go_type
 from auditor.cel.operations.equality import compare, equal, type_of
 from auditor.cel.types import DYN, INT, Kind, list_of, type_param
@@ -28,7 +33,6 @@ __all__ = ["functions"]
 _LONGEST_RANGE = 1_000_000
 _BY_INSERTION = 12
 _CALL = 1
-_TEXT_FACTOR = 0.1
 _KINDS = frozenset([kind.kind for _, kind in COMPARABLE])
 _LISTS = frozenset({Kind.LIST})
 
@@ -148,11 +152,11 @@ def _broken(value: Any, wanted: str) -> CelError:
     )
 
 
-def _output(_: Sequence[Any], result: Any) -> int:
+def _output(_args: Sequence[Any], result: Any, _overload: str) -> int:
     return size(result) + _CALL + LIST
 
 
-def _flattened(arguments: Sequence[Any], _: Any) -> int:
+def _flattened(arguments: Sequence[Any], _result: Any, _overload: str) -> int:
     depth = 1
     if len(arguments) == 2:
         if type(arguments[1]) is not int:
@@ -171,7 +175,7 @@ def _compared(value: Any) -> int:
     length = size(value)
     factor = 2.0
     if length and type_of(next(items(value))).kind in (Kind.STRING, Kind.BYTES):
-        factor += _TEXT_FACTOR
+        factor += TEXT
     return int(length * length * factor) + _CALL + LIST
 
 
@@ -182,12 +186,43 @@ def _first_missing(value: Any) -> str:
     return "Add"
 
 
-def _self_compared(arguments: Sequence[Any], _: Any) -> int:
-    return _compared(arguments[0])
+def _count(operand: Operand, otherwise: int) -> int:
+    number = operand.integer
+    return otherwise if number is None else max(number, 0)
 
 
-def _keys_compared(arguments: Sequence[Any], _: Any) -> int:
-    return _compared(arguments[1])
+def _slice_price(target: Operand | None, args: Sequence[Operand], _overload: str) -> Priced | None:
+    if target is None:
+        return None
+    return allocated(1, fixed(_count(args[1], target.bound.max) - _count(args[0], 0)))
+
+
+def _flatten_price(target: Operand | None, args: Sequence[Operand], _overload: str) -> Priced | None:
+    if target is None:
+        return None
+    return allocated(float(_count(args[0], MAX_COST)) if args else 1.0, target.bound)
+
+
+def _range_price(_target: Operand | None, args: Sequence[Operand], _overload: str) -> Priced:
+    return allocated(1, fixed(_count(args[0], MAX_COST)))
+
+
+def _reverse_price(target: Operand | None, _args: Sequence[Operand], _overload: str) -> Priced | None:
+    return None if target is None else allocated(1, target.bound)
+
+
+def _compared_price(target: Operand | None, args: Sequence[Operand], overload: str) -> Priced | None:
+    if target is None:
+        return None
+    is_text = overload.startswith(("list_string_", "list_bytes_"))
+    size = args[0].bound if args else target.bound
+    return allocated(2.0 + TEXT if is_text else 2.0, size * size)
+
+
+_COMPARED = Costs(lambda args, _result, _overload: _compared(args[-1]), _compared_price)
+_COMPARED_BOUND = Costs(bound=compared_bound)
+_FLATTENED = Costs(_flattened, _flatten_price)
+_UNBOUNDED = Costs(is_bounded=False)
 
 
 def functions() -> tuple[Function, ...]:
@@ -195,14 +230,12 @@ def functions() -> tuple[Function, ...]:
     values = list_of(type_param("T"))
     anything = list_of(DYN)
     flatten = (
-        Overload("list_flatten", (list_of(values),), values, _flatten, _flattened),
-        Overload("list_flatten_int", (anything, INT), anything, _flatten, _flattened),
+        Overload("list_flatten", (list_of(values),), values, _flatten, _FLATTENED),
+        Overload("list_flatten_int", (anything, INT), anything, _flatten, _FLATTENED),
     )
     sort = tuple(
         [
-            Overload(
-                f"list_{kind.name}_sort", (list_of(kind),), list_of(kind), _sort, _self_compared, is_priced_first=True
-            )
+            Overload(f"list_{kind.name}_sort", (list_of(kind),), list_of(kind), _sort, _COMPARED, is_priced_first=True)
             for _, kind in COMPARABLE
         ]
     )
@@ -213,22 +246,36 @@ def functions() -> tuple[Function, ...]:
                 (values, list_of(kind)),
                 values,
                 _sort_by_keys,
-                _keys_compared,
+                _COMPARED,
                 is_priced_first=True,
             )
             for _, kind in COMPARABLE
         ]
     )
-    slice_ = Overload("list_slice", (values, INT, INT), values, _slice, _output)
-    reverse = Overload("list_reverse", (values,), values, _reverse, _output)
-    distinct = Overload("list_distinct", (values,), values, _distinct, _self_compared, is_priced_first=True)
-    range_ = Overload("lists_range", (INT,), list_of(INT), _range, _output)
+    slice_ = Overload("list_slice", (values, INT, INT), values, _slice)
+    reverse = Overload("list_reverse", (values,), values, _reverse)
+    distinct = Overload("list_distinct", (values,), values, _distinct, _COMPARED, is_priced_first=True)
+    range_ = Overload("lists_range", (INT,), list_of(INT), _range)
+    same = Code(extent=same_extent)
     return (
-        Function("slice", member=True, overloads=(slice_,)),
-        Function("flatten", member=True, overloads=flatten, guarded=False),
-        Function("sort", member=True, overloads=sort, singleton=True, operands=_LISTS),
-        Function("@sortByAssociatedKeys", member=True, overloads=sort_by, singleton=True, operands=_LISTS),
-        Function("lists.range", member=False, overloads=(range_,)),
-        Function("reverse", member=True, overloads=(reverse,)),
-        Function("distinct", member=True, overloads=(distinct,)),
+        Function("slice", True, (slice_,), costs=Costs(_output, _slice_price, made_bound), code=same),
+        Function("flatten", True, flatten, guarded=False, costs=_UNBOUNDED),
+        Function("sort", True, sort, singleton=True, operands=_LISTS, costs=_COMPARED_BOUND, code=same),
+        Function(
+            "@sortByAssociatedKeys",
+            True,
+            sort_by,
+            singleton=True,
+            operands=_LISTS,
+            costs=_UNBOUNDED,
+        ),
+        Function(
+            "lists.range",
+            False,
+            (range_,),
+            costs=Costs(_output, _range_price, lambda values: constant(max(values[0].shape.high, 0) + LIST + 1)),
+            code=Code(range_code),
+        ),
+        Function("reverse", True, (reverse,), costs=Costs(_output, _reverse_price, made_bound), code=same),
+        Function("distinct", True, (distinct,), costs=_COMPARED_BOUND, code=same),
     )

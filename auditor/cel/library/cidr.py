@@ -6,17 +6,26 @@ Source: k8s.io/apiserver pkg/cel/library/cidr.go, pkg/cel/cidr.go; Go net/netip.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from auditor.cel.emit.bounds import constant, tenth
+from auditor.cel.emit.functions import same_extent
 from auditor.cel.errors import CelError
-from auditor.cel.function import Function, Overload
+from auditor.cel.estimate.prices import Operand, Priced
+from auditor.cel.estimate.ranges import ONE, Range
+from auditor.cel.function import PLAIN, UNIT, Code, Costs, Function, Overload
 from auditor.cel.library.ip import IP, IpAddress, to_ip
+from auditor.cel.library.prices import read_text, size_bound
+from auditor.cel.operations.cost import TEXT, size, text_cost
 from auditor.cel.types import BOOL, INT, STRING, Type, opaque
 from auditor.golang.net import GoNetError, Prefix, parse_prefix
 from auditor.golang.text import quote
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from auditor.cel.emit.bounds import Bound
+    from auditor.cel.emit.value import Value
 
 __all__ = ["CIDR", "Cidr", "functions", "to_cidr"]
 
@@ -90,16 +99,67 @@ def _contains_cidr(cidr: Cidr, other: Cidr) -> bool:
     return cidr.prefix.overlaps(other.prefix) and cidr.prefix.bits <= other.prefix.bits
 
 
-def _member(name: str, *overloads: tuple[str, tuple[Type, ...], Type, Callable[..., object]]) -> Function:
+_ADDRESS = Range(4, 16)
+"""Bytes of an IP address."""
+
+
+def _containing(further: int, further_worst: Range, by_text: str) -> Costs:
+    """Return the cost of looking for an address or range.
+
+    Args:
+        further: What is read and counted beside the two addresses: times the size of the first.
+        further_worst: The same in the estimate.
+        by_text: The overload that reads a text.
+    """
+
+    def runtime(args: Sequence[Any], _result: Any, overload: str) -> int:
+        own = size(args[0])
+        cost = text_cost(own * 2) + (text_cost(own) + 1) * further
+        return cost + text_cost(size(args[1])) if overload == by_text else cost
+
+    def worst(_target: Operand | None, args: Sequence[Operand], overload: str) -> Priced:
+        cost = (_ADDRESS + _ADDRESS).scaled(TEXT) + further_worst
+        return Priced(cost + args[0].bound.scaled(TEXT) if overload == by_text else cost)
+
+    def bound(values: list[Value]) -> Bound:
+        return tenth(size_bound(values[0]), 3 * TEXT) + tenth(size_bound(values[1])) + constant(3)
+
+    return Costs(runtime, worst, bound)
+
+
+_AT_ONCE = Costs(lambda _args, _result, _overload: 1, lambda _target, _args, _overload: Priced(ONE))
+"""Of taking the address of a range, which is less than that of reading one."""
+_CONTAINS_ADDRESS = _containing(0, Range(0, 0), "cidr_contains_ip_string")
+_CONTAINS_RANGE = _containing(1, _ADDRESS.scaled(TEXT) + ONE, "cidr_contains_cidr_string")
+
+
+def _member(
+    name: str,
+    *overloads: tuple[str, tuple[Type, ...], Type, Callable[..., object]],
+    costs: Costs = UNIT,
+    code: Code = PLAIN,
+) -> Function:
     made = tuple([Overload(key, (CIDR, *more), result, call) for key, more, result, call in overloads])
-    return Function(name, member=True, overloads=made)
+    return Function(name, member=True, overloads=made, costs=costs, code=code)
 
 
 def functions() -> tuple[Function, ...]:
     """Return the functions of the library; ``string`` adds an overload to a standard function."""
     return (
-        Function("cidr", member=False, overloads=(Overload("string_to_cidr", (STRING,), CIDR, to_cidr),)),
-        Function("isCIDR", member=False, overloads=(Overload("is_cidr", (STRING,), BOOL, _is_cidr),)),
+        Function(
+            "cidr",
+            member=False,
+            overloads=(Overload("string_to_cidr", (STRING,), CIDR, to_cidr),),
+            costs=read_text(),
+            code=Code(extent=same_extent, is_remembered=True),
+        ),
+        Function(
+            "isCIDR",
+            member=False,
+            overloads=(Overload("is_cidr", (STRING,), BOOL, _is_cidr),),
+            costs=read_text(),
+            code=Code(is_remembered=True, is_total=True),
+        ),
         Function(
             "string",
             member=False,
@@ -109,13 +169,21 @@ def functions() -> tuple[Function, ...]:
             "containsIP",
             ("cidr_contains_ip_string", (STRING,), BOOL, _contains_ip_text),
             ("cidr_contains_ip_ip", (IP,), BOOL, _contains_ip),
+            costs=_CONTAINS_ADDRESS,
         ),
         _member(
             "containsCIDR",
             ("cidr_contains_cidr_string", (STRING,), BOOL, lambda it, text: _contains_cidr(it, to_cidr(text))),
             ("cidr_contains_cidr", (CIDR,), BOOL, _contains_cidr),
+            costs=_CONTAINS_RANGE,
         ),
-        _member("ip", ("cidr_ip", (), IP, lambda it: IpAddress(it.prefix.address))),
+        Function(
+            "ip",
+            member=True,
+            overloads=(Overload("cidr_ip", (CIDR,), IP, lambda it: IpAddress(it.prefix.address), _AT_ONCE),),
+        ),
         _member("prefixLength", ("cidr_prefix_length", (), INT, lambda it: it.prefix.bits)),
-        _member("masked", ("cidr_masked", (), CIDR, lambda it: Cidr(it.prefix.masked()))),
+        _member(
+            "masked", ("cidr_masked", (), CIDR, lambda it: Cidr(it.prefix.masked())), code=Code(extent=same_extent)
+        ),
     )

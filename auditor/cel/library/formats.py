@@ -8,17 +8,26 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from auditor.cel.emit.bounds import ONE, constant, tenth
+from auditor.cel.emit.functions import same_extent
+from auditor.cel.emit.value import Extent
 from auditor.cel.errors import CelError
-from auditor.cel.function import Function, Overload
+from auditor.cel.estimate.prices import Operand, Priced
+from auditor.cel.function import Code, Costs, Function, Overload
+from auditor.cel.library.prices import size_bound
+from auditor.cel.operations.cost import REGEX, TEXT, matching
 from auditor.cel.types import STRING, Type, list_of, object_type, optional_of
 from auditor.cel.values import NONE, Optional_
 from auditor.golang.strfmt import is_date, is_date_time
 from auditor.golang.url import UrlError, parse_request_uri
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from auditor.cel.emit.bounds import Bound
+    from auditor.cel.emit.value import Value
 
 __all__ = ["FORMAT", "FORMATS", "NamedFormat", "functions"]
 
@@ -217,12 +226,34 @@ def _constant(name: str, form: NamedFormat) -> Function:
     return Function(f"format.{name}", member=False, overloads=(overload,))
 
 
+_LONGEST = max(each.max_regex_size for each in FORMATS.values())
+_LONGEST_ESTIMATED = 128
+"""Length of a regular expression that the estimate assumes."""
+
+
+def _validate_cost(args: Sequence[Any], _result: Any, _overload: str) -> int:
+    longest = getattr(args[0], "max_regex_size", None)
+    return 1 if longest is None else matching(args[1], longest)
+
+
+def _validate_price(_target: Operand | None, args: Sequence[Operand], _overload: str) -> Priced:
+    return Priced(args[0].bound.scaled(TEXT).scaled(_LONGEST_ESTIMATED * REGEX))
+
+
+def _validate_bound(values: list[Value]) -> Bound:
+    return (tenth(size_bound(values[1])) + ONE).scaled(_LONGEST * REGEX + 1)
+
+
+_VALIDATE = Costs(_validate_cost, _validate_price, _validate_bound)
+_COMPLAINTS = Code(extent=lambda _: Extent(constant(20), Extent(constant(2000))))
+
+
 def functions() -> tuple[Function, ...]:
     """Return the functions of the library."""
     named = Overload("format-named", (STRING,), optional_of(FORMAT), _named)
     validate = Overload("format-validate", (FORMAT, STRING), optional_of(list_of(STRING)), _validate)
     return (
-        Function("validate", member=True, overloads=(validate,)),
-        Function("format.named", member=False, overloads=(named,)),
+        Function("validate", member=True, overloads=(validate,), costs=_VALIDATE, code=_COMPLAINTS),
+        Function("format.named", member=False, overloads=(named,), code=Code(extent=same_extent)),
         *[_constant(name, form) for name, form in FORMATS.items()],
     )

@@ -8,8 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from auditor.cel.emit.functions import same_extent
 from auditor.cel.errors import CelError
-from auditor.cel.function import Function, Overload
+from auditor.cel.function import PLAIN, UNIT, Code, Costs, Function, Overload
+from auditor.cel.library.prices import read_text
 from auditor.cel.types import BOOL, INT, STRING, Type, opaque
 from auditor.golang.net import Address, GoNetError, parse_addr
 from auditor.golang.text import quote
@@ -74,8 +76,16 @@ def _is_ip(text: str) -> bool:
     return True
 
 
-def _free(name: str, key: str, argument: Type, result: Type, call: Callable[..., object]) -> Function:
-    return Function(name, member=False, overloads=(Overload(key, (argument,), result, call),))
+def _free(
+    name: str,
+    key: str,
+    argument: Type,
+    result: Type,
+    call: Callable[..., object],
+    costs: Costs = UNIT,
+    code: Code = PLAIN,
+) -> Function:
+    return Function(name, member=False, overloads=(Overload(key, (argument,), result, call),), costs=costs, code=code)
 
 
 def _member(name: str, key: str, result: Type, call: Callable[[IpAddress], object]) -> Function:
@@ -85,9 +95,17 @@ def _member(name: str, key: str, result: Type, call: Callable[[IpAddress], objec
 def functions() -> tuple[Function, ...]:
     """Return the functions of the library; ``string`` adds an overload to a standard function."""
     return (
-        _free("ip", "string_to_ip", STRING, IP, to_ip),
-        _free("isIP", "is_ip", STRING, BOOL, _is_ip),
-        _free("ip.isCanonical", "ip_is_canonical", STRING, BOOL, lambda text: str(to_ip(text).address) == text),
+        _free("ip", "string_to_ip", STRING, IP, to_ip, read_text(), Code(extent=same_extent, is_remembered=True)),
+        _free("isIP", "is_ip", STRING, BOOL, _is_ip, read_text(), Code(is_remembered=True, is_total=True)),
+        _free(
+            "ip.isCanonical",
+            "ip_is_canonical",
+            STRING,
+            BOOL,
+            lambda text: str(to_ip(text).address) == text,
+            read_text(2),
+            Code(is_remembered=True),
+        ),
         _free("string", "ip_to_string", IP, STRING, lambda it: str(it.address)),
         _member("family", "ip_family", INT, lambda it: 4 if it.address.width == 32 else 6),
         _member("isUnspecified", "ip_is_unspecified", BOOL, lambda it: it.address.is_unspecified),

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from auditor.cel.emit.functions import first_item_extent
 from auditor.cel.errors import CelError
-from auditor.cel.function import Function, Overload
+from auditor.cel.function import PLAIN, Code, Costs, Function, Overload
+from auditor.cel.library.prices import TRAVERSAL, traversal_costs
 from auditor.cel.operations.arithmetic import add
 from auditor.cel.operations.equality import NO_SUCH_OVERLOAD, compare, equal, type_of
 from auditor.cel.types import (
@@ -31,6 +33,8 @@ from auditor.cel.values import Duration, UInt, is_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from auditor.cel.function import Version
 
 __all__ = ["COMPARABLE", "functions", "items"]
 
@@ -134,27 +138,34 @@ def _includes(value: Any, wanted: Any) -> bool:
     return equal(value, wanted) is True
 
 
-def _member(name: str, *overloads: tuple[str, tuple[Type, ...], Type, Callable[..., object]]) -> Function:
-    return Function(name, member=True, overloads=tuple([Overload(*overload) for overload in overloads]))
+def _member(
+    name: str,
+    *overloads: tuple[str, tuple[Type, ...], Type, Callable[..., object]],
+    costs: Costs = TRAVERSAL,
+    code: Code = PLAIN,
+    since: Version = (1, 0),
+) -> Function:
+    made = tuple([Overload(*overload) for overload in overloads])
+    return Function(name, member=True, overloads=made, costs=costs, code=code, since=since)
 
 
-def functions(version: int = 1) -> tuple[Function, ...]:
-    """Return the functions of the library.
-
-    Args:
-        version: 1 adds `includes`.
-    """
+def functions() -> tuple[Function, ...]:
+    """Return the functions of the library."""
     any_type = type_param("A")
     search = (list_of(any_type), any_type)
     least, most = _extreme("min", 1), _extreme("max", -1)
-    found = (
+    first = Code(extent=first_item_extent)
+    return (
         _member("isSorted", *[(f"list_{n}_is_sorted_bool", (list_of(t),), BOOL, _is_sorted) for n, t in COMPARABLE]),
         _member("sum", *[(f"list_{n}_sum_{n}", (list_of(t),), t, _sum(zero)) for n, t, zero in _ZEROS]),
-        _member("max", *[(f"list_{n}_max_{n}", (list_of(t),), t, most) for n, t in COMPARABLE]),
-        _member("min", *[(f"list_{n}_min_{n}", (list_of(t),), t, least) for n, t in COMPARABLE]),
+        _member("max", *[(f"list_{n}_max_{n}", (list_of(t),), t, most) for n, t in COMPARABLE], code=first),
+        _member("min", *[(f"list_{n}_min_{n}", (list_of(t),), t, least) for n, t in COMPARABLE], code=first),
         _member("indexOf", ("list_a_index_of_int", search, INT, _index_of)),
         _member("lastIndexOf", ("list_a_last_index_of_int", search, INT, _last_index_of)),
+        _member(
+            "includes",
+            ("list_includes_dyn_dyn", (DYN, DYN), BOOL, _includes),
+            costs=traversal_costs(text_by_length=True),
+            since=(1, 37),
+        ),
     )
-    if version == 0:
-        return found
-    return (*found, _member("includes", ("list_includes_dyn_dyn", (DYN, DYN), BOOL, _includes)))

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, ClassVar
 
+from auditor.cel.emit.functions import same_extent
 from auditor.cel.errors import CelError
-from auditor.cel.function import Function, Overload
+from auditor.cel.function import PLAIN, Code, Function, Overload
+from auditor.cel.library.prices import read_text
 from auditor.cel.types import BOOL, DOUBLE, INT, STRING, Type, object_type
 
 if TYPE_CHECKING:
@@ -290,9 +292,11 @@ def _as_integer(quantity: Quantity) -> int:
     return value
 
 
-def _member(name: str, *overloads: tuple[str, tuple[Type, ...], Type, Callable[..., object]]) -> Function:
+def _member(
+    name: str, *overloads: tuple[str, tuple[Type, ...], Type, Callable[..., object]], code: Code = PLAIN
+) -> Function:
     made = tuple([Overload(key, (QUANTITY, *more), result, call) for key, more, result, call in overloads])
-    return Function(name, member=True, overloads=made)
+    return Function(name, member=True, overloads=made, code=code)
 
 
 def functions() -> tuple[Function, ...]:
@@ -301,24 +305,28 @@ def functions() -> tuple[Function, ...]:
     parse = Overload("string_to_quantity", (STRING,), QUANTITY, _quantity)
     check = Overload("is_quantity_string", (STRING,), BOOL, _is_quantity)
     sign = Overload("quantity_sign", other, INT, lambda it: it.sign)
+    shows, makes = Code(shows_width=True), Code(extent=same_extent, shows_width=True)
+    remembered = Code(extent=same_extent, is_remembered=True, makes_width=True)
     return (
-        Function("quantity", member=False, overloads=(parse,)),
-        Function("isQuantity", member=False, overloads=(check,)),
+        Function("quantity", False, (parse,), costs=read_text(), code=remembered),
+        Function("isQuantity", False, (check,), costs=read_text(), code=Code(is_remembered=True, is_total=True)),
         Function("sign", member=False, overloads=(sign,)),
         _member("isGreaterThan", ("quantity_is_greater_than", other, BOOL, lambda a, b: a.compare(b) > 0)),
         _member("isLessThan", ("quantity_is_less_than", other, BOOL, lambda a, b: a.compare(b) < 0)),
         _member("compareTo", ("quantity_compare_to", other, INT, lambda a, b: a.compare(b))),
         _member("asApproximateFloat", ("quantity_get_float", (), DOUBLE, lambda it: it.as_float())),
-        _member("asInteger", ("quantity_get_int", (), INT, _as_integer)),
-        _member("isInteger", ("quantity_is_integer", (), BOOL, lambda it: it.as_integer() is not None)),
+        _member("asInteger", ("quantity_get_int", (), INT, _as_integer), code=shows),
+        _member("isInteger", ("quantity_is_integer", (), BOOL, lambda it: it.as_integer() is not None), code=shows),
         _member(
             "add",
             ("quantity_add", other, QUANTITY, lambda a, b: a.plus(b)),
             ("quantity_add_int", (INT,), QUANTITY, lambda a, b: a.plus(Quantity(b, 0))),
+            code=makes,
         ),
         _member(
             "sub",
             ("quantity_sub", other, QUANTITY, lambda a, b: a.minus(b)),
             ("quantity_sub_int", (INT,), QUANTITY, lambda a, b: a.minus(Quantity(b, 0))),
+            code=makes,
         ),
     )

@@ -5,8 +5,10 @@ Source: k8s.io/apiserver pkg/cel/library/regex.go.
 
 from __future__ import annotations
 
+from auditor.cel.emit.functions import parts_extent, same_extent
 from auditor.cel.errors import CelError
-from auditor.cel.function import Function, Overload
+from auditor.cel.function import Code, Function, Overload
+from auditor.cel.library.prices import SEARCH_ALL
 from auditor.cel.types import INT, STRING, list_of
 from auditor.golang.regex.compiled import GoRegexError, Pattern, compile_pattern
 
@@ -37,6 +39,6 @@ def functions() -> tuple[Function, ...]:
         Overload("string_find_all_string_int", (*two, INT), texts, _find_all),
     )
     return (
-        Function("find", member=True, overloads=find, regex_argument=1),
-        Function("findAll", member=True, overloads=find_all, regex_argument=1),
+        Function("find", True, find, regex_argument=1, costs=SEARCH_ALL, code=Code(extent=same_extent)),
+        Function("findAll", True, find_all, regex_argument=1, costs=SEARCH_ALL, code=Code(extent=parts_extent)),
     )

@@ -8,8 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from auditor.cel.emit.functions import same_extent
 from auditor.cel.errors import CelError
-from auditor.cel.function import Function, Overload
+from auditor.cel.function import Code, Function, Overload
+from auditor.cel.library.prices import read_text
 from auditor.cel.types import BOOL, INT, STRING, Type, object_type
 from auditor.golang.text import quote
 
@@ -196,8 +198,8 @@ def functions() -> tuple[Function, ...]:
         Overload("is_semver_string_bool", lenient, BOOL, _is_semver),
     )
     return (
-        Function("semver", member=False, overloads=make),
-        Function("isSemver", member=False, overloads=check),
+        Function("semver", False, make, costs=read_text(), code=Code(extent=same_extent, is_remembered=True)),
+        Function("isSemver", False, check, costs=read_text(), code=Code(is_remembered=True, is_total=True)),
         _member("isGreaterThan", "semver_is_greater_than", (SEMVER,), BOOL, lambda a, b: a.compare(b) > 0),
         _member("isLessThan", "semver_is_less_than", (SEMVER,), BOOL, lambda a, b: a.compare(b) < 0),
         _member("compareTo", "semver_compare_to", (SEMVER,), INT, lambda a, b: a.compare(b)),

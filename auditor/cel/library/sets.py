@@ -7,15 +7,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from auditor.cel.emit.bounds import ONE as ONE_BOUND
 from auditor.cel.errors import CelError
-from auditor.cel.function import Function, Overload
+from auditor.cel.estimate.prices import Operand, Priced
+from auditor.cel.estimate.ranges import ONE
+from auditor.cel.function import Costs, Function, Overload
 from auditor.cel.library.lists import items
+from auditor.cel.library.prices import size_bound
 from auditor.cel.operations.cost import size
 from auditor.cel.operations.equality import contains
 from auditor.cel.types import BOOL, list_of, type_param
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
+
+    from auditor.cel.emit.bounds import Bound
+    from auditor.cel.emit.value import Value
 
 __all__ = ["functions"]
 
@@ -38,9 +45,19 @@ def _intersects(left: Any, right: Any) -> bool:
     return any(contains(right, item) is True for item in items(left))
 
 
-def _compared(times: int) -> Callable[[Sequence[Any], Any], int]:
+def _compared(times: int) -> Costs:
     """Return the cost of comparing all with all, so many times."""
-    return lambda arguments, _: size(arguments[0]) * size(arguments[1]) * times + 1
+
+    def runtime(args: Sequence[Any], _result: Any, _overload: str) -> int:
+        return size(args[0]) * size(args[1]) * times + 1
+
+    def worst(_target: Operand | None, args: Sequence[Operand], _overload: str) -> Priced:
+        return Priced((args[0].bound * args[1].bound).scaled(times) + ONE)
+
+    def bound(values: list[Value]) -> Bound:
+        return (size_bound(values[0]) * size_bound(values[1])).scaled(times) + ONE_BOUND
+
+    return Costs(runtime, worst, bound)
 
 
 def functions() -> tuple[Function, ...]:
@@ -52,9 +69,8 @@ def functions() -> tuple[Function, ...]:
             Function(
                 f"sets.{name}",
                 member=False,
-                overloads=(
-                    Overload(f"list_sets_{name}_list", pair, BOOL, call, _compared(times), is_priced_first=True),
-                ),
+                overloads=(Overload(f"list_sets_{name}_list", pair, BOOL, call, is_priced_first=True),),
+                costs=_compared(times),
             )
             for name, call, times in kinds
         ]

@@ -1,4 +1,4 @@
-"""The functions and operators that are CEL's own: the standard library, optional values, and what macros call.
+"""The functions and operators that are CEL's own: the standard library.
 
 Operators that need their operands unevaluated (logic, conditions, ``or`` of optionals) and those that read from values
 (index, selection) are declared here for the checker; the interpreter knows how they run.
@@ -9,8 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from auditor.cel.emit import functions as code
+from auditor.cel.emit.bounds import ONE as ONE_BOUND
+from auditor.cel.emit.bounds import constant, tenth
+from auditor.cel.emit.shapes import Form
+from auditor.cel.emit.value import Extent
 from auditor.cel.errors import CelError
-from auditor.cel.function import Function, Overload
+from auditor.cel.estimate.prices import Operand, Priced, read_argument
+from auditor.cel.estimate.ranges import MAX_COST, ONE, Range
+from auditor.cel.function import PLAIN, UNIT, Code, Costs, Function, Overload
+from auditor.cel.library.prices import COMPARISON, EQUALITY, SEARCH, first_bound, size_bound
 from auditor.cel.operations.arithmetic import (
     ADDERS,
     DIVIDERS,
@@ -36,8 +44,8 @@ from auditor.cel.operations.conversions import (
     to_type,
     to_uint,
 )
-from auditor.cel.operations.describe import show
-from auditor.cel.operations.equality import NO_SUCH_OVERLOAD, SIZED, compare, contains, find, size_of
+from auditor.cel.operations.cost import TEXT, inner_size, size, text_cost
+from auditor.cel.operations.equality import NO_SUCH_OVERLOAD, SIZED, compare, contains, size_of
 from auditor.cel.types import (
     BOOL,
     BYTES,
@@ -52,17 +60,20 @@ from auditor.cel.types import (
     Type,
     list_of,
     map_of,
-    optional_of,
     type_of,
     type_param,
 )
-from auditor.cel.values import MISSING, NONE, CelList, MapValue, Optional_, is_list, is_map
+from auditor.cel.values import is_list, is_map
 from auditor.golang.regex.compiled import GoRegexError, compile_pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["CROSS_TYPE_COMPARISONS", "OPTIONALS", "STANDARD", "TWO_VARIABLE_COMPREHENSIONS"]
+    from auditor.cel.emit.bounds import Bound
+    from auditor.cel.emit.value import Value
+    from auditor.cel.estimate.prices import Price
+
+__all__ = ["CROSS_TYPE_COMPARISONS", "INDEX", "STANDARD", "operator", "unreachable"]
 
 _A, _B = type_param("A"), type_param("B")
 _LIST, _MAP = list_of(_A), map_of(_A, _B)
@@ -71,16 +82,19 @@ _ORDERED = (
     (TIMESTAMP, "timestamp"), (DURATION, "duration"),
 )  # fmt: skip
 _NUMBERS = ((INT, "int64"), (UINT, "uint64"), (DOUBLE, "double"))
+_NO_OTHERS: Mapping[str, Costs] = {}
 _COMPARABLE = frozenset(kind.kind for kind, _ in _ORDERED)
 
 
-def _unreachable(*_: Any) -> Any:
+def unreachable(*_: Any) -> Any:
+    """Stand for the code of what the interpreter runs itself."""
     raise CelError(NO_SUCH_OVERLOAD)
 
 
-def _plain(name: str, *overloads: tuple[str, tuple[Type, ...], Type]) -> Function:
+def operator(name: str, *overloads: tuple[str, tuple[Type, ...], Type], costs: Costs = UNIT) -> Function:
     """Return an operator that the interpreter runs itself."""
-    return Function(name, member=False, overloads=tuple(Overload(*each, _unreachable) for each in overloads))
+    made = tuple(Overload(*each, unreachable) for each in overloads)
+    return Function(name, member=False, overloads=made, costs=costs)
 
 
 def _single(
@@ -89,9 +103,15 @@ def _single(
     operands: frozenset[Kind] | None,
     *overloads: tuple[str, tuple[Type, ...], Type],
     member: bool = False,
+    costs: Costs = UNIT,
+    of_overloads: Mapping[str, Costs] = _NO_OTHERS,
+    written: Code = PLAIN,
+    is_folded: bool = False,
 ) -> Function:
-    made = tuple(Overload(*each, call) for each in overloads)
-    return Function(name, member, made, singleton=True, operands=operands)
+    made = tuple(Overload(*each, call, of_overloads.get(each[0], UNIT)) for each in overloads)
+    return Function(
+        name, member, made, singleton=True, operands=operands, costs=costs, code=written, is_folded=is_folded
+    )
 
 
 def _logical_not(value: Any) -> bool:
@@ -130,9 +150,72 @@ def _text_test(test: Callable[[str, str], bool]) -> Callable[[Any, Any], bool]:
     return call
 
 
-def _text_function(name: str, overload: str, test: Callable[[str, str], bool]) -> Function:
+def _text_function(name: str, overload: str, test: Callable[[str, str], bool], costs: Costs, written: Code) -> Function:
     made = Overload(overload, (STRING, STRING), BOOL, _text_test(test))
-    return Function(name, member=True, overloads=(made,), guarded=False)
+    return Function(name, member=True, overloads=(made,), guarded=False, costs=costs, code=written)
+
+
+# -- costs -------------------------------------------------------------------------------------------------------------
+
+
+def _read_first(args: Sequence[Any], _result: Any, _overload: str) -> int:
+    return text_cost(size(args[0]))
+
+
+def _add_price(*, is_list: bool) -> Price:
+    def price(_target: Operand | None, args: Sequence[Operand], _overload: str) -> Priced:
+        made = args[0].bound + args[1].bound
+        return Priced(ONE if is_list else made.scaled(TEXT), made)
+
+    return price
+
+
+def _added_bound(values: list[Value]) -> Bound:
+    return tenth(size_bound(values[0]) + size_bound(values[1]))
+
+
+def _membership_cost(args: Sequence[Any], _result: Any, _overload: str) -> int:
+    return inner_size(args[1])
+
+
+def _membership_price(_target: Operand | None, args: Sequence[Operand], _overload: str) -> Priced:
+    return Priced(args[1].bound.scaled(1))
+
+
+def _membership_bound(values: list[Value]) -> Bound:
+    is_lookup = values[1].shape.form in (Form.MAP, Form.OBJECT)
+    return ONE_BOUND if is_lookup else size_bound(values[1]) + ONE_BOUND
+
+
+def _contains_price(target: Operand | None, args: Sequence[Operand], _overload: str) -> Priced | None:
+    return None if target is None else Priced(target.bound.scaled(TEXT) * args[0].bound.scaled(TEXT))
+
+
+def _to_bytes_price(_target: Operand | None, args: Sequence[Operand], _overload: str) -> Priced:
+    length = args[0].bound
+    return Priced(length.scaled(TEXT), Range(length.min, (length.max * 4) & MAX_COST))
+
+
+def _to_text_price(_target: Operand | None, args: Sequence[Operand], _overload: str) -> Priced:
+    length = args[0].bound
+    return Priced(length.scaled(TEXT), Range(length.min // 4, length.max))
+
+
+_ADDED = Costs(
+    lambda args, _result, _overload: text_cost(size(args[0]) + size(args[1])), _add_price(is_list=False), _added_bound
+)
+_CONTAINED = Costs(
+    lambda args, _result, _overload: text_cost(size(args[0])) * text_cost(size(args[1])),
+    _contains_price,
+    lambda values: tenth(size_bound(values[0])) * tenth(size_bound(values[1])),
+)
+_AT_END = Costs(
+    lambda args, _result, _overload: text_cost(inner_size(args[1])),
+    read_argument(),
+    lambda values: tenth(size_bound(values[1])),
+)
+INDEX = Costs(bound=lambda _: constant(2))
+_REMEMBERED = Code(is_remembered=True)
 
 
 def _operators() -> tuple[Function, ...]:
@@ -145,6 +228,8 @@ def _operators() -> tuple[Function, ...]:
             ("add_timestamp_duration", (TIMESTAMP, DURATION), TIMESTAMP), ("add_int64", (INT, INT), INT),
             ("add_list", (_LIST, _LIST), _LIST), ("add_string", (STRING, STRING), STRING),
             ("add_uint64", (UINT, UINT), UINT),
+            costs=Costs(bound=_added_bound),
+            of_overloads={"add_bytes": _ADDED, "add_string": _ADDED, "add_list": Costs(worst=_add_price(is_list=True))},
         ),
         _single("_/_", divide, DIVIDERS, *_on_numbers("divide", DOUBLE, INT, UINT)),
         _single("_%_", modulo, MODDERS, *_on_numbers("modulo", INT, UINT)),
@@ -159,17 +244,25 @@ def _operators() -> tuple[Function, ...]:
         ),
     )  # fmt: skip
     return (
-        _plain("_?_:_", ("conditional", (BOOL, _A, _A), _A)),
-        _plain("_&&_", ("logical_and", (BOOL, BOOL), BOOL)),
-        _plain("_||_", ("logical_or", (BOOL, BOOL), BOOL)),
+        operator("_?_:_", ("conditional", (BOOL, _A, _A), _A)),
+        operator("_&&_", ("logical_and", (BOOL, BOOL), BOOL)),
+        operator("_||_", ("logical_or", (BOOL, BOOL), BOOL)),
         _single("!_", _logical_not, None, ("logical_not", (BOOL,), BOOL)),
-        _plain("@not_strictly_false", ("not_strictly_false", (BOOL,), BOOL)),
-        _plain("_==_", ("equals", (_A, _A), BOOL)),
-        _plain("_!=_", ("not_equals", (_A, _A), BOOL)),
+        operator("@not_strictly_false", ("not_strictly_false", (BOOL,), BOOL)),
+        operator("_==_", ("equals", (_A, _A), BOOL), costs=EQUALITY),
+        operator("_!=_", ("not_equals", (_A, _A), BOOL), costs=COMPARISON),
         *arithmetic,
         *(_comparison(*each) for each in _COMPARISONS),
-        _plain("_[_]", ("index_list", (_LIST, INT), _A), ("index_map", (_MAP, _A), _B)),
-        _single("@in", _in, None, ("in_list", (_A, _LIST), BOOL), ("in_map", (_A, _MAP), BOOL)),
+        operator("_[_]", ("index_list", (_LIST, INT), _A), ("index_map", (_MAP, _A), _B), costs=INDEX),
+        _single(
+            "@in",
+            _in,
+            None,
+            ("in_list", (_A, _LIST), BOOL),
+            ("in_map", (_A, _MAP), BOOL),
+            costs=Costs(bound=_membership_bound),
+            of_overloads={"in_list": Costs(_membership_cost, _membership_price)},
+        ),
     )
 
 
@@ -194,7 +287,15 @@ def _comparison(name: str, prefix: str, holds: Callable[[int], bool]) -> Functio
             overloads += [
                 (f"{prefix}_{text}_{other}", (kind, number), BOOL) for number, other in _NUMBERS if other != text
             ]
-    return _single(name, lambda left, right: holds(compare(left, right)), _COMPARABLE, *overloads)
+    texts = dict.fromkeys((f"{prefix}_string", f"{prefix}_bytes"), COMPARISON)
+    return _single(
+        name,
+        lambda left, right: holds(compare(left, right)),
+        _COMPARABLE,
+        *overloads,
+        costs=Costs(bound=COMPARISON.bound),
+        of_overloads=texts,
+    )
 
 
 CROSS_TYPE_COMPARISONS = frozenset(
@@ -207,37 +308,52 @@ CROSS_TYPE_COMPARISONS = frozenset(
 """Overloads that compare numbers of different types, which an environment may leave out."""
 
 
-def _conversion(name: str, call: Callable[..., Any], result: Type, *sources: tuple[str, Type]) -> Function:
-    return Function(
-        name, member=False, overloads=tuple(Overload(each, (source,), result, call) for each, source in sources)
-    )
+def _conversion(
+    name: str,
+    call: Callable[..., Any],
+    result: Type,
+    *sources: tuple[str, Type],
+    costs: Costs = UNIT,
+    of_overloads: Mapping[str, Costs] = _NO_OTHERS,
+    written: Code = PLAIN,
+) -> Function:
+    made = tuple(Overload(each, (source,), result, call, of_overloads.get(each, UNIT)) for each, source in sources)
+    return Function(name, member=False, overloads=made, costs=costs, code=written, is_folded=True)
 
 
 def _conversions() -> tuple[Function, ...]:
     return (
-        _single("type", to_type, None, ("type", (_A,), type_of(_A))),
-        _conversion("bool", to_bool, BOOL, ("bool_to_bool", BOOL), ("string_to_bool", STRING)),
-        _conversion("bytes", to_bytes, BYTES, ("bytes_to_bytes", BYTES), ("string_to_bytes", STRING)),
+        _single("type", to_type, None, ("type", (_A,), type_of(_A)), is_folded=True),
+        _conversion("bool", to_bool, BOOL, ("bool_to_bool", BOOL), ("string_to_bool", STRING), written=_REMEMBERED),
+        _conversion(
+            "bytes", to_bytes, BYTES, ("bytes_to_bytes", BYTES), ("string_to_bytes", STRING),
+            costs=Costs(bound=first_bound()), of_overloads={"string_to_bytes": Costs(_read_first, _to_bytes_price)},
+            written=Code(extent=lambda values: Extent(size_bound(values[0]).scaled(4))),
+        ),
         _conversion(
             "double", to_double, DOUBLE, ("double_to_double", DOUBLE), ("int64_to_double", INT),
-            ("string_to_double", STRING), ("uint64_to_double", UINT),
+            ("string_to_double", STRING), ("uint64_to_double", UINT), written=_REMEMBERED,
         ),
         _conversion(
-            "duration", to_duration, DURATION, ("duration_to_duration", DURATION), ("string_to_duration", STRING)
+            "duration", to_duration, DURATION, ("duration_to_duration", DURATION), ("string_to_duration", STRING),
+            written=_REMEMBERED,
         ),
-        _single("dyn", lambda value: value, None, ("to_dyn", (_A,), DYN)),
+        _single("dyn", lambda value: value, None, ("to_dyn", (_A,), DYN), written=Code(code.dyn_code), is_folded=True),
         _conversion(
             "int", to_int, INT, ("int64_to_int64", INT), ("double_to_int64", DOUBLE), ("duration_to_int64", DURATION),
             ("string_to_int64", STRING), ("timestamp_to_int64", TIMESTAMP), ("uint64_to_int64", UINT),
+            written=_REMEMBERED,
         ),
         _conversion(
             "string", to_string, STRING, ("string_to_string", STRING), ("bool_to_string", BOOL),
             ("bytes_to_string", BYTES), ("double_to_string", DOUBLE), ("duration_to_string", DURATION),
             ("int64_to_string", INT), ("timestamp_to_string", TIMESTAMP), ("uint64_to_string", UINT),
+            costs=Costs(bound=first_bound()), of_overloads={"bytes_to_string": Costs(_read_first, _to_text_price)},
+            written=Code(code.string_code, code.shown_extent),
         ),
         _conversion(
             "timestamp", to_timestamp, TIMESTAMP, ("timestamp_to_timestamp", TIMESTAMP),
-            ("int64_to_timestamp", INT), ("string_to_timestamp", STRING),
+            ("int64_to_timestamp", INT), ("string_to_timestamp", STRING), written=_REMEMBERED,
         ),
         _conversion(
             "uint", to_uint, UINT, ("uint64_to_uint64", UINT), ("double_to_uint64", DOUBLE),
@@ -248,12 +364,17 @@ def _conversions() -> tuple[Function, ...]:
 
 def _texts() -> tuple[Function, ...]:
     sizes = ((BYTES, "bytes"), (_LIST, "list"), (_MAP, "map"), (STRING, "string"))
+    free, member = (
+        [(pattern.format(name), (kind,), INT) for kind, name in sizes] for pattern in ("size_{}", "{}_size")
+    )
+    ends, starts = Code(code.text_method_code("endswith")), Code(code.text_method_code("startswith"))
+    within = Code(code.contains_code)
     return (
-        _single("size", _size, SIZED, *((f"size_{name}", (kind,), INT) for kind, name in sizes)),
-        _single("size", _size, SIZED, *((f"{name}_size", (kind,), INT) for kind, name in sizes), member=True),
-        _text_function("contains", "contains_string", lambda text, part: part in text),
-        _text_function("endsWith", "ends_with_string", str.endswith),
-        _text_function("startsWith", "starts_with_string", str.startswith),
+        _single("size", _size, SIZED, *free, written=Code(code.size_code)),
+        _single("size", _size, SIZED, *member, member=True),
+        _text_function("contains", "contains_string", lambda text, part: part in text, _CONTAINED, within),
+        _text_function("endsWith", "ends_with_string", str.endswith, _AT_END, ends),
+        _text_function("startsWith", "starts_with_string", str.startswith, _AT_END, starts),
         *(
             Function(
                 "matches",
@@ -262,6 +383,8 @@ def _texts() -> tuple[Function, ...]:
                 singleton=True,
                 operands=frozenset({Kind.STRING}),
                 regex_argument=1,
+                costs=SEARCH,
+                code=Code(code.matches_code),
             )
             for overload, member in (("matches", False), ("matches_string", True))
         ),
@@ -292,120 +415,3 @@ def _times() -> tuple[Function, ...]:
 
 STANDARD: tuple[Function, ...] = (*_operators(), *_texts(), *_conversions(), *_times())
 """CEL's standard library."""
-
-_K, _V = type_param("K"), type_param("V")
-_OPTIONAL, _VALUES, _ENTRIES = optional_of(_V), list_of(_V), map_of(_K, _V)
-_ZERO: tuple[Any, ...] = (False, 0, 0.0, "", b"")
-
-
-def _of_non_zero(value: Any) -> Optional_:
-    size = size_of(value) if is_list(value) or is_map(value) else None
-    # What a schema made has no notion of being zero in the server: such lists and maps always count.
-    if isinstance(value, CelList) or (is_map(value) and not isinstance(value, dict | MapValue)):
-        return Optional_.of(value)
-    is_zero = value is None or size == 0 or (type(value).__hash__ is not None and _is_zero(value))
-    return NONE if is_zero else Optional_.of(value)
-
-
-def _is_zero(value: Any) -> bool:
-    if isinstance(value, bool | int | float | str | bytes):
-        return value in _ZERO
-    if value.cel_type == DURATION:
-        return bool(value.nanos == 0)
-    return bool(value.cel_type == TIMESTAMP and value.nanos == -62_135_596_800 * 10**9)
-
-
-def _value(optional: Optional_) -> Any:
-    if not optional.has:
-        raise CelError("optional.none() dereference")
-    return optional.value
-
-
-def _edge(index: int) -> Callable[[Any], Optional_]:
-    def call(values: Any) -> Optional_:
-        size = size_of(values) or 0
-        if not size:
-            return NONE
-        item = values[index] if type(values) is list else values.cel_get(size - 1 if index else 0)
-        return Optional_.of(item)
-
-    return call
-
-
-def _unwrap(values: Any) -> list[Any]:
-    found = []
-    for item in values if type(values) is list else values.cel_iter():
-        if type(item) is not Optional_:
-            raise CelError(f"value {show(item)} is not optional")
-        if item.has:
-            found.append(item.value)
-    return found
-
-
-def _one(name: str, overload: str, args: tuple[Type, ...], result: Type, call: Callable[..., Any]) -> Function:
-    return Function(name, member=False, overloads=(Overload(overload, args, result, call),))
-
-
-def _member(name: str, overload: str, args: tuple[Type, ...], result: Type, call: Callable[..., Any]) -> Function:
-    return Function(name, member=True, overloads=(Overload(overload, args, result, call),))
-
-
-OPTIONALS: tuple[Function, ...] = (
-    _one("optional.of", "optional_of", (_V,), _OPTIONAL, Optional_.of),
-    _one("optional.ofNonZeroValue", "optional_ofNonZeroValue", (_V,), _OPTIONAL, _of_non_zero),
-    _one("optional.none", "optional_none", (), _OPTIONAL, Optional_.none),
-    _member("value", "optional_value", (_OPTIONAL,), _V, _value),
-    _member("hasValue", "optional_hasValue", (_OPTIONAL,), BOOL, lambda optional: optional.has),
-    _member("or", "optional_or_optional", (_OPTIONAL, _OPTIONAL), _OPTIONAL, _unreachable),
-    _member("orValue", "optional_orValue_value", (_OPTIONAL, _V), _V, _unreachable),
-    _plain("_?._", ("select_optional_field", (DYN, STRING), _OPTIONAL)),
-    _plain(
-        "_[?_]",
-        ("list_optindex_optional_int", (_VALUES, INT), _OPTIONAL),
-        ("optional_list_optindex_optional_int", (optional_of(_VALUES), INT), _OPTIONAL),
-        ("map_optindex_optional_value", (_ENTRIES, _K), _OPTIONAL),
-        ("optional_map_optindex_optional_value", (optional_of(_ENTRIES), _K), _OPTIONAL),
-    ),
-    _plain(
-        "_[_]",
-        ("optional_list_index_int", (optional_of(_VALUES), INT), _OPTIONAL),
-        ("optional_map_index_value", (optional_of(_ENTRIES), _K), _OPTIONAL),
-    ),
-    _member("last", "list_last", (_VALUES,), _OPTIONAL, _edge(-1)),
-    _member("first", "list_first", (_VALUES,), _OPTIONAL, _edge(0)),
-    _one("optional.unwrap", "optional_unwrap", (list_of(_OPTIONAL),), _VALUES, _unwrap),
-    _member("unwrapOpt", "optional_unwrapOpt", (list_of(_OPTIONAL),), _VALUES, _unwrap),
-)
-"""Optional values; with them come the signs ``.?``, ``[?]`` and ``?`` before items."""
-
-
-def _insert(into: Any, *new: Any) -> Any:
-    """Insert a key and value, or all of a map, in place where the map is an accumulator of a comprehension."""
-    target = into
-    if type(target) is not MapValue:
-        target = MapValue()
-        for key in into if type(into) is dict else into.cel_iter():
-            target.put(key, find(into, key))
-    if len(new) == 2:
-        items = [new]
-    else:
-        source = new[0]
-        items = [(key, find(source, key)) for key in (source if type(source) is dict else source.cel_iter())]
-    for key, value in items:
-        if target.cel_find(key) is not MISSING:
-            raise CelError(f"insert failed: key {show(key)} already exists")
-        target.put(key, value)
-    return target
-
-
-TWO_VARIABLE_COMPREHENSIONS: tuple[Function, ...] = (
-    Function(
-        "cel.@mapInsert",
-        member=False,
-        overloads=(
-            Overload("@mapInsert_map_key_value", (_ENTRIES, _K, _V), _ENTRIES, _insert),
-            Overload("@mapInsert_map_map", (_ENTRIES, _ENTRIES), _ENTRIES, _insert),
-        ),
-    ),
-)
-"""What the macros with two variables call."""

@@ -5,18 +5,29 @@ Source: cel-go ext/strings.go, version 2 (without `reverse`).
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
+from auditor.cel.emit.bounds import ONE, ZERO, Bound, constant, tenth
+from auditor.cel.emit.functions import parts_extent, same_extent
+from auditor.cel.emit.value import Extent
 from auditor.cel.errors import CelError
-from auditor.cel.function import Function, Overload
+from auditor.cel.estimate.prices import Operand, Priced, read_receiver
+from auditor.cel.estimate.ranges import MAX_COST, NOTHING, UNKNOWN, Range
+from auditor.cel.function import PLAIN, UNIT, Code, Costs, Function, Overload
 from auditor.cel.library.formatting import format_string
+from auditor.cel.library.prices import TRANSFORM, TRAVERSAL, read_text, size_bound
 from auditor.cel.operations import text_memory
+from auditor.cel.operations.cost import TEXT, size, text_cost
 from auditor.cel.operations.describe import show
 from auditor.cel.types import DYN, INT, STRING, Type, list_of
 from auditor.golang.text import without_broken
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from auditor.cel.emit.value import Value
 
 __all__ = ["functions", "quote_for_cel"]
 
@@ -104,56 +115,143 @@ def quote_for_cel(text: str) -> str:
     return f'"{text.translate(_ESCAPES)}"'
 
 
-def _member(name: str, *overloads: tuple[str, tuple[Type, ...], Type, Callable[..., object]]) -> Function:
-    return Function(name, member=True, overloads=tuple([Overload(*overload) for overload in overloads]))
+# -- costs -------------------------------------------------------------------------------------------------------------
 
 
-def functions(version: int = 2) -> tuple[Function, ...]:
-    """Return the functions of the library.
+def _replace_price(target: Operand | None, args: Sequence[Operand], _overload: str) -> Priced | None:
+    if target is None:
+        return None
+    text, needle, new = target.bound, args[0].bound, args[1].bound
+    most, most_kept = _replacements(text.max, needle.min, grows=new.max > needle.min)
+    least, least_kept = _replacements(text.min, needle.max, grows=needle.max > new.min)
+    size = Range(least, most) * new + Range(least_kept, most_kept)
+    return Priced(text.scaled(2 * TEXT), size)
 
-    Args:
-        version: 0; 1 adds `format` and `strings.quote`; 2 changes no function.
-    """
+
+def _replacements(length: int, needle: int, *, grows: bool) -> tuple[int, int]:
+    """Return how often a needle is replaced at the end of a range, and how much of the text stays."""
+    if needle == 0:  # goes between all characters
+        return min(length + 1, MAX_COST), length
+    return (min(ceil(float(length) / float(needle)), MAX_COST), 0) if grows else (0, length)
+
+
+def _replaced(values: list[Value]) -> Bound:
+    return size_bound(values[0]) + (size_bound(values[0]) + ONE) * size_bound(values[2])
+
+
+def _replace_bound(values: list[Value]) -> Bound:
+    # The server does not charge for the result. Here it counts, so that no text gets larger than there is memory for.
+    own = size_bound(values[0])
+    return tenth(own, 2 * TEXT) + ((own + ONE) * size_bound(values[2])).scaled(TEXT)
+
+
+def _split_price(target: Operand | None, args: Sequence[Operand], _overload: str) -> Priced | None:
+    if target is None:
+        return None
+    most = target.bound.max
+    if len(args) > 1 and args[1].integer is not None:
+        most = args[1].integer & MAX_COST
+    return Priced(target.bound.scaled(2 * TEXT), Range(0, most))
+
+
+def _join_price(target: Operand | None, args: Sequence[Operand], _overload: str) -> Priced | None:
+    if target is None:
+        return None
+    count, size = target.bound, NOTHING
+    if target.type.parameters:
+        size = count * (UNKNOWN if target.element is None else target.element)
+    if args:
+        size = size + args[0].bound * Range(max(count.min - 1, 0), max(count.max - 1, 0))
+    return Priced(size.scaled(TEXT), size)
+
+
+def _joined(values: list[Value]) -> Bound:
+    items = values[0].extent
+    assert items.item is not None
+    separator = size_bound(values[1]) if len(values) > 1 else ZERO
+    return items.own * (items.item.own + separator)
+
+
+def _quote_price(_target: Operand | None, args: Sequence[Operand], _overload: str) -> Priced:
+    size = args[0].bound
+    return Priced(size.scaled(TEXT), Range((size.min + 2) & MAX_COST, (size.max * 2 + 2) & MAX_COST))
+
+
+_REPLACE = replace(read_text(2, worst=_replace_price), bound=_replace_bound)
+_SPLIT = read_text(2, worst=_split_price)
+_JOIN = Costs(
+    lambda _args, result, _overload: text_cost(size(result) * 2),
+    _join_price,
+    lambda values: tenth(_joined(values), 2 * TEXT),
+)
+_FORMAT = Costs(lambda args, _result, _overload: text_cost(size(args[0])), read_receiver, is_bounded=False)
+_SAME = Code(extent=same_extent)
+_QUOTED = Code(extent=lambda values: Extent(size_bound(values[0]).scaled(2) + constant(2)))
+
+
+def _member(
+    name: str,
+    *overloads: tuple[str, tuple[Type, ...], Type, Callable[..., object]],
+    costs: Costs = UNIT,
+    code: Code = PLAIN,
+) -> Function:
+    made = tuple([Overload(*overload) for overload in overloads])
+    return Function(name, member=True, overloads=made, costs=costs, code=code)
+
+
+def functions() -> tuple[Function, ...]:
+    """Return the functions of the library."""
     text, two, three = (STRING,), (STRING, STRING), (STRING, STRING, STRING)
     texts = list_of(STRING)
-    found = (
-        _member("charAt", ("string_char_at_int", (STRING, INT), STRING, _char_at)),
+    lower = ("string_lower_ascii", text, STRING, lambda it: without_broken(it.translate(_TO_LOWER)))
+    upper = ("string_upper_ascii", text, STRING, lambda it: without_broken(it.translate(_TO_UPPER)))
+    shape = Overload("string_format", (STRING, list_of(DYN)), STRING, format_string, in_order=True)
+    quote = Overload("strings_quote", text, STRING, quote_for_cel)
+    return (
+        _member("charAt", ("string_char_at_int", (STRING, INT), STRING, _char_at), code=_SAME),
         _member(
             "indexOf",
             ("string_index_of_string", two, INT, _index_of),
             ("string_index_of_string_int", (*two, INT), INT, _index_of),
+            costs=TRAVERSAL,
         ),
         _member(
             "lastIndexOf",
             ("string_last_index_of_string", two, INT, _last_index_of),
             ("string_last_index_of_string_int", (*two, INT), INT, _last_index_of),
+            costs=TRAVERSAL,
         ),
-        _member("lowerAscii", ("string_lower_ascii", text, STRING, lambda it: without_broken(it.translate(_TO_LOWER)))),
+        _member("lowerAscii", lower, costs=TRANSFORM, code=_SAME),
         _member(
             "replace",
             ("string_replace_string_string", three, STRING, text_memory.replace),
             ("string_replace_string_string_int", (*three, INT), STRING, text_memory.replace),
+            costs=_REPLACE,
+            code=Code(extent=lambda values: Extent(_replaced(values))),
         ),
         _member(
             "split",
             ("string_split_string", two, texts, _split),
             ("string_split_string_int", (*two, INT), texts, _split),
+            costs=_SPLIT,
+            code=Code(extent=parts_extent),
         ),
         _member(
             "substring",
             ("string_substring_int", (STRING, INT), STRING, _substring),
             ("string_substring_int_int", (STRING, INT, INT), STRING, _substring),
+            costs=TRANSFORM,
+            code=_SAME,
         ),
-        _member("trim", ("string_trim", text, STRING, lambda it: it.strip(_SPACE))),
-        _member("upperAscii", ("string_upper_ascii", text, STRING, lambda it: without_broken(it.translate(_TO_UPPER)))),
-        _member("join", ("list_join", (texts,), STRING, _join), ("list_join_string", (texts, STRING), STRING, _join)),
-    )
-    if version == 0:
-        return found
-    shape = Overload("string_format", (STRING, list_of(DYN)), STRING, format_string, in_order=True)
-    quote = Overload("strings_quote", text, STRING, quote_for_cel)
-    return (
-        *found,
-        Function("format", member=True, overloads=(shape,)),
-        Function("strings.quote", member=False, overloads=(quote,)),
+        _member("trim", ("string_trim", text, STRING, lambda it: it.strip(_SPACE)), costs=TRANSFORM, code=_SAME),
+        _member("upperAscii", upper, costs=TRANSFORM, code=_SAME),
+        _member(
+            "join",
+            ("list_join", (texts,), STRING, _join),
+            ("list_join_string", (texts, STRING), STRING, _join),
+            costs=_JOIN,
+            code=Code(extent=lambda values: Extent(_joined(values))),
+        ),
+        Function("format", True, (shape,), costs=_FORMAT, since=(1, 29)),
+        Function("strings.quote", False, (quote,), costs=read_text(worst=_quote_price), code=_QUOTED, since=(1, 29)),
     )

@@ -13,14 +13,22 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
+from auditor.cel.emit.bounds import ONE
+from auditor.cel.emit.functions import same_extent
+from auditor.cel.emit.value import Extent
 from auditor.cel.errors import CelError
-from auditor.cel.function import Function, Overload
+from auditor.cel.estimate.prices import Operand, Priced
+from auditor.cel.function import PLAIN, Code, Function, Overload
+from auditor.cel.library.prices import read_text
+from auditor.cel.operations.cost import TEXT
 from auditor.cel.types import BOOL, STRING, Type, list_of, map_of, object_type
 from auditor.golang.text import quote
 from auditor.golang.url import Url, UrlError, is_request_uri, parse_request_uri
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from auditor.cel.emit.value import Value
 
 __all__ = ["URL", "UrlValue", "functions", "to_url"]
 
@@ -96,20 +104,44 @@ def _parse(text: str) -> Url:
         raise UrlError(f"parse {quote(text)}: {reason}") from None
 
 
-def _member(name: str, key: str, result: Type, call: Callable[[UrlValue], object]) -> Function:
-    return Function(name, member=True, overloads=(Overload(key, (URL,), result, call),))
+def _member(name: str, key: str, result: Type, call: Callable[[UrlValue], object], code: Code = PLAIN) -> Function:
+    return Function(name, member=True, overloads=(Overload(key, (URL,), result, call),), code=code)
+
+
+def _url_price(_target: Operand | None, args: Sequence[Operand], _overload: str) -> Priced:
+    return Priced(args[0].bound.scaled(TEXT), args[0].bound)
+
+
+def _path_extent(args: list[Value]) -> Extent:
+    return Extent(args[0].extent.own.scaled(12) + ONE)
+
+
+def _query_extent(args: list[Value]) -> Extent:
+    own = args[0].extent.own + ONE
+    return Extent(own, Extent(own, Extent(own)))
 
 
 def functions() -> tuple[Function, ...]:
     """Return the functions of the library."""
     query = map_of(STRING, list_of(STRING))
+    same = Code(extent=same_extent)
+    make = Overload("string_to_url", (STRING,), URL, to_url)
+    check = Overload("is_url_string", (STRING,), BOOL, is_request_uri)
     return (
-        Function("url", member=False, overloads=(Overload("string_to_url", (STRING,), URL, to_url),)),
-        Function("isURL", member=False, overloads=(Overload("is_url_string", (STRING,), BOOL, is_request_uri),)),
-        _member("getScheme", "url_get_scheme", STRING, lambda it: it.url.scheme),
-        _member("getHost", "url_get_host", STRING, lambda it: it.url.host),
-        _member("getHostname", "url_get_hostname", STRING, lambda it: it.url.hostname),
-        _member("getPort", "url_get_port", STRING, lambda it: it.url.port),
-        _member("getEscapedPath", "url_get_escaped_path", STRING, lambda it: it.url.escaped_path),
-        _member("getQuery", "url_get_query", query, lambda it: it.url.query()),
+        Function(
+            "url",
+            False,
+            (make,),
+            costs=read_text(worst=_url_price),
+            code=Code(extent=same_extent, is_remembered=True),
+        ),
+        Function("isURL", False, (check,), code=Code(is_remembered=True, is_total=True)),
+        _member("getScheme", "url_get_scheme", STRING, lambda it: it.url.scheme, same),
+        _member("getHost", "url_get_host", STRING, lambda it: it.url.host, same),
+        _member("getHostname", "url_get_hostname", STRING, lambda it: it.url.hostname, same),
+        _member("getPort", "url_get_port", STRING, lambda it: it.url.port, same),
+        _member(
+            "getEscapedPath", "url_get_escaped_path", STRING, lambda it: it.url.escaped_path, Code(None, _path_extent)
+        ),
+        _member("getQuery", "url_get_query", query, lambda it: it.url.query(), Code(None, _query_extent)),
     )

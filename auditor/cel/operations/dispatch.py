@@ -5,18 +5,21 @@ Source: cel-go common/decls/decls.go (Bindings, guards), interpreter/planner.go 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from auditor.cel.errors import CelError
+from auditor.cel.function import PLAIN, UNIT
 from auditor.cel.operations.equality import NO_SUCH_OVERLOAD, find, size_of, type_of
 from auditor.cel.types import Kind, Type
 from auditor.cel.values import Duration, Timestamp
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from auditor.cel.function import Function, Overload
+    from auditor.cel.estimate.prices import Price
+    from auditor.cel.function import Code, Costs, Function, Overload
+    from auditor.cel.operations.cost import Rule
 
 __all__ = ["Declaration", "Implementation", "choose", "declare", "matches"]
 
@@ -40,26 +43,46 @@ class Declaration:
     operands: frozenset[Kind] | None = None
     guarded: bool = True
     regex_argument: int | None = None
+    costs: Costs = UNIT
+    code: Code = PLAIN
+    is_folded: bool = False
+
+    def overload(self, key: str) -> Overload | None:
+        """Return an overload by its id."""
+        return next((each for each, _ in self.overloads if each.id == key), None)
+
+    def runtime(self, key: str) -> Rule | None:
+        """Return what the server counts for a call, see `Costs`; `key` is empty if several overloads are open."""
+        settled = self.overload(key)
+        own = None if settled is None else settled.costs.runtime
+        return self.costs.runtime if own is None else own
+
+    def worst(self, key: str) -> Iterator[Price]:
+        """Yield the prices of the server's estimate for an overload, see `Costs`."""
+        settled = self.overload(key)
+        for costs in (UNIT if settled is None else settled.costs, self.costs):
+            if costs.worst is not None:
+                yield costs.worst
 
 
 def declare(functions: Sequence[Function]) -> dict[str, Declaration]:
     """Return declarations by name; functions that come later add their overloads behind those of earlier ones."""
     found: dict[str, Declaration] = {}
-    for function in functions:
-        mine = tuple((overload, function.member) for overload in function.overloads)
-        before = found.get(function.name)
+    for new in functions:
+        mine = tuple((overload, new.member) for overload in new.overloads)
+        before = found.get(new.name)
         if before is None:
-            found[function.name] = Declaration(
-                function.name, mine, function.singleton, function.operands, function.guarded, function.regex_argument
-            )
+            found[new.name] = Declaration(
+                new.name, mine, new.singleton, new.operands, new.guarded, new.regex_argument, new.costs, new.code,
+                new.is_folded,
+            )  # fmt: skip
         else:
-            found[function.name] = Declaration(
-                before.name,
-                before.overloads + mine,
-                before.singleton,
-                before.operands,
-                before.guarded,
-                before.regex_argument if function.regex_argument is None else function.regex_argument,
+            found[new.name] = replace(
+                before,
+                overloads=before.overloads + mine,
+                regex_argument=before.regex_argument if new.regex_argument is None else new.regex_argument,
+                costs=new.costs if before.costs is UNIT else before.costs,
+                code=new.code if before.code is PLAIN else before.code,
             )
     return found
 
@@ -72,14 +95,14 @@ class Implementation:
         call: Takes the values, returns the result or raises `CelError`.
         unguarded: The same without a look at the types of the values.
         in_order: See `Overload`.
-        cost: The rule of the overload, see `Overload`.
+        cost: What the server counts for the call, see `Costs`.
         is_priced_first: See `Overload`.
     """
 
     call: Callable[..., Any]
     unguarded: Callable[..., Any]
     in_order: bool
-    cost: Callable[[Sequence[Any], Any], int] | None = None
+    cost: Rule | None = None
     is_priced_first: bool = False
 
 
@@ -91,8 +114,8 @@ def choose(declaration: Declaration, overload_id: str, count: int) -> Implementa
         overload_id: The overload that the checker settled on; empty where it left several open.
         count: Number of arguments, the receiver among them.
     """
-    settled = next((each for each, _ in declaration.overloads if each.id == overload_id), None)
-    cost = None if settled is None else settled.cost
+    settled = declaration.overload(overload_id)
+    cost = declaration.runtime(overload_id)
     first = settled is not None and settled.is_priced_first
     if declaration.singleton:
         call = declaration.overloads[0][0].call
@@ -101,7 +124,7 @@ def choose(declaration: Declaration, overload_id: str, count: int) -> Implementa
         settled = declaration.overloads[0][0]
     if settled is None:
         by_values = _by_values(declaration)
-        return Implementation(by_values, by_values, in_order=True)
+        return Implementation(by_values, by_values, in_order=True, cost=cost)
     in_order = count > 2 or settled.in_order
     guarded = _guarded(declaration.name, settled) if declaration.guarded else settled.call
     return Implementation(guarded, settled.call, in_order, cost, first)

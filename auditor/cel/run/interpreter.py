@@ -40,13 +40,11 @@ if TYPE_CHECKING:
 
     from auditor.cel.check.checker import CheckedExpression
     from auditor.cel.environment import Environment
+    from auditor.cel.operations.cost import Rule
+    from auditor.cel.operations.dispatch import Declaration
 
 __all__ = ["Node", "plan"]
 
-CONVERSIONS = frozenset({
-    "bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint",
-})  # fmt: skip
-"""Functions that are computed beforehand where their argument is constant."""
 _PRIMITIVES = frozenset({bool, int, UInt, float, str})
 
 
@@ -141,13 +139,13 @@ class NotStrictlyFalse:
 class Equality:
     """``==`` or ``!=``; what cannot be compared is an error for the one and true for the other."""
 
-    __slots__ = ("left", "name", "negated", "overload", "right")
+    __slots__ = ("cost", "left", "negated", "right")
 
-    def __init__(self, left: Node, right: Node, *, negated: bool) -> None:
+    def __init__(self, left: Node, right: Node, cost: Rule | None, *, negated: bool) -> None:
         self.left = left
         self.right = right
+        self.cost = cost
         self.negated = negated
-        self.name, self.overload = ("_!=_", "not_equals") if negated else ("_==_", "equals")
 
     def run(self, scope: Scope) -> Any:
         """Return whether the operands are equal, or not."""
@@ -162,7 +160,7 @@ class Equality:
             result = equal(left, right)
             if self.negated:
                 result = result is not True
-        scope.tracker.charge(call_cost(self.name, self.overload, (left, right), result))
+        scope.tracker.charge(call_cost(self.cost, "", (left, right), result))
         return result
 
 
@@ -225,15 +223,14 @@ def _same_number(item: Any) -> list[tuple[type, Any]]:
 class Invoke:
     """A call of a function or operator."""
 
-    __slots__ = ("args", "implementation", "in_order", "is_priced_first", "name", "overload", "own_cost")
+    __slots__ = ("args", "cost", "implementation", "in_order", "is_priced_first", "overload")
 
-    def __init__(self, name: str, overload: str, args: Sequence[Node], implementation: Implementation) -> None:
-        self.name = name
+    def __init__(self, overload: str, args: Sequence[Node], implementation: Implementation) -> None:
         self.overload = overload
         self.args = args
         self.implementation = implementation
         self.in_order = implementation.in_order
-        self.own_cost = implementation.cost
+        self.cost = implementation.cost
         self.is_priced_first = implementation.is_priced_first
 
     def run(self, scope: Scope) -> Any:
@@ -248,7 +245,7 @@ class Invoke:
                 if self.in_order and len(values) < len(self.args):
                     return failure  # what was not evaluated cannot be priced
         if self.is_priced_first:
-            cost = call_cost(self.name, self.overload, values, None, self.own_cost)
+            cost = call_cost(self.cost, self.overload, values, None)
             if scope.tracker.would_end(cost):
                 scope.tracker.charge(cost)
         if failure is None:
@@ -258,19 +255,19 @@ class Invoke:
                 result = error.as_value()
         else:
             result = failure
-        scope.tracker.charge(call_cost(self.name, self.overload, values, result, self.own_cost))
+        scope.tracker.charge(call_cost(self.cost, self.overload, values, result))
         return result
 
 
 class Append:
     """``@result + [x]`` of a macro: the accumulator is nobody else's, so it grows in place."""
 
-    __slots__ = ("left", "overload", "right")
+    __slots__ = ("cost", "left", "right")
 
-    def __init__(self, left: Node, right: Node, overload: str) -> None:
+    def __init__(self, left: Node, right: Node, cost: Rule | None) -> None:
         self.left = left
         self.right = right
-        self.overload = overload
+        self.cost = cost
 
     def run(self, scope: Scope) -> Any:
         """Return the accumulator with the new items."""
@@ -286,7 +283,7 @@ class Append:
                     result = add(left, right)
                 except CelError as error:
                     result = error.as_value()
-        scope.tracker.charge(call_cost("_+_", self.overload, (left, right), result))
+        scope.tracker.charge(call_cost(self.cost, "", (left, right), result))
         return result
 
 
@@ -552,14 +549,13 @@ class _Planner:
             if member is not None:
                 return member
         if name == "_+_" and isinstance(parts[0], Ident) and parts[0].name == ACCUMULATOR:
-            return Append(args[0], args[1], overload)
-        declaration = self.environment.function(name)
-        assert declaration is not None, "the checker found it"
+            return Append(args[0], args[1], self.declaration(name).runtime(overload))
+        declaration = self.declaration(name)
         implementation = choose(declaration, overload, len(args))
         if declaration.regex_argument is not None:
             implementation = _with_constant_pattern(implementation, args, declaration.regex_argument)
-        node = Invoke(name, overload, args, implementation)
-        if name in CONVERSIONS and len(args) == 1 and isinstance(args[0], Constant):
+        node = Invoke(overload, args, implementation)
+        if declaration.is_folded and len(args) == 1 and isinstance(args[0], Constant):
             return _computed(node)
         return node
 
@@ -571,12 +567,23 @@ class _Planner:
             case "_?_:_":
                 return self.conditional(args)
             case "_==_" | "_!=_":
-                return Equality(args[0], args[1], negated=name == "_!=_")
+                return self.equality(name, args)
             case "_[_]" | "_[?_]" | "_?._":
                 return self.index(args[0], args[1], is_optional=name != "_[_]")
             case "@not_strictly_false":
                 return NotStrictlyFalse(args[0])
         return None
+
+    def declaration(self, name: str) -> Declaration:
+        """Return a function that the checker found."""
+        found = self.environment.function(name)
+        assert found is not None
+        return found
+
+    def equality(self, name: str, args: list[Node]) -> Node:
+        is_negated = name == "_!=_"
+        cost = self.declaration(name).runtime("not_equals" if is_negated else "equals")
+        return Equality(args[0], args[1], cost, negated=is_negated)
 
     def conditional(self, args: list[Node]) -> Node:
         condition, yes, no = args

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from auditor.cel.errors import CelError
+from auditor.cel.operations.dispatch import declare
 
 
 def overload(functions, overload_id: str):
@@ -20,3 +21,11 @@ def outcome(functions, overload_id: str, *arguments: Any) -> Any:
         return overload(functions, overload_id).call(*arguments)
     except CelError as error:
         return error
+
+
+def cost(functions, overload_id: str, arguments, result: Any) -> int:
+    """Return what the server counts for a call, or raise the `CelError` that ends the evaluation."""
+    for each in declare(functions).values():
+        if each.overload(overload_id) is not None:
+            return each.runtime(overload_id)(arguments, result, overload_id)
+    raise AssertionError(overload_id)

@@ -3,6 +3,7 @@
 import pytest
 
 from auditor.cel.errors import CelError
+from auditor.cel.library import functions as every_function
 from auditor.cel.library.strings import functions
 from auditor.cel.values import NONE, Duration, Optional_, Timestamp, TypeValue, UInt
 from tests.cel.library.calling import outcome
@@ -103,5 +104,6 @@ def test_what_is_no_string_cannot_be_joined(value, shown):
 
 
 def test_format_and_quote_came_with_version_1():
-    missing = {each.name for each in functions(2)} - {each.name for each in functions(0)}
-    assert missing == {"format", "strings.quote"}
+    assert {each.name for each in functions() if each.since == (1, 29)} == {"format", "strings.quote"}
+    assert {"format", "strings.quote"}.isdisjoint(each.name for each in every_function((1, 28)))
+    assert {"format", "strings.quote"} <= {each.name for each in every_function((1, 29))}

@@ -1,0 +1,172 @@
+"""The reader of etcd databases: snapshots, copies, and the database of a data directory."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from itertools import chain
+from typing import TYPE_CHECKING, Final
+
+from auditor.base.errors import DamagedDump
+from auditor.sources.files.digest import Digest, in_use
+from auditor.sources.files.free_space import check_free_space
+from auditor.sources.plan import SourcePlan
+from auditor.sources.readers.reader import Reader
+from auditor.sources.signatures import BOLT_MAGIC, BOLT_PAGE_SIZES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from auditor.sources.etcd import EtcdFile
+    from auditor.sources.readers.reader import DumpFile, Settings
+
+__all__ = ["READER", "open_data_dir"]
+
+_MAGIC: Final = BOLT_MAGIC.to_bytes(4, "little")
+_TRIES: Final = 3
+_NO_DIGEST: Final = "no checksum trailer (file copied, not `snapshot save`): integrity cannot be verified"
+
+
+def _detect(path: Path | None, head: bytes) -> bool:
+    return head[16:20] == _MAGIC or _has_second_meta(path, head)
+
+
+def _has_second_meta(path: Path | None, head: bytes) -> bool:
+    for page_size in BOLT_PAGE_SIZES:
+        if page_size + 20 <= len(head):
+            found = head[page_size + 16 : page_size + 20]
+        elif path is None:
+            return False
+        else:
+            with path.open("rb") as stream:
+                stream.seek(page_size + 16)
+                found = stream.read(4)
+        if found == _MAGIC:
+            return True
+    return False
+
+
+def _open(file: DumpFile, settings: Settings) -> SourcePlan:
+    return read_database(settings, file.name, file.plain.path, file.number, sha256=file.plain.sha256)[0]
+
+
+READER: Final = Reader("bolt", _detect, _open)
+
+
+def read_database(
+    settings: Settings, name: str, path: Path, number: int, *, sha256: str = "", form: str = "etcd-snapshot"
+) -> tuple[SourcePlan, int | None]:
+    """Open an etcd database, or a copy of one that is in use. Return its plan and the Raft index it has applied."""
+    digest = Digest(path, settings.progress)
+    digest.start()
+    from auditor.sources.etcd.snapshot import transactions  # noqa: PLC0415 - loads beside the digest
+
+    if not in_use(path):
+        before = transactions(path)
+        plan, applied = _read_once(settings, name, path, number, sha256, form, digest)
+        if transactions(path) == before:
+            return plan, applied
+    for attempt in range(_TRIES):
+        copy = settings.workdir / f"copy-{number:03d}-{attempt}.db"
+        check_free_space(name, settings.workdir, path.stat().st_size)
+        shutil.copyfile(path, copy)
+        settings.copied = True
+        newest, taken = transactions(path)[:1], transactions(copy)[:1]
+        if not taken:
+            continue
+        digest = Digest(copy, settings.progress)
+        digest.start()
+        plan, applied = _read_once(settings, name, copy, number, sha256, form, digest, in_use=True)
+        # The transaction behind the one that was copied leaves its pages alone. Later ones may have written over
+        # some; a page of another place does not fit there, and what does not fit is damage.
+        if not plan.damage or (newest and newest[0] <= taken[0] + 1):
+            plan.notes += (f"the database is in use: its state at revision {plan.revision} was read, from a copy",)
+            return plan, applied
+        copy.unlink()
+    raise DamagedDump(name, "being written while it is read", "a file at rest", "take a snapshot instead")
+
+
+def _read_once(
+    settings: Settings,
+    name: str,
+    path: Path,
+    number: int,
+    sha256: str,
+    form: str,
+    digest: Digest,
+    *,
+    in_use: bool = False,
+) -> tuple[SourcePlan, int | None]:
+    from auditor.sources.etcd.live import write_live_table  # noqa: PLC0415 - readers are loaded where needed
+    from auditor.sources.etcd.salvage import Salvage  # noqa: PLC0415
+    from auditor.sources.etcd.snapshot import EtcdFile, MetaValues  # noqa: PLC0415
+    from auditor.sources.notes import prefix_note, salvage_notes  # noqa: PLC0415
+
+    try:
+        file = EtcdFile.open(path, name=name, salvage=settings.salvage, data=digest.data)
+        live = settings.workdir / f"live-{number:03d}.arrow"
+        values = MetaValues.of(file.values(b"meta"))
+        file.note_losses("meta")
+        compacted = max(values.finished or 0, values.scheduled or 0)
+        saved = Salvage(file.view, file.tree, compacted if values.keys else None)
+        rows = chain(file.rows(b"key"), saved.rows()) if settings.salvage else file.rows(b"key")
+        until = _last_revision(file) if in_use else None
+        found = write_live_table(
+            file.view, rows, live, workdir=settings.workdir, number=number, report=file.report, until=until
+        )
+        lost = any(not loss.read_all for loss in file.tree.losses)
+        file.note_losses()
+    finally:
+        digest.join()
+    notes = list(file.notes)
+    if digest.status == "mismatch":
+        reason = 'the file was changed or cut after "snapshot save"; results may be wrong'
+        notes.append(f"sha256 at the end does not match: {reason}")
+        file.damage.add("end of file", f"sha256 at the end does not match: {reason}")
+    elif digest.status == "absent":
+        notes.append(_NO_DIGEST)
+    if (values.scheduled or 0) > (values.finished or 0):
+        notes.append(f"a compaction at revision {values.scheduled} was started and not finished")
+    plan = SourcePlan(
+        name=name,
+        format=form,
+        mapped=str(path),
+        sha256=sha256 or digest.sha256,
+        revision=values.current_revision(found.last),
+        compacted_revision=max(values.finished or 0, values.scheduled or 0) or None,
+        is_export=False,
+        live=str(live),
+        rows=found.rows,
+        damage=file.damage.records(),
+        notes=tuple(notes),
+    )
+    plan.notes += prefix_note(plan, settings.prefix)
+    if settings.salvage and lost:
+        plan.notes += tuple(salvage_notes(saved, plan))
+    return plan, values.consistent_index
+
+
+def open_data_dir(settings: Settings, path: Path, database: Path, number: int) -> SourcePlan:
+    """Open an etcd data directory: its database alone."""
+    plan, applied = read_database(settings, str(path), database, number, form="etcd-data-dir")
+    from auditor.sources.etcd.wal import read_wal  # noqa: PLC0415 - loaded where needed
+    from auditor.sources.notes import wal_notes  # noqa: PLC0415
+
+    logs = database.parent.parent / "wal"
+    if any(logs.glob("*.wal")):
+        if applied is None and plan.damage:  # a new database has none either
+            plan.notes += ("what the write-ahead log holds beyond the database is not known: its index is lost",)
+        else:
+            plan.notes += tuple(wal_notes(read_wal(logs, applied or 0)))
+    else:
+        plan.notes += ("no write-ahead log beside the database: what it held beyond the database is missing",)
+    return replace(plan, notes=tuple(note for note in plan.notes if note != _NO_DIGEST))
+
+
+def _last_revision(file: EtcdFile) -> int | None:
+    """Return the last revision of a database's state; rows behind it are of transactions that came later."""
+    bucket = file.buckets.get(b"key")
+    from auditor.sources.etcd.mvcc import parse_revision  # noqa: PLC0415 - loaded where needed
+
+    found = parse_revision(file.tree.last_key(bucket) or b"") if bucket is not None else None
+    return found.main if found else None

@@ -1,0 +1,83 @@
+"""What a reader of one format is given, and what it has to offer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from auditor.sources.files.digest import Digest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from auditor.sources.encryption import Unsealer
+    from auditor.sources.files.compression import Limits, Unpacked
+    from auditor.sources.plan import DamageLog, Progress, SourcePlan
+
+__all__ = ["DumpFile", "Reader", "Settings"]
+
+
+@dataclass(slots=True)
+class Settings:
+    """What all files of one call share, see `auditor.sources.opening.open_source`.
+
+    Attributes:
+        copied: Whether a copy was read of a database in use.
+    """
+
+    workdir: Path
+    prefix: str
+    progress: Progress | None
+    limits: Limits
+    salvage: bool = False
+    unsealer: Unsealer | None = None
+    copied: bool = False
+
+    def digest(self, path: Path) -> str:
+        """Hash a file."""
+        digest = Digest(path, self.progress)
+        digest.run()
+        return digest.sha256
+
+
+@dataclass(frozen=True, slots=True)
+class DumpFile:
+    """One file to read.
+
+    Attributes:
+        name: What messages call it.
+        path: The file as given; None for a stream.
+        plain: The same without compression.
+        head: Its first 64 KiB.
+        number: Its position among the inputs.
+        damage: What was lost when it was unpacked.
+    """
+
+    name: str
+    path: Path | None
+    plain: Unpacked
+    head: bytes
+    number: int
+    damage: DamageLog
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """The reader of one format. Its module loads what it needs when it opens a file.
+
+    Attributes:
+        form: What `auditor.sources.formats` calls it.
+        detect: Takes the path (None if only the head is available) and the first 64 KiB of an uncompressed file, and
+            returns whether it has this format.
+        open: Reads a file.
+        is_text: Whether it takes any text with the right beginning. It is asked only about files that are not known to
+            be something else (`refused_file`).
+        is_dump: Whether each file of a folder is a dump of its own.
+    """
+
+    form: str
+    detect: Callable[[Path | None, bytes], bool]
+    open: Callable[[DumpFile, Settings], SourcePlan]
+    is_text: bool = False
+    is_dump: bool = True
