@@ -37,7 +37,7 @@ def write_markdown(content: Content, out: TextIO, *, most: int = 60_000, causes:
     Args:
         content: The report.
         out: Where to write.
-        most: Bytes at most; what has no room is counted.
+        most: Bytes at most; what is left out is counted.
         causes: Causes at most.
     """
     tally, run = content.tally(), content.run
@@ -58,12 +58,12 @@ def write_markdown(content: Content, out: TextIO, *, most: int = 60_000, causes:
         table = ["", "| severity | cause | kind | objects | what | example |", "|---|---|---|---|---|---|"]
     last = ["", _escaped(cut(content.all_clear, 500))]
     lines = [*head, *table]
-    room = most - sum(len(line.encode()) + 1 for line in (*lines, *last)) - 100
+    left = most - sum(len(line.encode()) + 1 for line in (*lines, *last)) - 100
     shown = 0
     for cause in content.open_causes[:causes]:
         line = _row(cause)
-        room -= len(line.encode()) + 1
-        if room < 0:
+        left -= len(line.encode()) + 1
+        if left < 0:
             break
         lines.append(line)
         shown += 1

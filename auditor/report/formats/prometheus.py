@@ -56,10 +56,10 @@ def write_prometheus(content: Content, out: TextIO) -> None:
     put("auditor_run_duration_seconds", run.seconds)
     put("auditor_run_exit_code", run.exit_code)
     put("auditor_unread_parts", len(content.warnings))
-    room = MOST_SERIES - 100
-    for source in run.sources[: room // 6]:
+    left = MOST_SERIES - 100
+    for source in run.sources[: left // 6]:
         labels = {"cluster": source.cluster or "", "dump": source.name}
-        room -= 3
+        left -= 3
         if source.modified is not None:
             put("auditor_snapshot_modified_timestamp_seconds", source.modified.timestamp(), **labels)
             put("auditor_snapshot_age_seconds", max(0.0, started - source.modified.timestamp()), **labels)
@@ -77,7 +77,7 @@ def write_prometheus(content: Content, out: TextIO) -> None:
             put("auditor_problems", tally[(severity, change)], severity=severity, change=change)
         put("auditor_causes", sum(cause.severity == severity for cause in content.open_causes), severity=severity)
     put("auditor_problems_accepted", accepted)
-    _put_objects(content, series, room)
+    _put_objects(content, series, left)
     for name, text in METRICS.items():
         if not series[name]:
             continue
@@ -87,16 +87,16 @@ def write_prometheus(content: Content, out: TextIO) -> None:
             out.write(f"{name}{{{given}}} {_number(value)}\n" if given else f"{name} {_number(value)}\n")
 
 
-def _put_objects(content: Content, series: dict[str, list[tuple[dict[str, str], float]]], room: int) -> None:
-    """Put the objects by kind and status; kinds for which there is no room, the smallest, are summed up."""
+def _put_objects(content: Content, series: dict[str, list[tuple[dict[str, str], float]]], left: int) -> None:
+    """Put the objects by kind and status; the smallest kinds are summed up above the bound."""
     counts: Counter[tuple[str, str, str]] = Counter()
     for kind in content.kinds:
         for status, number in kind.statuses.items():
             counts[(kind.group, kind.kind, status)] += number
     largest = sorted(counts, key=lambda key: (key[2] == "valid", -counts[key], key))
-    kept = sorted(largest[: max(room - 20, 0)])
+    kept = sorted(largest[: max(left - 20, 0)])
     folded: Counter[str] = Counter()
-    for key in largest[max(room - 20, 0) :]:
+    for key in largest[max(left - 20, 0) :]:
         folded[key[2]] += counts[key]
     for key in kept:
         labels = dict(zip(("group", "kind", "status"), key, strict=True))

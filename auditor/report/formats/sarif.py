@@ -1,6 +1,6 @@
 """SARIF 2.1.0 that code scanning services accept.
 
-Source: OASIS SARIF 2.1.0; limits of GitHub code scanning: 25,000 results, of which the worst are kept here; every
+Source: OASIS SARIF 2.1.0; limits of GitHub code scanning: 25,000 results, so the worst are written; every
 result has a physical location; one fingerprint named primaryLocationLineHash.
 """
 

@@ -23,7 +23,7 @@ _COLUMNS: Final = ("severity", "cause", "kind", "object", "field", "message")
 
 
 def packed(content: Content) -> tuple[str, str, int]:
-    """Return the data of a page, its form (`plain` or `gzip`), and how many problems have no room in it."""
+    """Return the data of a page, its form (`plain` or `gzip`), and how many problems it leaves out."""
     texts: dict[str, dict[str, int]] = {name: {} for name in _COLUMNS}
     codes: dict[str, array[int]] = {name: array("l") for name in _COLUMNS}
     rows = 0
