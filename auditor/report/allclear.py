@@ -52,7 +52,7 @@ def judged_rows(manifest: dict[str, Any]) -> int:
 
 
 def _empty(manifest: dict[str, Any]) -> list[str]:
-    """Return the clusters of a fleet of which no object was judged, and the databases without a key."""
+    """Return the clusters of a fleet without a judged object, and the databases without a key."""
     clusters = [one["name"] for one in manifest.get("clusters") or () if not judged_rows(one)]
     sources = (one for one in manifest["inputs"] if one.get("cluster") not in clusters and not one["damage"])
     return clusters + [one["name"] for one in sources if one.get("is_export") is False and not one["keys"]]
@@ -90,6 +90,8 @@ def not_judged(manifest: dict[str, Any], *, ignore: frozenset[str] = frozenset()
         out.append(f"skipped checks (--skip {', '.join(skipped)})")
     if count := sum(entry["objects"] for entry in manifest.get("not_evaluated") or ()):
         out.append(f"validation rules of {objects(count)} that could not be evaluated")
+    if count := (manifest.get("diff") or {}).get("not_judged"):
+        out.append(f"{counted(count, 'earlier finding')} that could not be checked again")
     return out
 
 

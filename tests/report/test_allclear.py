@@ -50,6 +50,9 @@ def _nothing(manifest):
 
 
 DAMAGE = [{"where": "page 3", "reason": "torn"}]
+COUNTS = {"new": 0, "same": 0, "fixed": 0}
+DIFF = {"report": "a", "findings": COUNTS, "distinct": COUNTS, "not_judged": 2, "not_rechecked": {"sealed": 2},
+        "worse": {}, "first_new": [], "first_fixed": [], "first_worse": [], "notes": []}  # fmt: skip
 FINDING = {"group": "", "kind": "Widget", "check": "rule", "field": "spec", "type": "FieldValueInvalid", "count": 1}
 
 
@@ -77,6 +80,7 @@ FINDING = {"group": "", "kind": "Widget", "check": "rule", "field": "spec", "typ
         (_set("inputs", [{"name": "b", "damage": [], "notes": ["2 files were not read"]}]), "the parts of b that were not read"),
         (_set("missing", [{"name": "west"}]), "1 cluster without a dump (west)"),
         (_set("stale", [{"source": "b.db", "why": "older"}]), "1 stale dump (b.db)"),
+        (_set("diff", DIFF), "2 earlier findings that could not be checked again"),
     ],
 )  # fmt: skip
 def test_there_is_no_all_clear_if_anything_was_not_judged(change, said):
