@@ -53,7 +53,8 @@ HARMLESS: Final = frozenset({
     # what is read or shown, and how much of it; which local files
     "all_namespaces", "any_field", "as_of", "as_server", "cluster", "costs", "count", "crds", "dumps", "exclude",
     "explain", "explain_program", "after", "fields", "ignore_not_found", "include", "label_columns", "labels", "limit",
-    "max_scan", "namespace", "new_crds", "no_headers", "no_watch_cache", "old", "old_crds", "old_sidecar", "openapi",
+    "max_scan", "names", "namespace", "new_crds", "no_headers", "no_watch_cache", "old", "old_crds", "old_sidecar",
+    "openapi",
     "output", "paths", "salvage", "server_print", "show_kind", "show_labels", "show_managed_fields", "shown_as",
     "sidecar", "sort_by", "source", "strict_templates", "values", "where",
     # how objects are checked, which the summary and the manifest report
