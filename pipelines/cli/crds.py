@@ -83,7 +83,9 @@ def check(paths: tuple[str, ...], old: tuple[str, ...], *, costs: bool, output: 
 def _checked(document: Any, old: Any) -> dict[str, Any]:
     import auditor  # noqa: PLC0415
     from auditor.crds.definition import document_name  # noqa: PLC0415
+    from auditor.shards.findings import BoundedTexts  # noqa: PLC0415
 
+    texts = BoundedTexts()
     if old is None:
         got = auditor.check_crd(document)
     else:
@@ -100,11 +102,11 @@ def _checked(document: Any, old: Any) -> dict[str, Any]:
         "unreadable": None if got.unreadable is None else got.unreadable.reason,
         "findings": [
             {
-                "field": one.field,
+                "field": texts.bounded(one.field),
                 "type": one.type,
-                "badValue": one.bad_value,
-                "detail": one.detail,
-                "message": one.message,
+                "badValue": texts.value(one.bad_value),
+                "detail": texts.bounded(one.detail),
+                "message": texts.bounded(one.words),
             }
             for one in got.findings
         ],
