@@ -99,7 +99,10 @@ class FoundRows:
             told: What is known of updates and writers.
         """
         request, verdict, guard, manager, time = told
-        shared = (request, finding.check, finding.field, finding.type, verdict, guard, finding.rule)
+        rule = finding.rule
+        if rule is not None and len(rule) > LONG:
+            rule = self._bounded_rule(row, rule)
+        shared = (request, finding.check, finding.field, finding.type, verdict, guard, rule)
         number = self._classes.get(shared)
         if number is None:
             number = self._classes[shared] = len(self._classes)
@@ -118,9 +121,7 @@ class FoundRows:
 
         Thousands of findings of one object may each list the thousands of values that are allowed.
         """
-        if row != self._object:
-            self._object, self._left = row, _OBJECT_TEXT
-        limit = LONGEST if self._left > 0 else SHORT
+        limit = self._limit(row)
         if detail != self._last_detail[0] or len(self._last_detail[1]) > limit + SHORT:
             self._last_detail = (detail, cut(detail, limit))
         detail, message = self._last_detail[1], cut(words, limit)
@@ -128,6 +129,17 @@ class FoundRows:
             value = _json_text(cut(value, limit))
         self._left -= len(value) + len(message)
         return value, detail, message
+
+    def _bounded_rule(self, row: int, rule: str) -> str:
+        shown = cut(rule, self._limit(row))
+        self._left -= len(shown)
+        return shown
+
+    def _limit(self, row: int) -> int:
+        """Return how many characters a long text of an object may have."""
+        if row != self._object:
+            self._object, self._left = row, _OBJECT_TEXT
+        return LONGEST if self._left > 0 else SHORT
 
     def positions(self) -> NDArray[np.int64]:
         """Return the position of each row's object in the shard's part of the live table."""
