@@ -59,7 +59,7 @@ HARMLESS: Final = frozenset({
     "sidecar", "sort_by", "source", "strict_templates", "values", "where",
     # how objects are checked, which the summary and the manifest report
     "apply", "assume_formats", "at", "etcd_prefix", "fail_on", "fail_on_sealed", "feature_gates", "field_gates", "how",
-    "change", "color", "kind", "lines", "owner", "severity", "name", "reason", "until",
+    "change", "color", "kind", "lines", "owner", "owners", "severity", "name", "reason", "until",
     "dry_run", "jobs", "log_format", "max_age", "memory", "missing", "only_new", "quiet", "require_change", "skip",
     "time_in_all", "time_per_object", "verbose", "verify_sample", "via",
 })  # fmt: skip
