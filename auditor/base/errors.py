@@ -28,6 +28,7 @@ __all__ = [
     "SelectorError",
     "SourceError",
     "StoreUnreachable",
+    "TooMuchToReport",
     "UnknownDump",
     "WorkerLost",
     "is_environment",
@@ -166,6 +167,10 @@ class EnvironmentRefused(Refused):
 def is_environment(error: OSError) -> bool:
     """Return whether the system refused something for lack of permission, space or memory, whatever its name."""
     return error.errno in _ENVIRONMENT
+
+
+class TooMuchToReport(Exception):
+    """More would have to be reported of one object than can be held; the object is lost, by name, and no other."""
 
 
 def refusal(error: BaseException) -> Refused | None:

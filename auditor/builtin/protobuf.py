@@ -158,7 +158,7 @@ def _skip(data: bytes, at: int, stop: int) -> int:
 
 
 def _fields(name: str, table: dict[int, _Field], data: bytes) -> Iterator[tuple[int, _Field, Any]]:
-    """Yield (number, field, value) of a message: an integer, or bytes; of a map its (key, bytes or None)."""
+    """Yield (number, field, value) of a message: an integer, or bytes; of a map its (key, decoded value)."""
     at = 0
     while at < len(data):
         start = at
@@ -185,19 +185,26 @@ def _fields(name: str, table: dict[int, _Field], data: bytes) -> Iterator[tuple[
             raise WireError(f"proto: wrong wireType = {wire} for field {field.go_name}")
         else:
             start, at = _chunk(data, at)
-            yield number, field, _entry(data, start, at) if field.type.startswith("{}") else data[start:at]
+            kind = field.type
+            yield number, field, _entry(data, start, at, kind[2:]) if kind.startswith("{}") else data[start:at]
 
 
-def _entry(data: bytes, at: int, stop: int) -> tuple[bytes, bytes | None]:
-    """Return key and value of one entry of a map; they may go beyond it, and are read whatever their wire types say."""
-    key, value = b"", None
+def _entry(data: bytes, at: int, stop: int, kind: str) -> tuple[bytes, Any]:
+    """Return key and value of one entry of a map; they may go beyond it, and are read whatever their wire types say.
+
+    Each of several values is decoded, as a server does, so that one in front of a good one may be the error.
+    """
+    key, value = b"", _zero_item(kind)
     while at < stop:
         start = at
         tag, at = _varint(data, at)
         number = _signed(tag >> 3, 32)
         if number in (1, 2):
             start, at = _chunk(data, at)
-            key, value = (data[start:at], value) if number == 1 else (key, data[start:at])
+            if number == 1:
+                key = data[start:at]
+            else:
+                value = _one(kind, data[start:at])
         else:
             at = _skip(data, start, stop)
     return key, value
@@ -415,8 +422,7 @@ def _gather(name: str, data: bytes, seen: dict[int, Any]) -> None:
         if kind.startswith("[]"):
             seen.setdefault(number, []).append(_one(kind[2:], wire))
         elif kind.startswith("{}"):
-            key, item = wire
-            value = _zero_item(kind[2:]) if item is None else _one(kind[2:], item)
+            key, value = wire
             seen.setdefault(number, {})[_text(key)] = value
         elif kind in _SCALARS:
             seen[number] = _SCALARS[kind](wire)

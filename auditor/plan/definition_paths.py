@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from auditor.base.errors import DamagedDump, PlanError
+from auditor.crds.as_v1 import as_v1
 from auditor.golang import jsontext
 from auditor.sources.crd_files import definitions_in, documents_of, no_collector, read_crd_documents
 from auditor.sources.detect import database_of, form_of
@@ -146,7 +147,7 @@ def _bytes(member: Member) -> bytes:
 
 
 def _dump(given: str, options: AuditOptions | None) -> list[JsonObject]:
-    """Return the definitions of a dump."""
+    """Return the definitions of a dump, in v1: etcd holds them in v1beta1, which no server takes."""
     from auditor.plan.options import AuditOptions  # noqa: PLC0415 - for types only above
     from auditor.plan.plan import make_plan  # noqa: PLC0415 - it needs this module
 
@@ -164,4 +165,4 @@ def _dump(given: str, options: AuditOptions | None) -> list[JsonObject]:
             for damage in source.damage:
                 raise DamagedDump(given, f"{damage.where}: {damage.reason}", "a dump that can be read to its end", "")
         lines = list(plan.definitions_file.lines())
-    return [jsontext.decode(line) for line in lines]
+    return [as_v1(jsontext.decode(line)) for line in lines]

@@ -105,6 +105,7 @@ class RunOptions:
         accept: File of accepted findings; empty: none.
         most_new: Limits of new objects by severity, as `auditor.report.findings.exit_code` reads them.
         fail_on_standing: Whether known faults that break a kind make the exit code 1 with `only_new`.
+        owners: File that names the teams of objects; empty: none.
         history: Folder or URL of the history that the run is added to; empty: none.
         keep_history: Runs that the history keeps.
         clusters: A file with the names of all clusters that a dump is expected of; empty: those of earlier reports.
@@ -140,6 +141,7 @@ class RunOptions:
     accept: str = ""
     most_new: tuple[tuple[str, int], ...] = ()
     fail_on_standing: bool = True
+    owners: str = ""
     history: str = ""
     keep_history: int = 365
     clusters: str = ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from auditor.base.errors import AuditorError
+from auditor.base.errors import AuditorError, TooMuchToReport
 
 __all__ = ["OF_THE_COMMAND", "left_out"]
 
@@ -13,6 +13,8 @@ _MOST = 300
 
 def left_out(place: str, error: Exception) -> str:
     """Return the line for an object that failed in a way that this program does not foresee."""
+    if isinstance(error, TooMuchToReport):
+        return f"error: {place} is left out: {error}\n"
     text = f"{type(error).__name__}: {error}".removesuffix(": ")
     if len(text) > _MOST:
         text = text[: _MOST - 3] + "..."

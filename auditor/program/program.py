@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from auditor.base.errors import SelectorError
+from auditor.base.errors import SelectorError, TooMuchToReport
+from auditor.base.path_size import check_paths
 from auditor.base.records import AuditedObject, Finding, Unreadable
 from auditor.fastpath.dicts.build import VersionProgram, attach_provers, build_version
 from auditor.fastpath.dicts.support import Log, Refused
@@ -213,7 +214,7 @@ class AuditProgram:
             return self._by_reference(data)
         try:
             return self._by_program(data, decoded)
-        except OSError:
+        except (OSError, TooMuchToReport):
             raise
         except Exception:  # noqa: BLE001 - code that cannot be made, or fails: the reference needs none
             self._log.clear()
@@ -234,12 +235,15 @@ class AuditProgram:
             return self._by_reference(data)
         try:
             obj = orjson.loads(data) if decoded is None else decoded
+            check_paths(obj, len(data))
             stored = obj["apiVersion"]
             if stored == self._api_version:
                 is_proven = run(obj, log, len(data))
                 stored_version = self.version.name
             else:
                 stored_version, is_proven = self._convert(obj, stored, log, len(data))
+        except TooMuchToReport:
+            raise
         except Exception:  # noqa: BLE001 - whatever is wrong, the reference can name it
             log.clear()
             return self._by_reference(data)

@@ -37,14 +37,25 @@ _REASONS: Final = {
     Status.ORPHANED: "{} without a definition",
     Status.SEALED: "{} sealed (encrypted, and no key was given)",
 }
-_UNREAD: Final = re.compile(r"\bnot (read|applied)\b|rows may be missing|member's state is newer")
-"""Notes of sources on parts of them that were not read."""
+_UNREAD: Final = re.compile(
+    r"\bnot (read|applied|opened|in this report|known: its index)\b|rows may be missing|member's state is newer"
+    r"|beyond the database is missing|between the database and it is missing|^write-ahead log [^:]+: |cut or padded"
+    r"|they are not certain"
+)
+"""Notes of sources on parts of them that were not read, or not for certain."""
 
 
 def judged_rows(manifest: dict[str, Any]) -> int:
     """Return how many rows of a report are objects with a verdict; JSON without a kind is not an object."""
     kinds = (kind["statuses"] for kind in manifest["kinds"] if kind["kind"])
     return sum(count for statuses in kinds for status, count in statuses.items() if status in _VERDICTS)
+
+
+def _empty(manifest: dict[str, Any]) -> list[str]:
+    """Return the clusters of a fleet without a judged object, and the databases without a key."""
+    clusters = [one["name"] for one in manifest.get("clusters") or () if not judged_rows(one)]
+    sources = (one for one in manifest["inputs"] if one.get("cluster") not in clusters and not one["damage"])
+    return clusters + [one["name"] for one in sources if one.get("is_export") is False and not one["keys"]]
 
 
 def not_judged(manifest: dict[str, Any], *, ignore: frozenset[str] = frozenset()) -> list[str]:
@@ -54,7 +65,11 @@ def not_judged(manifest: dict[str, Any], *, ignore: frozenset[str] = frozenset()
         manifest: The content of manifest.json.
         ignore: Statuses that do not matter to the caller.
     """
-    out = [] if judged_rows(manifest) else ["no object was judged"]
+    if not judged_rows(manifest):
+        out = ["no object was judged"]
+    else:
+        empty = _empty(manifest)
+        out = [f"all of {_first(empty)} (no object was judged)"] if empty else []
     out += _parts(manifest)
     left = {kind: count for kind, count in leftovers(manifest).items() if Status.ORPHANED not in ignore}
     if left:
@@ -75,6 +90,8 @@ def not_judged(manifest: dict[str, Any], *, ignore: frozenset[str] = frozenset()
         out.append(f"skipped checks (--skip {', '.join(skipped)})")
     if count := sum(entry["objects"] for entry in manifest.get("not_evaluated") or ()):
         out.append(f"validation rules of {objects(count)} that could not be evaluated")
+    if count := (manifest.get("diff") or {}).get("not_judged"):
+        out.append(f"{counted(count, 'earlier finding')} that could not be checked again")
     return out
 
 

@@ -179,7 +179,10 @@ def _differing(manifest: dict[str, Any], before: dict[str, Any], folders: tuple[
     """
     from auditor.report.same_revision import differing_keys  # noqa: PLC0415 - it loads functions of Arrow
 
-    is_whole = not any(source["damage"] for one in (manifest, before) for source in _inputs(one, cluster))
+    known = [source for one in (manifest, before) for source in _inputs(one, cluster)]
+    if any("damage" not in source for source in known):
+        return 0  # carried from the report before the cluster was missing: no rows to compare
+    is_whole = not any(source["damage"] for source in known)
     is_whole &= all(manifest["options"].get(name) == before["options"].get(name) for name in ("scope", "etcd_prefix"))
     return differing_keys(*folders, cluster, is_whole=is_whole)
 

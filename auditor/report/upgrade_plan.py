@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.errors import AuditorError
 from auditor.base.visible import shell_word
+from auditor.crds.as_v1 import as_manifest
 from auditor.crds.definition import parse_definition
 from auditor.golang.jsontext import encode
 from auditor.shards.upgrade import with_status
@@ -187,7 +188,7 @@ def plan_document(section: dict[str, Any], scan: UpgradePlan) -> dict[str, Any]:
         if one["action"] in ("none", "delete"):
             continue
         _, new = scan.documents(one["name"])
-        manifest = None if new is None else {key: value for key, value in new.items() if key != "status"}
+        manifest = None if new is None else as_manifest(new)
         definitions.append(
             {
                 "name": one["name"],

@@ -43,6 +43,8 @@ _WHAT: Final = {
 _CATEGORY: Final = {"mended": "repaired"}
 """Categories whose printed name differs from that in the manifest."""
 _CHANGES: Final = 6
+_SECTIONS: Final = 5
+"""Definitions up to which each has a section of its own, even if that must be cut."""
 _SCHEMA_CHANGES: Final = 4
 _LONGEST: Final = 300
 
@@ -68,7 +70,12 @@ def upgrade_summary(manifest: dict[str, Any], report: str, *, most: int | None =
             quiet.append(one)
     if quiet:
         blocks.append(list(_quiet(quiet, everything=most is None)))
-    return "\n".join([*_head(section), *_fitting(blocks, most, len(tail), report), *tail])
+    free = None if most is None else most - len(list(_head(section))) - len(tail)
+    if free is not None and len(blocks) > _SECTIONS and sum(len(lines) + 1 for lines in blocks) > free:
+        body = ["", *_overview(section["definitions"], free - 1, report)]
+    else:
+        body = list(_fitting(blocks, free, report))
+    return "\n".join([*_head(section), *body, *tail])
 
 
 def _head(section: dict[str, Any]) -> Iterator[str]:
@@ -78,9 +85,31 @@ def _head(section: dict[str, Any]) -> Iterator[str]:
         yield f"first hop ({', '.join(hop['new_crds'])}): {hop['sentence']}"
 
 
-def _fitting(blocks: list[list[str]], most: int | None, tail: int, report: str) -> Iterator[str]:
+def _overview(definitions: list[dict[str, Any]], free: int, report: str) -> Iterator[str]:
+    """Yield one line for each definition, where there are too many for sections: those that block first."""
+    ordered = sorted(definitions, key=lambda one: WORDS.index(one["decision"]))
+    wanted = [one for one in ordered if one["decision"] != "safe" or one["notes"]]
+    rows = [(one["decision"], one["name"], one["objects"], _cut(_why(one), 100)) for one in wanted[: free - 3]]
+    yield from format_table(("ANSWER", "DEFINITION", "OBJECTS", "WHY"), rows).split("\n")
+    more = len(definitions) - len(rows)
+    if more:
+        rest = "safe" if len(rows) == len(wanted) else "more"
+        yield f"and {more} {rest}; all of a definition: auditor changes {report} DEFINITION"
+
+
+def _why(one: dict[str, Any]) -> str:
+    plan = one["plan"]
+    if plan and plan["needs"]:
+        return str(plan["needs"])
+    if one["decision"] == "blocks" and plan and len(plan["steps"]) > 2:
+        return "refused until: " + ", ".join(step["text"] for step in plan["steps"][:-2])
+    texts = [*one["reasons"], *one["notes"]]
+    return str(texts[0]) if texts else ""
+
+
+def _fitting(blocks: list[list[str]], free: int | None, report: str) -> Iterator[str]:
     """Yield the blocks as far as the lines suffice: the first lines of each say more than all of one."""
-    left = 1_000_000 if most is None else most - 2 - tail - 2
+    left = 1_000_000 if free is None else free - 2
     each = max(4, left // max(1, len(blocks)) - 1)
     for at, lines in enumerate(blocks):
         share = max(each, left - (each + 1) * (len(blocks) - at - 1) - 1)

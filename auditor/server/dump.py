@@ -25,6 +25,7 @@ from auditor.builtin.protobuf import MAGIC, WireError, decode_stored, top_level_
 from auditor.builtin.scheme import target_of
 from auditor.builtin.selectable import builtin_selectable, rules_of
 from auditor.builtin.stored import UndecodableError, stored_object
+from auditor.crds.as_v1 import as_v1
 from auditor.crds.definition import parse_definition
 from auditor.plan.plan import cut_value, open_live, open_values
 from auditor.printing.columns import custom_resource_columns, custom_resource_row
@@ -333,7 +334,7 @@ class DumpStore:
         data = self.plain_bytes(row, resource)
         definition = self.definition(resource)
         if definition is None:
-            obj = event_at(_builtin_object(resource, data), resource.group)
+            obj = as_v1(event_at(_builtin_object(resource, data), resource.group))
         else:
             result = read_object(definition, resource.version, data)
             if result.object is None:

@@ -18,7 +18,7 @@ import orjson
 
 import auditor
 from auditor.base import tables
-from auditor.base.errors import EngineError, WorkerLost
+from auditor.base.errors import EngineError, TooMuchToReport, WorkerLost
 from auditor.base.paths import plain_path
 from auditor.base.records import AuditedObject, Origin, Unreadable
 from auditor.base.statuses import Impact, KeyClass, Status
@@ -844,6 +844,8 @@ class _ShardWriter:
         reason = f"the auditor failed on this value ({shown_error(error)}); please report it"
         if isinstance(error, MemoryError):
             reason = "not audited: it needs more memory than there is (--memory)"
+        if isinstance(error, TooMuchToReport):
+            reason = f"not audited: {error}"
         if isinstance(error, WorkerLost):
             reason = f"not audited: worker lost ({error.found})"
         audited = AuditedObject(unreadable=Unreadable(reason, Origin(self.source)))

@@ -23,13 +23,42 @@ if TYPE_CHECKING:
     from auditor.shards.result import Kind
     from auditor.shards.updates import Told
 
-__all__ = ["LONGEST", "SHORT", "FoundRows"]
+__all__ = ["LONGEST", "SHORT", "BoundedTexts", "FoundRows"]
 
 LONGEST: Final = 64 << 10
 """Characters of a message, a detail or a value in a row; a longer one is cut there, and says how long it is."""
 SHORT: Final = 256
 """The same of long texts, once the rows of one object hold `_OBJECT_TEXT` characters of them."""
 _OBJECT_TEXT: Final = 4 << 20
+_RUN_TEXT: Final = 8 << 20
+
+
+class BoundedTexts:
+    """Messages that a command holds until it prints them: cut as in a report, but counted over the whole run.
+
+    Args:
+        left: Characters of long texts after which a text is cut at `SHORT`.
+    """
+
+    def __init__(self, left: int = _RUN_TEXT) -> None:
+        self._left = left
+        self._last_value: tuple[Any, str] = (None, "null")
+
+    def value(self, value: Any) -> Any:
+        """Return a value; of one whose JSON text is long, the beginning of that text."""
+        if value is not self._last_value[0]:
+            self._last_value = (value, _json_text(value))
+        text = self._last_value[1]
+        shown = self.bounded(text)
+        return value if shown == text else shown
+
+    def bounded(self, text: str | LongText) -> str:
+        """Return a text, or its beginning and how long it is."""
+        if len(text) <= SHORT:
+            return str(text)
+        shown = cut(text, LONGEST if self._left > 0 else SHORT)
+        self._left -= len(shown)
+        return shown
 
 
 class FoundRows:
@@ -70,7 +99,10 @@ class FoundRows:
             told: What is known of updates and writers.
         """
         request, verdict, guard, manager, time = told
-        shared = (request, finding.check, finding.field, finding.type, verdict, guard, finding.rule)
+        rule = finding.rule
+        if rule is not None and len(rule) > LONG:
+            rule = self._bounded_rule(row, rule)
+        shared = (request, finding.check, finding.field, finding.type, verdict, guard, rule)
         number = self._classes.get(shared)
         if number is None:
             number = self._classes[shared] = len(self._classes)
@@ -89,9 +121,7 @@ class FoundRows:
 
         Thousands of findings of one object may each list the thousands of values that are allowed.
         """
-        if row != self._object:
-            self._object, self._left = row, _OBJECT_TEXT
-        limit = LONGEST if self._left > 0 else SHORT
+        limit = self._limit(row)
         if detail != self._last_detail[0] or len(self._last_detail[1]) > limit + SHORT:
             self._last_detail = (detail, cut(detail, limit))
         detail, message = self._last_detail[1], cut(words, limit)
@@ -99,6 +129,17 @@ class FoundRows:
             value = _json_text(cut(value, limit))
         self._left -= len(value) + len(message)
         return value, detail, message
+
+    def _bounded_rule(self, row: int, rule: str) -> str:
+        shown = cut(rule, self._limit(row))
+        self._left -= len(shown)
+        return shown
+
+    def _limit(self, row: int) -> int:
+        """Return how many characters a long text of an object may have."""
+        if row != self._object:
+            self._object, self._left = row, _OBJECT_TEXT
+        return LONGEST if self._left > 0 else SHORT
 
     def positions(self) -> NDArray[np.int64]:
         """Return the position of each row's object in the shard's part of the live table."""

@@ -17,6 +17,7 @@ import auditor
 from auditor.base import tables
 from auditor.base.paths import plain_path
 from auditor.base.statuses import Impact, Status
+from auditor.crds.as_v1 import as_manifest
 from auditor.crds.definition import document_name
 from auditor.crds.definitions_file import definition_entry, write_definitions
 from auditor.gates.change import gate_changes
@@ -157,10 +158,17 @@ def plan_upgrade(options: AuditOptions, upgrade: UpgradeOptions, workdir: Path) 
 
 
 def _given(paths: tuple[str, ...]) -> dict[str, JsonObject]:
-    given = {document_name(document): document for document in definition_documents(paths)}
+    given = {document_name(document): _as_sent(document) for document in definition_documents(paths)}
     if not given:
         raise auditor.AuditorError(", ".join(paths), "no definition found", "CustomResourceDefinitions")
     return given
+
+
+def _as_sent(document: JsonObject) -> JsonObject:
+    """Return a definition as a client sends it: one from another cluster without what its server wrote."""
+    metadata = document.get("metadata")
+    is_stored = type(metadata) is dict and "uid" in metadata and document.get("apiVersion") == "apiextensions.k8s.io/v1"
+    return as_manifest(document) if is_stored else document
 
 
 def _applied(old: Plan, given: dict[str, JsonObject], path: Path) -> Plan:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.base.path_size import check_paths
 from auditor.crds.conversion import NEEDS_WEBHOOK, ConversionError, convert, parse_group_version
 from auditor.golang import cbor
 from auditor.golang.jsontext import GoJsonError, as_text, decode
@@ -145,10 +146,15 @@ def decode_value(data: bytes) -> JsonObject:
 
     Raises:
         ReadError: In the server's words.
+        TooMuchToReport: The paths of its fields cannot be held.
     Source: apimachinery pkg/apis/meta/v1/unstructured/helpers.go, pkg/runtime/serializer/cbor/cbor.go.
     """
-    if data.startswith(_CBOR_TAG):
-        return _decode_cbor(data)
+    obj = _decode_cbor(data) if data.startswith(_CBOR_TAG) else _decode_json(data)
+    check_paths(obj, len(data))
+    return obj
+
+
+def _decode_json(data: bytes) -> JsonObject:
     try:
         obj = decode(data)
     except GoJsonError as error:

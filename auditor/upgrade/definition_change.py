@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from auditor.base.errors import AuditorError
 from auditor.crdcheck import check_crd, check_crd_update
+from auditor.crds.as_v1 import as_v1
 from auditor.crds.definition import parse_definition
 from auditor.crds.outline import outline, stored_versions
 from auditor.upgrade.formats import UnknownFormats
@@ -153,6 +154,8 @@ def after_update(old: JsonObject | None, new: JsonObject) -> JsonObject:
 
 def _is_same(old: JsonObject, new: JsonObject) -> bool:
     """Whether there is nothing to apply: what both say is word for word the same."""
+    if old.get("apiVersion") != new.get("apiVersion"):
+        old = as_v1(old)  # etcd holds in v1beta1 what clients see and send in v1
     return old.get("apiVersion") == new.get("apiVersion") and old.get("spec") == new.get("spec")
 
 

@@ -36,6 +36,7 @@ __all__ = [
     "has_blocking",
     "invalid",
     "not_supported_detail",
+    "of_rule",
     "required",
     "too_long",
     "too_long_detail",
@@ -80,7 +81,9 @@ def _shown(value: Any) -> str:
     return encode(value)
 
 
-def finding(check: str, field: str, type_: str, bad_value: Any, detail: str, shown: str | None = None) -> Finding:
+def finding(
+    check: str, field: str, type_: str, bad_value: Any, detail: str, shown: str | None = None, *, omitted: bool = False
+) -> Finding:
     """Return one finding with its message.
 
     Args:
@@ -90,6 +93,7 @@ def finding(check: str, field: str, type_: str, bad_value: Any, detail: str, sho
         bad_value: The offending value as JSON data.
         detail: What follows the value; empty: nothing.
         shown: The value as printed, where its Go type is not what JSON data tells (named string types print as JSON).
+        omitted: The message does not show the value.
     """
     where = field or "<nil>"
     body = _TEXTS[type_]
@@ -97,7 +101,7 @@ def finding(check: str, field: str, type_: str, bad_value: Any, detail: str, sho
         apart = (f"{where}: {body}: ", intern(shown))  # so that equal ones are compared at a glance
         wide: Finding = _draft(where, type_, bad_value, detail, apart, check, LongFinding)
         return wide
-    if type_ not in _WITHOUT_VALUE:
+    if type_ not in _WITHOUT_VALUE and not omitted:
         body = f"{body}: {_shown(bad_value) if shown is None else shown}"
     if len(detail) > LONG:
         long: Finding = _draft(where, type_, bad_value, detail, f"{where}: {body}: ", check, LongFinding)
@@ -105,6 +109,12 @@ def finding(check: str, field: str, type_: str, bad_value: Any, detail: str, sho
     if detail:
         body = f"{body}: {detail}"
     made: Finding = _draft(where, type_, bad_value, detail, f"{where}: {body}", check)
+    return made
+
+
+def of_rule(made: Finding, rule: str) -> Finding:
+    """Return a finding that was just made as one of a rule: changed in place, so that a long one keeps its parts."""
+    object.__setattr__(made, "rule", rule)
     return made
 
 

@@ -14,11 +14,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from auditor.base.errors import TooMuchToReport
+from auditor.base.longtext import LONG
 from auditor.base.trail import Trail, dotted
 from auditor.schema.structural import StructuralSchema
 from auditor.validation import formats
 from auditor.validation.findings import finding
 from auditor.validation.keywords import arrays, legacy, logical, numbers, objects, strings, types
+from auditor.validation.keywords.failure import MOST_FINDINGS, too_many_failures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Doubt", "Node", "Place", "Suspects", "compile_schema", "tolerated_values", "validate_value"]
 
+_MOST_TEXT: Final = 64 << 20
+"""Characters of long messages of one object, of those that do not share them."""
 _NONE: Final = type(None)
 _NO_SCHEMA: Final = StructuralSchema()
 Suspects: TypeAlias = "Mapping[str, Collection[str] | None]"
@@ -325,14 +330,21 @@ def tolerated_values(dropped: Iterable[tuple[Trail, Sink]]) -> list[tuple[str, l
 def _findings(sink: Sink, prefix: str) -> list[Finding]:
     found: list[Finding] = []
     seen: set[str | LongText] = set()
+    left = _MOST_TEXT
     for describe, trail, offending, parameter in sink:
         complaint = describe(dotted(trail), offending, parameter)
         if complaint.text in seen:
             continue
         seen.add(complaint.text)
+        if type(complaint.text) is str and len(complaint.text) > LONG:  # others share their parts
+            left -= len(complaint.text)
+            if left < 0:
+                raise TooMuchToReport(f"its findings have more than {_MOST_TEXT:,} characters together")
         field = prefix
         if complaint.name and complaint.name != ".":
             name = complaint.name.removeprefix(".")
             field = f"{prefix}.{name}" if prefix else name
         found.append(finding("schema", field, complaint.type, complaint.bad_value, complaint.detail))
+        if len(found) > MOST_FINDINGS:
+            raise too_many_failures()
     return found

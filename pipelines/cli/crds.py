@@ -83,12 +83,15 @@ def check(paths: tuple[str, ...], old: tuple[str, ...], *, costs: bool, output: 
 def _checked(document: Any, old: Any) -> dict[str, Any]:
     import auditor  # noqa: PLC0415
     from auditor.crds.definition import document_name  # noqa: PLC0415
+    from auditor.shards.findings import BoundedTexts  # noqa: PLC0415
 
+    texts = BoundedTexts()
     if old is None:
         got = auditor.check_crd(document)
     else:
-        from auditor.upgrade import as_sent  # noqa: PLC0415
+        from auditor.upgrade import as_sent, in_cluster  # noqa: PLC0415
 
+        old = in_cluster(old)
         got = auditor.check_crd_update(old, as_sent(document, old))
     return {
         "name": document_name(document),
@@ -99,11 +102,11 @@ def _checked(document: Any, old: Any) -> dict[str, Any]:
         "unreadable": None if got.unreadable is None else got.unreadable.reason,
         "findings": [
             {
-                "field": one.field,
+                "field": texts.bounded(one.field),
                 "type": one.type,
-                "badValue": one.bad_value,
-                "detail": one.detail,
-                "message": one.message,
+                "badValue": texts.value(one.bad_value),
+                "detail": texts.bounded(one.detail),
+                "message": texts.bounded(one.words),
             }
             for one in got.findings
         ],
@@ -121,14 +124,15 @@ def _print_checks(results: list[dict[str, Any]], *, costs: bool) -> None:
     for result in results:
         wrong = result["findings"]
         name = label(result["name"])
+        if not result["served"]:
+            click.echo(f"{name}: refused: apiextensions.k8s.io/v1beta1 is not served since Kubernetes 1.22")
+            continue
         if result["unreadable"] is not None:
             click.echo(f"{name}: cannot be decoded: {visible(result['unreadable'])}")
         elif wrong:
             click.echo(f"{name}: refused ({counted(len(wrong), 'error')})")
         else:
-            click.echo(f"{name}: {'ok' if result['served'] else 'ok except for its apiVersion'}")
-        if not result["served"]:
-            click.echo("  apiextensions.k8s.io/v1beta1 is not served since Kubernetes 1.22; checked as if it were")
+            click.echo(f"{name}: ok")
         for one in wrong:
             text = one["message"]
             shown = text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} [...] {text[-_LONGEST // 2 :]}"
@@ -141,6 +145,45 @@ def _print_checks(results: list[dict[str, Any]], *, costs: bool) -> None:
             )
     refused = sum(1 for result in results if not result["accepted"])
     click.echo(f"{len(results)} definitions, {refused} refused", err=True)
+
+
+# -- export ------------------------------------------------------------------------------------------------------------
+
+
+@crds.command("export", short_help="Print the definitions of a dump as manifests.")
+@click.argument("dumps", nargs=-1, required=True, metavar="DUMP...")
+@click.option("--name", "names", multiple=True, metavar="NAME", help="Only definitions of this name (PLURAL.GROUP).")
+@click.option(
+    "-o", "--output", "shown_as", type=click.Choice(["yaml", "json", "ndjson"]), default="yaml", show_default=True
+)
+def export(dumps: tuple[str, ...], names: tuple[str, ...], *, shown_as: str) -> None:
+    """Print definitions in v1 without what only a server writes (status, uid, managedFields): a server accepts them.
+
+    etcd holds definitions in v1beta1, which no server takes any more.
+
+    \b
+    Examples:
+      auditor crds export snapshot.db > crds.yaml
+      auditor crds export snapshot.db --name widgets.example.com -o json
+    """
+    from auditor.base.errors import PlanError  # noqa: PLC0415
+    from auditor.crds.as_v1 import as_manifest  # noqa: PLC0415
+    from auditor.crds.definition import document_name  # noqa: PLC0415
+    from auditor.golang.jsontext import encode  # noqa: PLC0415
+    from auditor.printing.yamltext import to_yaml  # noqa: PLC0415
+
+    found = {document_name(document): as_manifest(document) for document in _documents(dumps)}
+    missing = [name for name in names if name not in found]
+    if missing:
+        raise PlanError("--name", f"no definition {missing[0]}", "one of `auditor crds list`")
+    chosen = [found[name] for name in names or sorted(found)]
+    with ignore_closed_stdout():
+        if shown_as == "json":
+            click.echo(encode({"apiVersion": "v1", "kind": "List", "items": chosen}))
+        elif shown_as == "ndjson":
+            click.echo("\n".join(encode(one) for one in chosen))
+        else:
+            click.echo("---\n".join(to_yaml(one) for one in chosen), nl=False)
 
 
 # -- list --------------------------------------------------------------------------------------------------------------

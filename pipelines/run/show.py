@@ -19,6 +19,7 @@ from auditor.report.manifest import MANIFEST, whole_report
 from auditor.report.rows import is_one_of, rows_where
 from auditor.server.dump import DumpStore, Unreadable
 from auditor.server.history import check_history, key_revisions
+from auditor.shards.findings import BoundedTexts
 from auditor.sources.manifests.rows import read_header
 from auditor.sources.registry_key import classify, listed_place, printable_key, split_key
 from pipelines.run.query import Writer, open_stores
@@ -285,8 +286,10 @@ def _judged(definition: CustomResourceDefinition, resource: Resource, data: byte
         out["impact"] = impact.value
     if impacts:
         out["impacts"] = [one.value for one in impacts]
+    texts = BoundedTexts()
     out["findings"] = [
-        {"check": one.check, "field": one.field, "type": one.type, "message": one.message} for one in audited.findings
+        {"check": one.check, "field": texts.bounded(one.field), "type": one.type, "message": texts.bounded(one.words)}
+        for one in audited.findings
     ]
     out["pruned"] = list(audited.pruned)
     out["defaulted"] = list(audited.defaulted)

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from auditor.base.errors import PlanError, SourceError
+from auditor.base.errors import PlanError, SourceError, TooMuchToReport
+from auditor.base.path_size import check_paths
 from auditor.base.statuses import Status
+from auditor.shards.findings import BoundedTexts
 from auditor.shards.reasons import RULES_GIVEN_UP
 from auditor.sources.files.work_folder import temporary_folder
 from auditor.sources.manifests.placed import PlacedDocument, objects_in, placed_documents
@@ -71,7 +73,12 @@ def run_validate(options: ValidateOptions) -> int:
         for given in options.files:
             _read(given, folder, manifests)
         judge = _judge(options, manifests)
-        results = [one for name, document in manifests.documents for one in _results(judge, name, document)]
+        texts = BoundedTexts()
+        results = [
+            _result(name, document, answered, texts)
+            for name, document in manifests.documents
+            for answered in _answers(judge, document, manifests.size)
+        ]
     if not judge.has_definitions and not options.ignore_missing and _only_missing(results):
         raise PlanError("", "no definition found", "at least one", "give --crds PATH")
     for line in manifests.damage:
@@ -225,35 +232,42 @@ def _judge(options: ValidateOptions, manifests: _Manifests) -> CreateJudge:
     )
 
 
-def _results(judge: CreateJudge, name: str, document: PlacedDocument) -> Iterator[dict[str, Any]]:
-    """Yield the result of each object of a document."""
+def _answers(judge: CreateJudge, document: PlacedDocument, size: int) -> Iterator[tuple[tuple[int, ...], CreateAnswer]]:
+    """Yield the position and the answer of each object of a document."""
     from auditor.updates.create import CreateAnswer, Names  # noqa: PLC0415
 
     if document.error:
         answer = CreateAnswer(Names(), Status.UNREADABLE, document.error)
-        yield _result(name, document, (), answer)
+        yield (), answer
         return
     for places, value in objects_in(document.value):
         try:
             repeated = repeated_keys(document.root, places) if document.root is not None else []
-            yield _result(name, document, places, judge.judge(value, repeated))
+            check_paths(value, size)
+            yield places, judge.judge(value, repeated)
         except OSError:
             raise
+        except TooMuchToReport as error:
+            yield places, CreateAnswer(Names(), Status.UNREADABLE, f"not checked: {error}")
         except Exception as error:  # noqa: BLE001 - the others are judged all the same
             from auditor.shards.result import shown_error  # noqa: PLC0415 - only on failure
 
             reason = f"the auditor failed on it ({shown_error(error)}); please report it"
-            yield _result(name, document, places, CreateAnswer(Names(), Status.UNREADABLE, reason))
+            yield places, CreateAnswer(Names(), Status.UNREADABLE, reason)
 
 
-def _result(name: str, document: PlacedDocument, places: tuple[int, ...], answer: CreateAnswer) -> dict[str, Any]:
+def _result(
+    name: str, document: PlacedDocument, answered: tuple[tuple[int, ...], CreateAnswer], texts: BoundedTexts
+) -> dict[str, Any]:
+    places, answer = answered
+
     def shown(finding: Finding) -> dict[str, Any]:
         line = field_line(document, finding.field, places) or None
         return {
             "line": line,
-            "field": finding.field,
+            "field": texts.bounded(finding.field),
             "type": finding.type,
-            "message": str(finding.message),
+            "message": texts.bounded(finding.words),
             "check": finding.check,
         }
 

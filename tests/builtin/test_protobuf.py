@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import time
 from functools import cache
 from typing import Any
@@ -232,3 +233,22 @@ def test_each_byte_of_a_text_that_is_no_utf_8_is_one_replacement_character() -> 
 
 def test_json_is_read_as_it_is() -> None:
     assert decode_stored(b'{"kind":"Pod","a":1}') == {"kind": "Pod", "a": 1}
+
+
+@pytest.mark.parametrize(
+    ("entry", "text"),
+    [
+        (_bytes(1, b"cpu") + _bytes(2, b"\xc9\xb0") + _bytes(2, _bytes(1, b"2")), "unexpected EOF"),
+        (_bytes(1, b"cpu") + b"\x13\x02\x01\x14" + _bytes(2, _bytes(1, b"2")), "proto: Quantity: illegal tag 0 (wire type 1)"),
+        (_bytes(1, b"cpu") + _bytes(2, _bytes(1, b"?")) + _bytes(2, _bytes(1, b"2")), "quantities must match"),
+        (_bytes(1, b"cpu") + _bytes(2, _bytes(1, b"1")) + _bytes(2, _bytes(1, b"2")), None),
+    ],
+)  # fmt: skip
+def test_each_of_several_values_of_an_entry_is_decoded(entry: bytes, text: str | None) -> None:
+    """Answers of the API server's codec; the last value counts."""
+    stored = _stored("node.k8s.io/v1", "RuntimeClass", _meta(b"") + _bytes(2, b"a") + _bytes(3, _bytes(1, entry)))
+    if text is None:
+        assert decode_stored(stored)["overhead"]["podFixed"] == {"cpu": "2"}
+        return
+    with pytest.raises(WireError, match=re.escape(text)):
+        decode_stored(stored)

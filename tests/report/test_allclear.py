@@ -1,12 +1,15 @@
 """The last sentence of a summary is an all-clear only if every key was read and judged, and one at least was."""
 
+import ast
 import copy
+from pathlib import Path
 
 import pytest
 
 from auditor.report.allclear import judged_rows, not_judged
 from auditor.report.terminal import summary
 
+ROOT = Path(__file__).parents[2]
 CLEAR = {
     "counts": {"keys": 3, "rows": 3, "out_of_scope": 0, "internal": 1, "statuses": {"valid": 2, "other": 1}},
     "kinds": [
@@ -16,7 +19,7 @@ CLEAR = {
          "breaking": None, "stuck": None},
     ],
     "findings": [], "stored_versions": [], "not_evaluated": [], "encryption": [], "lost": [],
-    "inputs": [{"name": "a.db", "damage": [], "notes": ["a compaction was begun"]}],
+    "inputs": [{"name": "a.db", "damage": [], "notes": ["a compaction was begun"], "keys": 3}],
     "options": {"etcd_prefix": "/registry", "skip": [], "scope": {"namespace": "", "include": [], "exclude": []}},
 }  # fmt: skip
 
@@ -47,6 +50,9 @@ def _nothing(manifest):
 
 
 DAMAGE = [{"where": "page 3", "reason": "torn"}]
+COUNTS = {"new": 0, "same": 0, "fixed": 0}
+DIFF = {"report": "a", "findings": COUNTS, "distinct": COUNTS, "not_judged": 2, "not_rechecked": {"sealed": 2},
+        "worse": {}, "first_new": [], "first_fixed": [], "first_worse": [], "notes": []}  # fmt: skip
 FINDING = {"group": "", "kind": "Widget", "check": "rule", "field": "spec", "type": "FieldValueInvalid", "count": 1}
 
 
@@ -74,6 +80,7 @@ FINDING = {"group": "", "kind": "Widget", "check": "rule", "field": "spec", "typ
         (_set("inputs", [{"name": "b", "damage": [], "notes": ["2 files were not read"]}]), "the parts of b that were not read"),
         (_set("missing", [{"name": "west"}]), "1 cluster without a dump (west)"),
         (_set("stale", [{"source": "b.db", "why": "older"}]), "1 stale dump (b.db)"),
+        (_set("diff", DIFF), "2 earlier findings that could not be checked again"),
     ],
 )  # fmt: skip
 def test_there_is_no_all_clear_if_anything_was_not_judged(change, said):
@@ -130,3 +137,87 @@ def test_an_exported_object_without_a_definition_is_not_to_be_deleted():
     advice = summary(manifest, "r").partition("Next: ")[2]
     assert "--crds" in advice
     assert "delete" not in advice
+
+
+def test_a_cluster_without_an_object_prevents_an_all_clear():
+    manifest = copy.deepcopy(CLEAR)
+    fine = {"name": "east", "kinds": manifest["kinds"]}
+    manifest["clusters"] = [fine, {"name": "south", "kinds": manifest["kinds"]}]
+    assert summary(manifest, "r").endswith("Next: nothing to do.")
+    manifest["clusters"] = [fine, {"name": "south", "kinds": []}]
+    assert "not judged: all of south (no object was judged)" in summary(manifest, "r")
+
+
+@pytest.mark.parametrize(("is_export", "is_clear"), [(False, False), (True, True)])
+def test_a_database_without_a_key_prevents_an_all_clear_and_an_empty_list_of_a_kind_does_not(is_export, is_clear):
+    manifest = copy.deepcopy(CLEAR)
+    manifest["inputs"].append({"name": "b.db", "damage": [], "notes": [], "is_export": is_export, "keys": 0})
+    assert summary(manifest, "r").endswith("Next: nothing to do.") == is_clear
+
+
+def texts_of_notes():
+    """Return every text of the sources that becomes a note, with 1 in place of each value."""
+    out = {}
+    for path in sorted((ROOT / "auditor" / "sources").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            values = []
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ("append", "extend"):
+                values = node.args if "notes" in ast.unparse(node.func) else []
+            elif isinstance(node, ast.AugAssign | ast.Assign | ast.keyword):
+                target = getattr(node, "target", None) or getattr(node, "targets", [None])[0]
+                name = node.arg if isinstance(node, ast.keyword) else ast.unparse(target)
+                values = [node.value] if name and name.endswith("notes") else []
+            elif isinstance(node, ast.FunctionDef) and ("note" in node.name or node.name in ("_left_out", "_beside")):
+                values = [one.value for one in ast.walk(node) if isinstance(one, ast.Yield | ast.Return) and one.value]
+            elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Layout":
+                values = node.args[4:]
+            for value in values:
+                for text in texts_in(value):
+                    out[text] = path
+    return out
+
+
+def texts_in(node):
+    if isinstance(node, ast.JoinedStr):
+        yield "".join(one.value if isinstance(one, ast.Constant) else "1" for one in node.values)
+    elif isinstance(node, ast.Constant):
+        if isinstance(node.value, str) and " " in node.value:
+            yield node.value
+    else:
+        for child in ast.iter_child_nodes(node):
+            yield from texts_in(child)
+
+
+HARMLESS = (
+    "is damaged (1); the other one is used",
+    "a compaction at revision 1 was started and not finished",
+    "no key is below 1",  # then no object is judged
+    "no keys: nothing matched when it was saved",
+    "no key in the table",
+    "no object in this file",
+    "it shows no single moment",
+    "the database is in use: its state at revision 1 was read",
+    "the write-ahead log beside the database was read too",
+    "the write-ahead log ends in a record that was being written",
+    "UTF-16 text, read as UTF-8",
+    "1 of them may belong to a transaction that was not finished",  # what was saved is not certain, says another
+    "objects are in several files; the first one was read",
+    "a Rancher backup of chosen resources: 1",
+    "an inspection: 1",
+    "its objects came through an API",
+    "it holds no custom resources and no definitions",
+    "sha256 at the end does not match",  # which is damage as well
+)
+"""Notes of dumps that were read whole."""
+
+
+def test_each_note_of_a_source_is_known_to_be_harmless_or_prevents_an_all_clear():
+    texts = texts_of_notes()
+    assert len(texts) > 25
+    unsaid = []
+    for text in texts:
+        manifest = copy.deepcopy(CLEAR)
+        manifest["inputs"][0]["notes"] = [text]
+        if summary(manifest, "r").endswith("Next: nothing to do.") != any(one in text for one in HARMLESS):
+            unsaid.append(text)
+    assert not unsaid

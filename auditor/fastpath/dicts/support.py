@@ -98,7 +98,9 @@ class Log:
         self.doubts.append((schema, site, value, False))
 
     def doubt_whole(self, schema: Any, site: tuple[Any, ...] | None, value: Any) -> None:
-        """Note a map that its schema may refuse for what it is as a whole, whatever its keys hold."""
+        """Note a map that its schema may refuse for what it is as a whole, whatever its keys hold: once."""
+        if self.doubts and (last := self.doubts[-1])[3] and last[2] is value and last[0] is schema:
+            return  # each of its required keys that is missing says so
         self.doubts.append((schema, site, value, True))
 
     def doubtful(self) -> list[tuple[Any, str, Any, bool]]:
@@ -110,7 +112,12 @@ class Log:
         found: list[tuple[Any, str, Any, bool]] = []
         places: Places = {}
         repeated: Repeated = {}
+        whole: set[tuple[int, int]] = set()
         for schema, site, value, is_whole in self.doubts:
+            if is_whole:
+                if (id(schema), id(value)) in whole:
+                    continue
+                whole.add((id(schema), id(value)))
             if site is not None and site[0] is None and type(site[1]) is str:  # nearly all
                 paths: tuple[str, ...] = (site[1] % site[2:],)
             else:

@@ -23,6 +23,7 @@ import msgspec
 import orjson
 from msgspec import UNSET, Meta, Raw, UnsetType
 
+from auditor.base.path_size import FREE_BYTES, check_paths
 from auditor.codegen import Module, Writer
 from auditor.fastpath.dicts.branches import DECORATION, says_nothing
 from auditor.fastpath.dicts.decoded import Decoded
@@ -124,6 +125,9 @@ class TypedProgram:
 
         Args:
             data: The stored bytes.
+
+        Raises:
+            TooMuchToReport: The paths of what was dropped and defaulted cannot be held.
         """
         log = self._log
         try:
@@ -142,6 +146,8 @@ class TypedProgram:
             log.clear()
             return None
         if log.defaulted or log.pruned:
+            if len(data) > FREE_BYTES:
+                check_paths(orjson.loads(data), len(data))
             self.defaulted, self.pruned = log.defaulted_paths(), log.pruned_paths()
             log.clear()
         else:

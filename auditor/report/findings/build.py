@@ -15,6 +15,7 @@ from auditor.report.findings.coded import Coded
 from auditor.report.findings.counting import Counting
 from auditor.report.findings.fields import Definitions
 from auditor.report.findings.keys import ids_of
+from auditor.report.findings.owners import PartOwners
 from auditor.report.findings.rows import (
     FINDING_COLUMNS,
     OBJECT_COLUMNS,
@@ -51,7 +52,7 @@ CHANGES: Final = ("new", "more", "same", "fixed", "not-rechecked")
 """Change of a cause: new; known, with new objects; known; gone; gone, but not everything was checked again."""
 _PART: Final = re.compile(r"part-\d+\.parquet")
 _HARMLESS_STATUSES: Final = frozenset({"valid", "invalid", "definition", "builtin", "other"})
-_HARMLESS_IMPACTS: Final = frozenset({"none", "drifts", "unknown", "needs-webhook"})
+_IMPACTS: Final = frozenset({"crashes-server", "breaks-list", "blocks-delete", "loses-data"})
 _OWNERS: Final = 5
 
 
@@ -113,10 +114,10 @@ def build_causes(
     causes = CauseNumbers(Definitions(report, manifest))
     counting = Counting(overrides_of(manifest))
     for path in part_files(report / "findings"):
-        _count_findings(path, causes, counting, accepted)
+        _count_findings(path, manifest, causes, counting, accepted)
     if _has_impacts(manifest):
         for path in part_files(report / "objects"):
-            _count_impacts(path, causes, counting, accepted)
+            _count_impacts(path, manifest, causes, counting, accepted)
     for path in part_files(report / "fixed"):
         table = read_part(path, FINDING_COLUMNS)
         counting.add_fixed(FindingRows.of(table, causes))
@@ -129,7 +130,9 @@ def build_causes(
     return rows
 
 
-def _count_findings(path: Path, causes: CauseNumbers, counting: Counting, accepted: Acceptance | None) -> None:
+def _count_findings(
+    path: Path, manifest: dict[str, Any], causes: CauseNumbers, counting: Counting, accepted: Acceptance | None
+) -> None:
     table = read_part(path, FINDING_COLUMNS, "change")
     if not table.num_rows:
         return
@@ -142,12 +145,14 @@ def _count_findings(path: Path, causes: CauseNumbers, counting: Counting, accept
             messages.append(read_part(path, ("message",))["message"])
         return messages[0][row].as_py() or ""
 
-    manager = rows.columns["last_manager"]
+    owners = PartOwners(path.parent.parent, manifest, path.name, rows.columns)
     settled = None if accepted is None else accepted.findings(rows, causes, counting.finding_ranks(rows))
-    counting.add_findings(rows, change, settled, owner=manager.of, message=message)
+    counting.add_findings(rows, change, settled, owner=owners.of_rows, message=message)
 
 
-def _count_impacts(path: Path, causes: CauseNumbers, counting: Counting, accepted: Acceptance | None) -> None:
+def _count_impacts(
+    path: Path, manifest: dict[str, Any], causes: CauseNumbers, counting: Counting, accepted: Acceptance | None
+) -> None:
     first = read_part(path, ("status", "impact"))
     mask = concerned(Coded(first["status"]), Coded(first["impact"]))
     if not mask.any():
@@ -156,7 +161,8 @@ def _count_impacts(path: Path, causes: CauseNumbers, counting: Counting, accepte
     rows = ObjectImpacts.of(table, causes)
     change = Coded(table["change"]) if "change" in table.column_names else None
     settled = None if accepted is None else accepted.impacts(rows, causes, counting.impact_ranks(rows))
-    counting.add_impacts(rows, change, settled, pruned=lambda row: table["pruned"][row].as_py() or [])
+    owners = PartOwners(path.parent.parent, manifest, path.name, rows.columns)
+    counting.add_impacts(rows, change, settled, lambda row: table["pruned"][row].as_py() or [], owners.of_rows)
 
 
 def _note_schema_changes(rows: list[dict[str, Any]], report: Path, manifest: dict[str, Any], earlier: Path) -> None:
@@ -180,7 +186,7 @@ def _has_impacts(manifest: dict[str, Any]) -> bool:
     """Return whether objects/ has rows with an impact of their own: else it need not be read."""
     statuses = {name for name, count in manifest["counts"]["statuses"].items() if count}
     impacts = {name for kind in manifest["kinds"] for name, count in kind["impacts"].items() if count}
-    return bool(statuses - _HARMLESS_STATUSES) or bool(impacts - _HARMLESS_IMPACTS)
+    return bool(statuses - _HARMLESS_STATUSES) or bool(impacts & _IMPACTS)
 
 
 def part_files(folder: Path) -> Iterator[Path]:

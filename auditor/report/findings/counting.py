@@ -80,7 +80,10 @@ class Counting:
 
     def of(self, cluster: str, cause: int) -> CauseCount:
         """Return the count of a cause in a cluster."""
-        return self.counts.setdefault((cluster, cause), CauseCount())
+        count = self.counts.get((cluster, cause))
+        if count is None:
+            count = self.counts[(cluster, cause)] = CauseCount()
+        return count
 
     def severities(self, columns: dict[str, Coded], base: NDArray[np.int64], rows: Any = None) -> NDArray[np.int64]:
         """Return the rank of the severity of each row, overrides considered.
@@ -128,7 +131,7 @@ class Counting:
         rows: FindingRows,
         change: Coded | None = None,
         accepted: NDArray[np.bool_] | None = None,
-        owner: Callable[[int], str | None] | None = None,
+        owner: Callable[[NDArray[np.int64]], list[str | None]] | None = None,
         message: Callable[[int], str] | None = None,
     ) -> None:
         """Count the findings of a part.
@@ -137,7 +140,7 @@ class Counting:
             rows: The findings.
             change: Their column `change`.
             accepted: For each whether it is accepted.
-            owner: Returns the owner of the object of a row.
+            owner: Returns the owners of the objects of some rows.
             message: Returns the message of a row.
         """
         if not len(rows):
@@ -187,7 +190,7 @@ class Counting:
         group: Numbers,
         group_first: Numbers,
         pair_first: Numbers,
-        owner: Callable[[int], str | None] | None,
+        owner: Callable[[NDArray[np.int64]], list[str | None]] | None,
     ) -> None:
         """Note namespaces, owners and guarding paths."""
         clusters, namespace, guard = (rows.columns[name] for name in ("cluster", "namespace", "guard_path"))
@@ -199,10 +202,17 @@ class Counting:
             count.guard_path = count.guard_path or guard.of(row)
         if owner is None:
             return
-        for row in pair_first.tolist():
+        names = owner(pair_first)
+        known = {name: number for number, name in enumerate(dict.fromkeys(names))}
+        codes = np.array([known[name] for name in names], dtype=np.int64)
+        texts = list(known)
+        pairs = combined([(group[pair_first], len(group_first)), (codes, len(texts))])
+        _, first, sizes = np.unique(pairs, return_index=True, return_counts=True)
+        for at, size in zip(first.tolist(), sizes.tolist(), strict=True):
+            row, name = int(pair_first[at]), texts[codes[at]]
             count = self.of(clusters.text(row), int(rows.cause[row]))
-            if (name := owner(row)) and (name in count.owners or len(count.owners) < _OWNERS):
-                count.owners[name] += 1
+            if name and (name in count.owners or len(count.owners) < _OWNERS):
+                count.owners[name] += size
 
     def _examples(
         self,
@@ -253,6 +263,7 @@ class Counting:
         change: Coded | None = None,
         accepted: NDArray[np.bool_] | None = None,
         pruned: Callable[[int], list[str]] | None = None,
+        owner: Callable[[NDArray[np.int64]], list[str | None]] | None = None,
     ) -> None:
         """Count the objects of a part of objects/ that have an impact.
 
@@ -261,9 +272,11 @@ class Counting:
             change: Column `change` of the part.
             accepted: For each impact whether it is accepted.
             pruned: Returns the dropped paths of a row.
+            owner: Returns the owners of the objects of some rows.
         """
         fresh = None if change is None else is_new(change)
         ranks = self.impact_ranks(rows)
+        names = [None] * len(rows.row) if owner is None else owner(rows.row)
         for at, (row, cause) in enumerate(zip(rows.row.tolist(), rows.cause.tolist(), strict=True)):
             count = self.of(rows.columns["cluster"].text(row), cause)
             count.objects += 1
@@ -274,6 +287,9 @@ class Counting:
             if not is_settled:
                 count.severity = SEVERITIES[min(rank(count.severity), int(ranks[at]))]
             count.namespaces.add(rows.columns["namespace"].text(row))
+            name = names[at]
+            if name and (name in count.owners or len(count.owners) < _OWNERS):
+                count.owners[name] += 1
             order = 0 if is_fresh else 1
             if len(count.examples) < _EXAMPLES or order < count.examples[-1][0]:
                 text = rows.columns["reason"].text(row)

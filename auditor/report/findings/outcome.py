@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from auditor.report.findings.accepting import Acceptance, read_accepted
 from auditor.report.findings.build import write_causes
 from auditor.report.findings.exit_code import code_of_causes
+from auditor.report.findings.owners import read_owner_rules
 
 if TYPE_CHECKING:
     from auditor.plan.options import AuditOptions
@@ -25,10 +26,12 @@ def note_causes(options: AuditOptions, report: Path, manifest: dict[str, Any]) -
         manifest: Its manifest; it is written later.
 
     Raises:
-        PlanError: The file of accepted findings cannot be used.
+        PlanError: The file of accepted findings, or that of owners, cannot be used.
     """
     accepted = None
     manifest["options"]["severity"] = list(options.severity)
+    if options.owners:
+        manifest["options"]["owners"] = [rule.data() for rule in read_owner_rules(options.owners)]
     if options.accept:
         today = datetime.datetime.fromisoformat(manifest["started"]).date()
         accepted = Acceptance(read_accepted(options.accept), today)

@@ -14,6 +14,7 @@ from auditor.report.findings.build import overrides_of, part_files, read_part
 from auditor.report.findings.coded import Coded
 from auditor.report.findings.counting import Counting
 from auditor.report.findings.fields import Definitions
+from auditor.report.findings.owners import PartOwners
 from auditor.report.findings.rows import (
     FINDING_COLUMNS,
     OBJECT_COLUMNS,
@@ -93,6 +94,7 @@ def finding_rows(
         if not len(at):
             continue
         names = [*table.column_names, *_MORE]
+        owners = PartOwners(report, manifest, path.name, rows.columns)
         for begin in range(0, len(at), _BATCH):
             some = at[begin : begin + _BATCH]
             if begin == 0:
@@ -102,7 +104,7 @@ def finding_rows(
                 content["severity"] = SEVERITIES[int(ranks[row])]
                 content["accepted"] = settled is not None and bool(settled[row])
                 content.setdefault("change", None)
-                content["owner"] = content["last_manager"]
+                content["owner"] = owners.of(row)
                 if distinct:
                     content["requests"] = requests[int(rows.distinct[row])]
                 if filters.takes_row(content):
@@ -125,6 +127,7 @@ def object_rows(
         rows = ObjectImpacts.of(table, causes)
         ranks = counting.impact_ranks(rows)
         settled = None if accepted is None else accepted.impacts(rows, causes, ranks)
+        owners = PartOwners(report, manifest, path.name, rows.columns)
         chosen = np.arange(len(rows.row))
         if filters.causes:
             chosen = np.flatnonzero(ids.mask(filters.causes, rows.cause))
@@ -132,6 +135,7 @@ def object_rows(
             some = chosen[begin : begin + _BATCH]
             for at, content in zip(some.tolist(), plain(take(table, rows.row[some])).to_pylist(), strict=True):
                 content["cause"] = ids.of(int(rows.cause[at]))[0]
+                content["owner"] = owners.of(int(rows.row[at]))
                 content["cause_impact"] = rows.impact[at]
                 content["severity"] = SEVERITIES[int(ranks[at])]
                 content["accepted"] = settled is not None and bool(settled[at])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.ratcheting import has_equal_pair
 from auditor.validation.findings import INVALID, TOO_MANY, too_many_detail
-from auditor.validation.keywords.failure import Check, Complaint, Sink
+from auditor.validation.keywords.failure import MOST_FAILURES, Check, Complaint, Sink, too_many_failures
 
 if TYPE_CHECKING:
     from auditor.base.trail import Trail
@@ -27,6 +27,8 @@ def items(node: Node) -> Check:
     def check(value: Any, trail: Trail, sink: Sink, twin: CorrelatedObject | None) -> int:
         count = 0
         for index, item in enumerate(value):
+            if len(sink) > MOST_FAILURES:
+                raise too_many_failures()
             fixed, checks = kinds[type(item)]
             count += fixed
             if checks and not (node.prove is not None and node.prove(item)):

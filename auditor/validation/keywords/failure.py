@@ -7,8 +7,9 @@ appends (describe, trail, value, parameter) to the sink; `describe` turns it int
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from auditor.base.errors import TooMuchToReport
 from auditor.base.trail import Trail
 from auditor.validation.findings import INVALID
 
@@ -16,7 +17,22 @@ if TYPE_CHECKING:
     from auditor.base.longtext import LongText
     from auditor.ratcheting import CorrelatedObject
 
-__all__ = ["Check", "Complaint", "Describe", "Failure", "Sink", "composite"]
+__all__ = [
+    "MOST_FAILURES",
+    "MOST_FINDINGS",
+    "Check",
+    "Complaint",
+    "Describe",
+    "Failure",
+    "Sink",
+    "composite",
+    "too_many_failures",
+]
+
+MOST_FINDINGS: Final = 250_000
+"""Findings of one object; where it has more, 3,000 required names in each of 3,000 items, say, it is not judged."""
+MOST_FAILURES: Final = 600_000
+"""Failures of a walk; many of them may be the same."""
 
 
 class Complaint(NamedTuple):
@@ -42,6 +58,11 @@ Failure = tuple[Describe, Trail, Any, Any]
 Sink = list[Failure]
 Check = Callable[[Any, Trail, Sink, "CorrelatedObject | None"], int]
 """(value, trail, sink, correlated) -> match count of what was run inside; appends what failed to the sink."""
+
+
+def too_many_failures() -> TooMuchToReport:
+    """Return the error of an object with more than `MOST_FINDINGS` findings."""
+    return TooMuchToReport(f"it has more than {MOST_FINDINGS:,} findings")
 
 
 def composite(text: str) -> Complaint:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.validation.findings import INVALID, REQUIRED, TOO_MANY, too_many_detail
-from auditor.validation.keywords.failure import Check, Complaint, Sink
+from auditor.validation.keywords.failure import MOST_FAILURES, Check, Complaint, Sink, too_many_failures
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +41,8 @@ def fields(
     def check(value: Any, trail: Trail, sink: Sink, twin: CorrelatedObject | None) -> int:
         count = 0
         for key, item in value.items():
+            if len(sink) > MOST_FAILURES:
+                raise too_many_failures()
             known = find(key)
             if known is None:
                 if matches is not None and matches(key):
@@ -83,6 +85,8 @@ def sizes(schema: StructuralSchema) -> Check | None:
         for name in needed:
             if name not in value:
                 sink.append((_missing, trail, None, name))
+        if len(sink) > MOST_FAILURES:
+            raise too_many_failures()
         size = len(value)
         if fewest is not None and size < fewest:
             sink.append((_too_few, trail, size, fewest))

@@ -9,6 +9,7 @@ Source: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go.
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import lru_cache
 from hashlib import sha256
 from math import inf
 from time import thread_time
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from auditor.base.records import Finding
+from auditor.base.longtext import LONG
 from auditor.base.trail import Trail, structured
 from auditor.cel.environment import PER_CALL_LIMIT
 from auditor.cel.errors import COST_LIMIT_EXCEEDED, CelError, GaveUp
@@ -24,13 +25,14 @@ from auditor.cel.values import NONE, Optional_
 from auditor.golang.text import quote, without_broken
 from auditor.ratcheting import MapListKeys
 from auditor.schema.structural import ListType
-from auditor.validation.findings import DUPLICATE, FORBIDDEN, INVALID, REQUIRED, finding
+from auditor.validation.findings import DUPLICATE, FORBIDDEN, INVALID, REQUIRED, finding, of_rule
+from auditor.validation.keywords.failure import MOST_FINDINGS, too_many_failures
 from auditor.validation.rules.compile import CompiledRule, RuleNode, compile_rules, trim_space
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from auditor.base.records import JsonObject
+    from auditor.base.records import Finding, JsonObject
     from auditor.cel.environment import Program
     from auditor.ratcheting import CorrelatedObject
     from auditor.schema.structural import StructuralSchema
@@ -345,6 +347,8 @@ class _Walk:
             made = _false(field, rule, new, message or _default_message(rule), omitted=whole)
         if rule.uses_old_self or not _tolerates(twins):
             self.found.append(made)
+            if len(self.found) > MOST_FINDINGS:
+                raise too_many_failures()
         if failure:
             raise _Stop
 
@@ -378,7 +382,12 @@ def _digest(value: Any) -> bytes | None:
 
 
 def _default_message(rule: CompiledRule) -> str:
-    return trim_space(rule.rule.message) if rule.rule.message else f"failed rule: {rule.shown}"
+    return trim_space(rule.rule.message) if rule.rule.message else _failed(rule.shown)
+
+
+@lru_cache(maxsize=64)
+def _failed(shown: str) -> str:  # one text for all that fail a rule
+    return f"failed rule: {shown}"
 
 
 def _false(field: str, rule: CompiledRule, value: Any, detail: str, *, omitted: bool) -> Finding:
@@ -392,10 +401,9 @@ def _false(field: str, rule: CompiledRule, value: Any, detail: str, *, omitted: 
 
 
 def _finding(field: str, type_: str, value: Any, detail: str, rule: CompiledRule | None) -> Finding:
-    detail = without_broken(detail)
-    made = finding("rule", field, type_, value, detail)
-    text = made.message
-    if value is _OMITTED:
-        body = "Duplicate value" if type_ == DUPLICATE else "Invalid value"
-        text = f"{made.field}: {body}{': ' if detail else ''}{detail}"
-    return Finding(made.field, type_, value, detail, text, "rule", None if rule is None else rule.rule.rule)
+    detail = without_broken(detail) if len(detail) < LONG else _shared(detail)
+    made = finding("rule", field, type_, value, detail, omitted=value is _OMITTED)
+    return made if rule is None else of_rule(made, rule.rule.rule)
+
+
+_shared = lru_cache(maxsize=64)(without_broken)

@@ -40,6 +40,9 @@ def outcome_options(command: Any) -> Any:
                 help="Accepted findings, as `auditor accept` writes them: they do not count for the exit code.",
             ),
             click.option(
+                "--owners", default="", metavar="FILE", help="Teams of objects, by globs of namespace, kind and labels."
+            ),
+            click.option(
                 "--history", default="", metavar="DIR", help="Add the run to the history for `auditor trend`."
             ),
             click.option(

@@ -53,12 +53,13 @@ HARMLESS: Final = frozenset({
     # what is read or shown, and how much of it; which local files
     "all_namespaces", "any_field", "as_of", "as_server", "cluster", "costs", "count", "crds", "dumps", "exclude",
     "explain", "explain_program", "after", "fields", "ignore_not_found", "include", "label_columns", "labels", "limit",
-    "max_scan", "namespace", "new_crds", "no_headers", "no_watch_cache", "old", "old_crds", "old_sidecar", "openapi",
+    "max_scan", "names", "namespace", "new_crds", "no_headers", "no_watch_cache", "old", "old_crds", "old_sidecar",
+    "openapi",
     "output", "paths", "salvage", "server_print", "show_kind", "show_labels", "show_managed_fields", "shown_as",
     "sidecar", "sort_by", "source", "strict_templates", "values", "where",
     # how objects are checked, which the summary and the manifest report
     "apply", "assume_formats", "at", "etcd_prefix", "fail_on", "fail_on_sealed", "feature_gates", "field_gates", "how",
-    "change", "color", "kind", "lines", "owner", "severity", "name", "reason", "until",
+    "change", "color", "kind", "lines", "owner", "owners", "severity", "name", "reason", "until",
     "dry_run", "jobs", "log_format", "max_age", "memory", "missing", "only_new", "quiet", "require_change", "skip",
     "time_in_all", "time_per_object", "verbose", "verify_sample", "via",
 })  # fmt: skip

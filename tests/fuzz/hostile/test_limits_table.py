@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from auditor.base import parquet_guard
+from auditor.base import parquet_guard, path_size
 from auditor.plan import limits
 from auditor.program import conversion_command as conversion
 from auditor.report import manifest as report
@@ -21,6 +21,8 @@ from auditor.sources.manifests import reading as manifests
 from auditor.sources.stores import locations as stores
 from auditor.sources.stores import patience, s3
 from auditor.sources.yaml import compose, convert, events
+from auditor.validation import node
+from auditor.validation.keywords import failure
 from pipelines.cli.main import cli
 from pipelines.limits import Memory, Seconds
 
@@ -63,6 +65,14 @@ def fixed_limits() -> dict[str, str]:
     return {
         "characters of a message, a detail or a value in a finding": f"{found_rows.LONGEST:,}",
         f"the same, after {size(found_rows._OBJECT_TEXT)} of long texts of one object": f"{found_rows.SHORT:,}",
+        "findings of one object": f"{failure.MOST_FINDINGS:,}",
+        "long messages of one object that share nothing, together": f"{node._MOST_TEXT:,} characters",
+        f"paths of all fields of an object of more than {size(path_size.FREE_BYTES)}, together": (
+            f"{path_size.MOST_PATHS:,} characters and {path_size.PATHS_A_BYTE} for each byte"
+        ),
+        "long texts that `validate`, `show` and `crds check` print": (
+            f"{size(found_rows._RUN_TEXT)}, then {found_rows.SHORT} characters each"
+        ),
         "nesting of JSON and YAML": f"{compose.MAX_DEPTH:,}",
         "repeated reads of one YAML document, and characters of these": (
             f"{events.MAX_STAND_INS}, {events.MAX_READ_AGAIN:,}"

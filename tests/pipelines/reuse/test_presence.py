@@ -226,3 +226,16 @@ def test_a_comparison_with_a_missing_cluster_is_not_green(nights, tmp_path):
         done = run("diff", old, new, *more)
         assert done.returncode == 3
     assert run("diff", old, old).returncode == 0
+
+
+@pytest.mark.parametrize("option", ["since", "diff"])
+def test_a_cluster_that_returns_at_the_revision_that_was_last_seen_is_stale(nights, tmp_path, option):
+    first, _, _ = audit_fleet(nights, fleet(tmp_path, 1, east=FINE, west=FINE))
+    second, _, _ = audit_fleet(nights, fleet(tmp_path, 2, east=FINE), diff=str(first))
+    pattern = fleet(tmp_path, 3, east=FINE, west=FINE)
+    with (tmp_path / "night-3" / "west" / "dump.json").open("a") as again:
+        again.write("\n")  # another file of the same revision
+    _, manifest, code = audit_fleet(nights, pattern, **{option: str(second)})
+    assert (names(manifest), code) == ([], 0)
+    whys = {one["cluster"]: one["why"] for one in manifest[option]["stale"]}
+    assert whys["west"] == "its revision 2 is the one of the earlier report"

@@ -1,0 +1,62 @@
+"""Two snapshots of a whole API server into which values were put that it does not take, against what it answered.
+
+golden/kube/README.md: LISTs of the kinds below fail on the server; what stands at older versions is still served.
+"""
+
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from pipelines.cli.main import cli
+from tests.shared import shared
+
+FAILING = {
+    "tornb.db.gz": {
+        "pods/shop/web-torn": "unexpected EOF",
+        "configmaps/shop/torn": "couldn't get version/kind; json parse error: unexpected end of JSON input",
+        "deployments/shop/badtype": "json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas",
+        "services/specs/shop/unk": 'no kind "Service" is registered for version "v7"',
+    },
+    "oldapis.db.gz": {
+        "horizontalpodautoscalers/shop/old": 'no kind "HorizontalPodAutoscaler" is registered for version "autoscaling/',
+        "resourceclaims/shop/old": 'no kind "ResourceClaim" is registered for version "resource.k8s.io/v1alpha2"',
+    },
+}
+SERVED = {
+    "cronjobs/shop/old": "v1beta1",
+    "poddisruptionbudgets/shop/old": "v1beta1",
+    "ingress/shop/old": "v1beta1",
+    "endpointslices/shop/old": "v1beta1",
+}
+KINDS = (
+    *("Pod", "ConfigMap", "Deployment.apps", "Service", "CronJob.batch", "PodDisruptionBudget.policy"),
+    *("Ingress.networking.k8s.io", "EndpointSlice.discovery.k8s.io", "HorizontalPodAutoscaler.autoscaling"),
+    *("ResourceClaim.resource.k8s.io", "Secret", "Node", "Namespace"),
+)
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_snapshots_are_judged_as_the_server_answered(name, tmp_path):
+    report = tmp_path / "out"
+    included = [word for kind in KINDS for word in ("--include", kind)]
+    done = CliRunner().invoke(
+        cli, ["audit", str(shared(f"golden/kube/{name}")), "--report", str(report), "--jobs", "1", *included]
+    )
+    assert done.exit_code == 1, done.output
+    rows = {row["key"].removeprefix("/registry/"): row for row in pq.read_table(report / "objects").to_pylist()}
+    broken = {key: row for key, row in rows.items() if row["status"] == "unreadable"}
+    assert broken.keys() >= FAILING[name].keys()
+    for key, row in broken.items():
+        assert row["impact"] == "breaks-list"
+        assert f"because of /registry/{key}\n" in done.output
+        assert row["reason"].startswith(FAILING[name].get(key, "")), key
+        assert key.partition("/")[2].startswith(("shop/", "specs/shop/"))
+    if name == "oldapis.db.gz":
+        assert broken.keys() == FAILING[name].keys()
+        for key, version in SERVED.items():
+            assert (rows[key]["status"], rows[key]["stored_version"], rows[key]["impact"]) == (
+                "builtin",
+                version,
+                "none",
+            )
+    assert sum(row["status"] == "builtin" for row in rows.values()) > 20

@@ -1,0 +1,71 @@
+"""Commands that print findings hold them bounded: thousands of messages that each list thousands of values."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from auditor.base.longtext import LongText
+from auditor.shards.findings import LONGEST, SHORT, BoundedTexts
+from tests.fuzz.hostile.bounded import dump, run_auditor
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ITEMS = {"type": "string", "enum": [f"e{number}" for number in range(10_000)]}
+VALUES = ["z"] * 8000
+"""Their messages have 900 MB together."""
+
+
+def test_texts_are_whole_until_there_are_too_many() -> None:
+    texts = BoundedTexts(3000)
+    assert texts.bounded(LongText("a" * 1500, "b" * 500)) == "a" * 1500 + "b" * 500
+    assert texts.bounded("c" * 2000) == "c" * 2000
+    assert texts.bounded("c" * 2000) == "c" * SHORT + f"… (cut: {SHORT} of 2000 characters)"
+    assert texts.bounded("c" * SHORT) == "c" * SHORT
+    assert BoundedTexts().bounded("d" * (LONGEST + 1)).startswith("d" * LONGEST + "… (cut: ")
+
+
+def test_values_are_whole_until_they_are_too_many() -> None:
+    texts, value = BoundedTexts(1000), {"a": ["b" * 900]}
+    assert texts.value(value) is value
+    assert texts.value(value) is value
+    assert (
+        texts.value(value) == json.dumps(value, separators=(",", ":"))[:SHORT] + f"… (cut: {SHORT} of 910 characters)"
+    )
+    assert texts.value(None) is None
+    assert texts.value([1]) == [1]
+
+
+@pytest.mark.parametrize("output", ["table", pytest.param("json", marks=pytest.mark.slow)])
+def test_validate_bounds_what_it_prints(output: str, tmp_path: Path) -> None:
+    schema = {"type": "object", "properties": {"l": {"type": "array", "items": ITEMS}}}
+    cost = run_auditor("validate", str(dump(tmp_path / "dump.ndjson", schema, {"l": VALUES})), "-o", output)
+    assert cost.code == 1
+    assert cost.out.count("Unsupported value: ") == len(VALUES)
+    assert cost.megabytes < 400
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["report", "dump.ndjson"])
+def test_show_bounds_what_it_prints(target: str, tmp_path: Path) -> None:
+    schema = {"type": "object", "properties": {"l": {"type": "array", "items": ITEMS}}}
+    path = dump(tmp_path / "dump.ndjson", schema, {"l": VALUES})
+    assert run_auditor("audit", str(path), "--report", str(tmp_path / "report")).code == 1
+    cost = run_auditor("show", str(tmp_path / target), "d/a0")
+    assert cost.code == 0
+    assert cost.out.count("Unsupported value: ") >= len(VALUES)
+    assert cost.megabytes < 500
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("output", ["table", "json"])
+def test_a_check_of_a_definition_bounds_what_it_prints(output: str, tmp_path: Path) -> None:
+    field: dict[str, Any] = {"type": "array", "items": ITEMS, "default": VALUES}
+    path = dump(tmp_path / "crd.json", {"type": "object", "properties": {"l": field}})
+    cost = run_auditor("crds", "check", str(path), "-o", output)
+    assert cost.code == 1
+    assert cost.out.count("Unsupported value: ") >= len(VALUES)
+    assert cost.megabytes < 400
