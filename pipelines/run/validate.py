@@ -262,7 +262,7 @@ def _result(
     places, answer = answered
 
     def shown(finding: Finding) -> dict[str, Any]:
-        line = field_line(document, finding.field, places) or None
+        line = field_line(document, finding.field, places, finding.bad_value) or None
         return {
             "line": line,
             "field": texts.bounded(finding.field),

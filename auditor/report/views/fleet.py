@@ -38,16 +38,16 @@ def cluster_rows(model: FindingsModel) -> list[dict[str, Any]]:
     """
     rows = read_rows(model.path) or []
     manifest = model.manifest
-    names = dict.fromkeys(
-        [*(one["name"] for one in manifest.get("clusters") or ()), *(one.get("cluster") for one in manifest["inputs"])]
-    )
+    names = dict.fromkeys([*model.run.clusters, *(one.get("cluster") for one in manifest["inputs"])])
     missing = [one["name"] for one in manifest.get("missing") or ()]
     stale = {one.get("cluster") for one in stale_dumps(manifest)}
     out = []
     for name in [*filter(None, names), *(one for one in missing if one not in names)]:
         own = [row for row in rows if row["cluster"] == name]
         current = [row for row in own if row["objects"] > row["accepted_objects"]]
-        inputs = [source for source in manifest["inputs"] if source.get("cluster") == name]
+        inputs = [
+            source for source in manifest["inputs"] if (source.get("cluster") or manifest["options"]["cluster"]) == name
+        ]
         fresh = sum(row["new_objects"] for row in current)
         fixed = sum(row["fixed_objects"] for row in own)
         if name in missing:

@@ -37,6 +37,8 @@ _WIDE: Final = (
     Column("OWNERS"),
     Column("EXAMPLE"),
 )
+_ROOMY: Final = 100
+"""Columns of a terminal from which on numbers of namespaces are printed."""
 _OBJECTS: Final = (
     Column("", may_go=2),
     Column("OBJECT", may_shrink=True, cuts_middle=True),
@@ -83,7 +85,11 @@ def listing_lines(
                 cause.examples[0] if cause.examples else None,
             )
         rows.append(row)
-    columns = (*_COLUMNS, *_WIDE) if wide else _COLUMNS
+    left_out = {"CHANGE"} if not model.run.compared_with else set()
+    left_out |= {"NAMESPACES"} if width < _ROOMY and not wide else set()
+    shown_at = [at for at, column in enumerate(_COLUMNS) if column.title not in left_out]
+    columns = [*(_COLUMNS[at] for at in shown_at), *(_WIDE if wide else ())]
+    rows = [(*(row[at] for at in shown_at), *row[len(_COLUMNS) :]) for row in rows]
     styles = [cause.severity if cause.is_open else "dim" for cause in shown]
     lines = table_lines(columns, rows, 1 << 20 if wide else width, styles=styles)
     if len(shown) < len(causes):

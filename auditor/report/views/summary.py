@@ -49,7 +49,7 @@ def summary_lines(model: FindingsModel, width: int, most: int = LINES) -> list[L
     absent = [Line(visible(text), "critical") for text in [*model.missing, *model.stale, *model.damage]]
     if len(absent) > _ABSENT:
         absent = [*absent[: _ABSENT - 1], Line(f"and {len(absent) - _ABSENT + 1} more such lines", "critical")]
-    if model.is_fleet:
+    if model.is_fleet or (model.missing and model.run.clusters):
         absent += cluster_lines(model, width, most=8)
     left = most - len(head) - len(tail) - len(absent)
     return fitted([*head, *absent, *_sections(model, width, left), *tail], width)

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["TEMPLATE", "PlacedDocument", "objects_in", "placed_documents"]
 
-MAX_NESTED_LISTS: Final = 8
 TEMPLATE: Final = " (a template? render it first, for example with `helm template`)"
 LARGEST: Final = 4 << 20
 """Bytes of a document up to which the lines of its fields are known."""
@@ -66,8 +65,10 @@ def placed_documents(data: bytes) -> Iterator[PlacedDocument]:
 
 def _json(data: bytes) -> Iterator[PlacedDocument]:
     at = start = skip_space(data, 0)
+    counted = above = 0
     while at < len(data):
-        above = data.count(b"\n", 0, at)
+        above += data.count(b"\n", counted, at)
+        counted = at
         if at > start and data.startswith((b"---", b"#"), at):
             yield from _yaml(data[at:], above)
             return
@@ -177,21 +178,20 @@ def _first_line(text: bytes) -> int:
     return 1
 
 
-def objects_in(value: Any, _depth: int = 0) -> Iterator[tuple[tuple[int, ...], Any]]:
-    """Yield the objects of a document with their places: itself, or the items of a List, also of nested ones.
+def objects_in(value: Any) -> Iterator[tuple[tuple[int, ...], Any]]:
+    """Yield the objects of a document with their places: itself, or the items of a List.
 
-    Items that name neither apiVersion nor kind get those of a typed list.
+    Items that name neither apiVersion nor kind get those of a typed list. A List in a List stays one object, which no
+    server knows: kubectl refuses it.
 
     Source: apimachinery pkg/apis/meta/v1/unstructured/helpers.go; cli-runtime pkg/resource FlattenListVisitor.
     """
     items = value.get("items") if type(value) is dict else None
-    if type(items) is not list or _depth >= MAX_NESTED_LISTS:
+    if type(items) is not list:
         yield (), value
         return
     kind, api_version = value.get("kind"), value.get("apiVersion")
     item_kind = kind.removesuffix("List") if type(kind) is str else ""
     for number, item in enumerate(items):
-        if type(item) is dict and not item.get("kind") and not item.get("apiVersion") and item_kind:
-            item = {**item, "kind": item_kind, "apiVersion": api_version}  # noqa: PLW2901 - completed
-        for places, one in objects_in(item, _depth + 1):
-            yield (number, *places), one
+        is_bare = type(item) is dict and not item.get("kind") and not item.get("apiVersion") and item_kind
+        yield (number,), {**item, "kind": item_kind, "apiVersion": api_version} if is_bare else item

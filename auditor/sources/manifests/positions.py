@@ -23,13 +23,14 @@ _INDEX: Final = re.compile(r"\[(\d+)\]")
 _MERGES: Final = 8
 
 
-def field_line(document: PlacedDocument, path: str, items: tuple[int, ...] = ()) -> int:
+def field_line(document: PlacedDocument, path: str, items: tuple[int, ...] = (), bad: object = None) -> int:
     """Return the line, from 1, of a field, or of what holds it where it is not there.
 
     Args:
         document: The document.
         path: The field, below the object; anything that is no path gives the line of the object.
         items: Where the object is in a List: its place among the items, for each List around it.
+        bad: The value at fault; a text that is a key or a value in the field is where the line is.
     """
     node = document.root
     if node is None:
@@ -42,8 +43,11 @@ def field_line(document: PlacedDocument, path: str, items: tuple[int, ...] = ())
         node = _target(held.children[number])
         line = node.line
     rest = path.removeprefix(".")
-    _, found = _deepest(node, rest if rest.startswith("[") else f".{rest}", line, 0, set())
-    return document.above + found + 1
+    rest = rest if rest.startswith("[") else f".{rest}"
+    used, line, held = _deepest(node, rest, line, 0, set())
+    if used == len(rest) and type(bad) is str:
+        line = next((one.line for one in held.children if one.kind == SCALAR and one.value == bad), line)
+    return document.above + line + 1
 
 
 def _target(node: Node) -> Node:
@@ -69,10 +73,10 @@ def _entry(node: Node, key: str, line: int) -> tuple[int, Node | None]:
     return line, None
 
 
-def _deepest(node: Node, rest: str, line: int, done: int, seen: set[tuple[int, int]]) -> tuple[int, int]:
-    """Return how much of a path leads to something, and the line of that."""
-    best = done, line
+def _deepest(node: Node, rest: str, line: int, done: int, seen: set[tuple[int, int]]) -> tuple[int, int, Node]:
+    """Return how much of a path leads to something, the line of that, and its node."""
     node = _target(node)
+    best = done, line, node
     if not rest or (id(node), done) in seen:
         return best
     seen.add((id(node), done))

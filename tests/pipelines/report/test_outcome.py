@@ -3,6 +3,7 @@
 import base64
 import datetime
 import json
+import re
 
 import pytest
 
@@ -12,6 +13,7 @@ from auditor.report.findings.accepting import read_accepted
 from auditor.report.findings.exit_code import parse_most_new
 from auditor.report.findings.model import FindingsModel
 from auditor.report.findings.severity import parse_rules
+from auditor.report.views.fleet import cluster_rows
 from auditor.report.views.summary import summary_lines
 from pipelines.run.fleet import run_anywhere
 from pipelines.run.report.accept import run_accept
@@ -297,3 +299,37 @@ def test_a_file_that_cannot_take_an_entry_stays_as_it_is(tmp_path):
         run_accept("0123abcd", {"reason": "y", "expires": LATER}, file=str(file), report="", today=TODAY)
     assert file.read_text() == text
     assert list(tmp_path.iterdir()) == [file]
+
+
+# -- a fleet -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_missing_dump_is_worse_than_what_was_in_it(tmp_path):
+    """East is tightened on the second night; on the third, west has no dump."""
+    for night, (crd, names) in enumerate(((LOOSE, ("east", "west")), (TIGHT, ("east", "west")), (TIGHT, ("east",)))):
+        folder = tmp_path / f"dumps-{night}"
+        folder.mkdir()
+        for name in names:
+            own = crd if name == "east" else LOOSE
+            etcd(folder / f"{name}.json", 100 * (night + 1), own, widget("a", {"size": 1}))
+    found = []
+    for night in range(3):
+        options = {"cluster": "{name}", "fail_on": "invalid"}
+        if night:
+            options |= {"diff": str(tmp_path / f"report-{night - 1}"), "only_new": True}
+        code, _ = audit(tmp_path / f"report-{night}", tmp_path / f"dumps-{night}" / "*.json", **options)
+        model = FindingsModel.open(tmp_path / f"report-{night}")
+        rows = [(row["cluster"], row["verdict"], row["new"]) for row in cluster_rows(model)]
+        found.append((code, model.verdict.word, rows))
+    assert found == [
+        (0, "not-compared", [("east", "not-compared", None), ("west", "not-compared", None)]),
+        (1, "worse", [("east", "worse", 1), ("west", "same", 0)]),
+        (3, "worse", [("west", "missing", 0), ("east", "same", 0)]),
+    ]
+    text = text_of(tmp_path / "report-2")
+    assert text.startswith("WORSE  east · ")
+    assert "1 cluster without a dump" in text
+    assert "MISSING  west: this run has no dump of it" in text
+    assert re.search(r"CLUSTER +VERDICT +CRITICAL +HIGH +NEW +FIXED +SNAPSHOT AGE", text)
+    assert re.search(r"west +MISSING +0 +0 +0 +0 +-", text)
+    assert "nothing to do" not in text

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.upgrade.server.judge import answers, lost, scan
-from tests.upgrade.server.pairs import PAIRS
+from tests.upgrade.server.pairs import PAIRS, crd, version
 from tests.upgrade.server.real import Api, carry_out, collection
 
 KUBE = Path(os.environ.get("AUDITOR_KUBE", "/nonexistent"))
@@ -84,9 +84,9 @@ def test_plans_can_be_carried_out_and_every_list_works(server, upgraded, tmp_pat
         run = subprocess.run(["sh", folder / "plan.sh"], env=environment, capture_output=True, text=True, check=False)
         assert run.returncode == 0, (pair.name, run.stdout, run.stderr)
         done.append(pair.name)
-        for version in pair.new["versions"]:
-            if version["served"]:
-                code, listed = api.request("GET", collection(pair, pair.new, version["name"]))
+        for each in pair.new["versions"]:
+            if each["served"]:
+                code, listed = api.request("GET", collection(pair, pair.new, each["name"]))
                 assert code == 200, (pair.name, listed)
                 assert len(listed["items"]) == len(pair.objects), pair.name
                 for key, was in answer["before"]["objects"].items():
@@ -97,3 +97,21 @@ def test_plans_can_be_carried_out_and_every_list_works(server, upgraded, tmp_pat
                     served = {f"{pair.group}/{one['name']}" for one in pair.new["versions"]}
                     assert {entry["apiVersion"] for entry in entries} <= served, pair.name
     assert len(done) >= 6, done
+
+
+def test_two_hops_can_be_carried_out_where_no_version_is_in_common(server, upgraded, tmp_path):
+    [pair] = [one for one in PAIRS if one.name == "nothing-in-common"]
+    between = pair.document(crd(version("v1", storage=False), version("v2")))
+    (tmp_path / "between.json").write_text(json.dumps(between))
+    _, manifest = scan(pair, upgraded[pair.name], tmp_path, plan=True, via=[str(tmp_path / "between.json")])
+    assert manifest["upgrade"]["decision"] == "safe-after"
+    environment = {
+        **os.environ,
+        "KUBECONFIG": str(server / "kubeconfig"),
+        "PATH": f"{KUBE / 'bin'}:{os.environ['PATH']}",
+    }
+    run = subprocess.run(["sh", tmp_path / "plan.sh"], env=environment, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, (run.stdout, run.stderr)
+    code, listed = Api(server / "kubeconfig").request("GET", collection(pair, pair.new, "v2"))
+    assert code == 200
+    assert [one["spec"] for one in listed["items"]] == [one["spec"] for one in pair.objects]
