@@ -109,6 +109,7 @@ class RunOptions:
         history: Folder or URL of the history that the run is added to; empty: none.
         keep_history: Runs that the history keeps.
         clusters: A file with the names of all clusters that a dump is expected of; empty: those of earlier reports.
+        fleet: A file that lists the clusters of a fleet, each with its dump and its own options; empty: none.
         max_age: Most seconds since a dump was changed; None: any.
         require_change: Whether a dump that is no newer than that of the earlier report makes the exit code 3.
         in_fleet: It is the run of one cluster of several, which are looked at together later.
@@ -145,6 +146,7 @@ class RunOptions:
     history: str = ""
     keep_history: int = 365
     clusters: str = ""
+    fleet: str = ""
     max_age: float | None = None
     require_change: bool = False
     in_fleet: bool = False

@@ -40,7 +40,7 @@ def _scope_options(command: Any) -> Any:
 
 
 @click.command(short_help="Check every object of a dump and write a report.")
-@click.argument("dumps", nargs=-1, required=True, metavar="DUMP...")
+@click.argument("dumps", nargs=-1, metavar="DUMP...")
 @click.option(
     "--crds",
     multiple=True,
@@ -172,6 +172,7 @@ def audit(
     keep_history: int,
     redact: bool,
     clusters: str,
+    fleet: str,
     max_age: float | None,
     require_change: bool,
     field_gates: str,
@@ -204,16 +205,18 @@ def audit(
       auditor audit today.db --report-root out/ --since auto --diff auto --only-new --keep-reports 30
     """
     LOG.configure(as_json=log_format == "json", quiet=quiet, verbose=verbose)
+    if bool(dumps) == bool(fleet):
+        raise click.UsageError("give either dumps or --fleet FILE: what is audited")
     _check_target(report, report_root, since, diff, asked=bool(keep_reports or no_lock or dry_run))
     memory = memory or share_of_memory()
     if memory:
         bound_process(memory)
     expect_workers(dumps, engine=engine, jobs=jobs_of(engine, jobs), since=since)
+    from auditor.plan.feature_gates import parse_feature_gates  # noqa: PLC0415
     from auditor.plan.options import AuditOptions, Scope  # noqa: PLC0415
     from auditor.report.findings.exit_code import parse_most_new  # noqa: PLC0415
     from auditor.report.findings.severity import parse_rules  # noqa: PLC0415
     from auditor.selectors.grammar import parse_field_selector, parse_label_selector  # noqa: PLC0415
-    from pipelines.cli.options.feature_gates import parse_feature_gates  # noqa: PLC0415
 
     parse_label_selector(labels)
     parse_field_selector(fields)
@@ -259,6 +262,7 @@ def audit(
         keep_history=keep_history,
         redact=redact,
         clusters=clusters,
+        fleet=fleet,
         max_age=max_age,
         require_change=require_change,
         skip=tuple(sorted(set(skip))),
@@ -300,6 +304,7 @@ def _run(options: AuditOptions, explain_program: str | None, texts: tuple[str, .
     outputs = parse_outputs(texts, options.report)
     shown = shown_url(options.report)
     dumps = ", ".join(shown_url(dump) for dump in options.dumps[:3]) + (", ..." if len(options.dumps) > 3 else "")
+    dumps = options.fleet or dumps
     LOG.info("start", f"audit of {dumps} into {shown}", dumps=len(options.dumps), report=shown, jobs=options.jobs)
     code, manifest = run_anywhere(options)
     counts = manifest["counts"]

@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
@@ -29,6 +29,7 @@ from auditor.selectors.partitions import Folders, IndexFolder
 from auditor.shards.result import MOST_GIVEN_UP, is_worse
 from auditor.sources.stores.locations import expand, fetched, has_wildcards, is_remote, shown_url
 from pipelines.run.audit import new_report, run_audit
+from pipelines.run.fleet_settings import PLACEHOLDER, ClusterSettings, read_fleet, settings_of
 from pipelines.run.remote import report_here
 from pipelines.run.report_target import list_files
 
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Cluster", "cluster_name", "clusters_of", "run_anywhere"]
 
-_PLACEHOLDER: Final = re.compile(r"\{(\w*)\}")
 _PART: Final = re.compile(r"part-(\d+)\.parquet")
 _SUFFIXES: Final = (".gz", ".zst", ".xz", ".bz2", ".tar", ".tgz", ".zip", ".db", ".json", ".yaml", ".yml", ".ndjson")
 _MOST_FINDINGS: Final = 100
@@ -50,10 +50,11 @@ _WORST: Final = (3, 1, 0)
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """One cluster of a fleet: its name and its dump."""
+    """One cluster of a fleet: its name, its dump, and its own options."""
 
     name: str
     dump: str
+    settings: ClusterSettings = field(default_factory=ClusterSettings)
 
 
 def _stem(path: str) -> str:
@@ -63,14 +64,15 @@ def _stem(path: str) -> str:
     return name
 
 
-def cluster_name(template: str, match: Match) -> str:
-    """Return the name of the cluster of a dump.
+def cluster_name(template: str, match: Match, option: str = "--cluster-name") -> str:
+    """Return the name of the cluster of a dump, or another text that is made of the dump's name.
 
     Args:
         template: Text with ``{1}``, ``{2}`` ... for what the wildcards of the pattern stood for, ``{name}`` for the
             name of the file without its suffixes and ``{parent}`` for that of its folder; empty: all wildcards, or
             the name.
         match: The dump.
+        option: The option that has the template, for errors.
 
     Raises:
         PlanError: A placeholder has no value.
@@ -83,10 +85,10 @@ def cluster_name(template: str, match: Match) -> str:
     def value(found: re.Match[str]) -> str:
         if found[1] not in values:
             known = ", ".join("{" + name + "}" for name in values)
-            raise PlanError("--cluster-name", f"the placeholder {found[0]} has no value", f"one of {known}")
+            raise PlanError(option, f"the placeholder {found[0]} has no value", f"one of {known}")
         return values[found[1]]
 
-    return _PLACEHOLDER.sub(value, template) if template else "/".join(match.parts) or values["name"]
+    return PLACEHOLDER.sub(value, template) if template else "/".join(match.parts) or values["name"]
 
 
 def clusters_of(options: AuditOptions) -> list[Cluster]:
@@ -94,16 +96,25 @@ def clusters_of(options: AuditOptions) -> list[Cluster]:
 
     There are several clusters if one of the dumps is a pattern, or the name of the cluster has a placeholder.
     """
+    if options.fleet:
+        return [Cluster(name, dump, settings) for name, dump, settings in read_fleet(options.fleet)]
     patterns = [has_wildcards(dump) and (is_remote(dump) or not Path(dump).exists()) for dump in options.dumps]
-    if not any(patterns) and not _PLACEHOLDER.search(options.cluster):
+    if not any(patterns) and not PLACEHOLDER.search(options.cluster):
         return []
     matches = [match for dump in options.dumps for match in expand(dump)]
-    template = options.cluster if _PLACEHOLDER.search(options.cluster) or len(matches) == 1 else ""
+    template = options.cluster if PLACEHOLDER.search(options.cluster) or len(matches) == 1 else ""
     if options.cluster and not template:
         raise PlanError(
             "--cluster-name", f"one name for {len(matches)} dumps", "a placeholder: {1}, {name} or {parent}"
         )
-    found = [Cluster(cluster_name(template, match), match.path) for match in matches]
+    found = [
+        Cluster(
+            cluster_name(template, match),
+            match.path,
+            settings_of(options, lambda text, match=match: cluster_name(text, match, "a path of a fleet")),  # type: ignore[misc]
+        )
+        for match in matches
+    ]
     for name, count in Counter(cluster.name for cluster in found).items():
         if count > 1:
             raise PlanError("--cluster-name", f"{count} dumps are of a cluster {name!r}", "a name for each")
@@ -121,7 +132,8 @@ def run_anywhere(options: AuditOptions) -> tuple[int, dict[str, Any]]:
         if not clusters:
             code, manifest = run_audit(local)
         elif len(clusters) == 1:
-            code, manifest = run_audit(replace(local, dumps=(clusters[0].dump,), cluster=clusters[0].name))
+            (one,) = clusters
+            code, manifest = run_audit(one.settings.applied_to(replace(local, dumps=(one.dump,), cluster=one.name)))
         else:
             code, manifest = _run_fleet(local, clusters)
         _name_as_given(manifest, options, local)
@@ -146,7 +158,8 @@ def _run_fleet(options: AuditOptions, clusters: list[Cluster]) -> tuple[int, dic
     manifests: list[tuple[Cluster, dict[str, Any]]] = []
     failed: list[tuple[Cluster, SourceError]] = []
     with new_report(options) as (spool, parts):
-        options = replace(options, crds=tuple(_here_once(options.crds, spool)))
+        if not any(PLACEHOLDER.search(path) for path in options.crds):
+            options = replace(options, crds=tuple(_here_once(options.crds, spool)))
         definitions: dict[bytes, int] = {}
         lines: list[bytes] = []
         versions: list[Path] = []
@@ -232,9 +245,13 @@ def _auditor_of_clusters(
             in_fleet=True,
         )
         try:
-            return position, run_audit(asked)[1]
+            return position, run_audit(cluster.settings.applied_to(asked))[1]
         except SourceError as error:
             return position, error
+        except PlanError as error:
+            if cluster.settings.is_empty:
+                raise
+            return position, SourceError(shown_url(cluster.dump), f"not audited: {error}")
         except OSError as error:
             if not _is_of_dump(error, cluster.dump):
                 raise

@@ -42,6 +42,7 @@ REACHING: Final = {
     "keep_history": "it removes files",
     "max_new": "it decides which findings count",
     "fail_on_standing": "it decides which findings count",
+    "fleet": "it names keys, and the clusters that must have a dump",
     "clusters": "a cluster missing from it would not be reported",
 }
 """Options that run commands, write, remove, read secrets, contact other machines or trust others' findings, and why.

@@ -63,6 +63,12 @@ def since_options(command: Any) -> Any:
                 help="Names of the clusters that must have a dump, one a line; exit with 3 if one has none.",
             ),
             click.option(
+                "--fleet",
+                default="",
+                metavar="FILE",
+                help="Instead of dumps: list of clusters in YAML, each with its dump, keys, definitions and gates.",
+            ),
+            click.option(
                 "--max-age",
                 callback=_age,
                 default="",

@@ -1,0 +1,115 @@
+"""Clusters of a fleet with keys, definitions and gates of their own."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from auditor.base.errors import PlanError
+from auditor.plan.options import AuditOptions
+from pipelines.run.fleet import clusters_of
+from pipelines.run.fleet_settings import ClusterSettings, read_fleet
+from tests.pipelines.job.conftest import SAMPLE, audit  # noqa: F401 - a fixture
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Audit = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def config(secret: bytes) -> str:
+    key = base64.b64encode(secret.ljust(32, b"\0")).decode()
+    providers = [{"aescbc": {"keys": [{"name": "k", "secret": key}]}}, {"identity": {}}]
+    return json.dumps(
+        {
+            "apiVersion": "apiserver.config.k8s.io/v1",
+            "kind": "EncryptionConfiguration",
+            "resources": [{"resources": ["secrets"], "providers": providers}],
+        }
+    )
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Path:
+    for name in ("a", "b", "c"):
+        (tmp_path / name).mkdir()
+        shutil.copy(SAMPLE, tmp_path / name / "tonight.db.gz")
+    (tmp_path / "enc").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / "enc" / f"{name}.yaml").write_text(config(name.encode()))
+    return tmp_path
+
+
+def test_placeholders_are_those_of_each_dump(fleet: Path) -> None:
+    options = AuditOptions(
+        dumps=(f"{fleet}/*/tonight.db.gz",), encryption_config="enc/{1}.yaml", crds=("crds/{parent}",), cluster="{1}"
+    )
+    found = {one.name: one.settings for one in clusters_of(options)}
+    assert found == {
+        name: ClusterSettings(encryption_config=f"enc/{name}.yaml", crds=(f"crds/{name}",)) for name in ("a", "b", "c")
+    }
+    plain = clusters_of(AuditOptions(dumps=(f"{fleet}/*/tonight.db.gz",), encryption_config="enc/all.yaml"))
+    assert all(one.settings.is_empty for one in plain)
+
+
+def test_a_cluster_without_its_keys_costs_no_other(fleet: Path, audit: Audit) -> None:  # noqa: F811
+    done = audit("--report", "r", "--encryption-config", "enc/{1}.yaml", dump=f"{fleet}/*/tonight.db.gz")
+    assert done.returncode == 3
+    manifest = json.loads((fleet / "r" / "manifest.json").read_text())
+    assert [one["name"] for one in manifest["clusters"]] == ["a", "b"]
+    assert "enc/c.yaml" in done.stdout
+
+
+def test_a_file_of_a_fleet(fleet: Path) -> None:
+    from tests.pipelines.job.conftest import ROOT
+
+    (fleet / "fleet.yaml").write_text(
+        "clusters:\n- {name: one, dump: a/tonight.db.gz, encryptionConfig: enc/a.yaml}\n"
+        "- {name: two, dump: b/tonight.db.gz, featureGates: CRDValidationRatcheting=false}\n"
+        "- {name: gone, dump: gone.db}\n"
+    )
+    command = [sys.executable, "-m", "pipelines", "audit", "--fleet", str(fleet / "fleet.yaml"), "--report", "r"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=fleet, env={"PYTHONPATH": str(ROOT), "PATH": ""}, check=False
+    )
+    assert done.returncode == 3, done.stderr
+    manifest = json.loads((fleet / "r" / "manifest.json").read_text())
+    assert [one["name"] for one in manifest["clusters"]] == ["one", "two"]
+    assert [one["cluster"] for one in manifest["inputs"] if one["damage"]] == ["gone"]
+    (one, two, _) = read_fleet(str(fleet / "fleet.yaml"))
+    assert one[2] == ClusterSettings(encryption_config=str(fleet / "enc" / "a.yaml"))
+    assert two[2] == ClusterSettings(ratcheting=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("[]", "lists no clusters"),
+        ("clusters: []", "lists no clusters"),
+        ("clusters: [{name: a}]", "has no name and dump"),
+        ("clusters: [{name: a, dump: b, kmsDecryptor: rm}]", "unknown key 'kmsDecryptor'"),
+        ("clusters: [{name: a, dump: 1}]", "dump is 1"),
+        ("clusters: [{name: a, dump: b, crds: c}]", "crds is 'c'"),
+        ("clusters: [{name: a, dump: b}, {name: a, dump: c}]", "lists the cluster a twice"),
+        ("clusters: [{name: a, dump: b, featureGates: X=true}]", "X=true"),
+        ("a: [", "fleet.yaml"),
+    ],
+)
+def test_what_is_no_file_of_a_fleet_is_refused(tmp_path: Path, text: str, found: str) -> None:
+    (tmp_path / "fleet.yaml").write_text(text)
+    with pytest.raises(PlanError) as error:
+        read_fleet(str(tmp_path / "fleet.yaml"))
+    assert found in str(error.value)
+
+
+def test_dumps_and_a_fleet_exclude_each_other(audit: Audit) -> None:  # noqa: F811
+    done = audit("--report", "r", "--fleet", "fleet.yaml")
+    assert done.returncode == 2
+    assert "give either dumps or --fleet FILE" in done.stderr
