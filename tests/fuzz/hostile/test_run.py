@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.slow
 def test_no_case_of_a_minute_breaks_a_command() -> None:
-    outcome = run_cases(7, 100_000, seconds=50, jobs=2)
+    outcome = run_cases(7, 100_000, seconds=60, jobs=2)
     assert outcome.failures == []
     assert outcome.cases > 20
     assert len(outcome.families) >= 3
