@@ -41,6 +41,8 @@ def test_cases_are_the_same_for_the_same_seed() -> None:
         (("missing",), 1.5),
         (("inputs", 0, "sha256"), {"a": 1}),
         (("started",), None),
+        (("state",), "x"),
+        (("state",), {}),
         (("files",), ["x" * 5000]),
         (("files",), ["a\0b"]),
     ],
