@@ -143,7 +143,8 @@ class OldReport:
             part = next((one for one in clusters if one["name"] == cluster), {})
             self._range = tuple(part.get("parts") or (0, 0))
             self.not_read = "" if part else "the cluster is not in the report"
-        self.state: dict[str, Any] | None = part.get("state")
+        state = part.get("state")
+        self.state: dict[str, Any] | None = state if type(state) is dict and "options" in state else None
         if (self.state is None or type(self.manifest.get("index")) is not list) and not self.not_read:
             self.not_read = "the report was made by an older auditor"
         self._folders: dict[str, str] = {}

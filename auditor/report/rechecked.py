@@ -298,10 +298,13 @@ def _kind_is_seen(owners: Owners, clusters: Numbers, now: dict[str, Any]) -> Num
     return out
 
 
-def _parts(now: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Return the counts of each cluster of a report by its name."""
-    own = now["options"].get("cluster") or ""
-    return [(one["name"], one["counts"]) for one in now.get("clusters") or [{"name": own, "counts": now["counts"]}]]
+def _parts(now: dict[str, Any]) -> list[tuple[str, dict[str, Any], int]]:
+    """Return name, counts and number of definitions of each cluster of a report."""
+    own = {"name": now["options"].get("cluster") or "", "counts": now["counts"], "kinds": now["kinds"]}
+    return [
+        (one["name"], one["counts"], sum(kind["objects"] for kind in one["kinds"] if kind["group"] == _CRDS))
+        for one in now.get("clusters") or [own]
+    ]
 
 
 def _whole_clusters(now: dict[str, Any]) -> set[str]:
@@ -309,13 +312,13 @@ def _whole_clusters(now: dict[str, Any]) -> set[str]:
     given = len(now["definitions"].get("from_files") or ()) * len(_parts(now))
     has_definitions = now["definitions"]["count"] > given
     out = set()
-    for name, counts in _parts(now):
+    for name, counts, definitions in _parts(now):
         sources = _inputs(now, name)
         others = counts["statuses"].get(Status.OTHER, 0)
         is_listing = any(one["format"] not in _WHOLE for one in sources)
         is_whole = all(one["format"] in _WHOLE or (not one["is_export"] and has_definitions) for one in sources)
-        if is_listing:  # perhaps only definitions were requested
-            others += counts["statuses"].get(Status.DEFINITION, 0)
+        if is_listing:  # perhaps only definitions were requested; sealed and unreadable ones count
+            others += definitions
         if sources and is_whole and (counts["rows"] > others or counts["out_of_scope"]):
             out.add(name)
     return out
@@ -323,4 +326,4 @@ def _whole_clusters(now: dict[str, Any]) -> set[str]:
 
 def _listings(now: dict[str, Any]) -> set[str]:
     """Return the clusters whose dumps list keys."""
-    return {name for name, _ in _parts(now) if not any(one["is_export"] for one in _inputs(now, name))}
+    return {name for name, _, _ in _parts(now) if not any(one["is_export"] for one in _inputs(now, name))}

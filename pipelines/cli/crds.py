@@ -170,7 +170,6 @@ def export(dumps: tuple[str, ...], names: tuple[str, ...], *, shown_as: str) -> 
     from auditor.crds.as_v1 import as_manifest  # noqa: PLC0415
     from auditor.crds.definition import document_name  # noqa: PLC0415
     from auditor.golang.jsontext import encode  # noqa: PLC0415
-    from auditor.printing.yamltext import to_yaml  # noqa: PLC0415
 
     found = {document_name(document): as_manifest(document) for document in _documents(dumps)}
     missing = [name for name in names if name not in found]
@@ -183,7 +182,17 @@ def export(dumps: tuple[str, ...], names: tuple[str, ...], *, shown_as: str) -> 
         elif shown_as == "ndjson":
             click.echo("\n".join(encode(one) for one in chosen))
         else:
-            click.echo("---\n".join(to_yaml(one) for one in chosen), nl=False)
+            click.echo("---\n".join(map(_yaml_or_json, chosen)), nl=False)
+
+
+def _yaml_or_json(document: Any) -> str:
+    """Return a document as YAML, or as JSON, which is YAML too, where it holds characters that YAML does not allow."""
+    from auditor.printing.yamltext import YamlTextError, to_yaml  # noqa: PLC0415
+
+    try:
+        return to_yaml(document)
+    except YamlTextError:
+        return json.dumps(document, indent=2) + "\n"
 
 
 # -- list --------------------------------------------------------------------------------------------------------------

@@ -85,6 +85,9 @@ def run_validate(options: ValidateOptions) -> int:
         click.echo(line, err=True)
     with ignore_closed_stdout():
         print_results(results, options.output, ignores_missing=options.ignore_missing)
+    if options.field_validation != "Strict":
+        text = f"unknown and duplicate fields are no errors (--field-validation {options.field_validation})"
+        click.echo(text, err=True)
     if manifests.damage or any(one["reason"] == RULES_GIVEN_UP for one in results):
         return 3
     refused = _REFUSED if options.ignore_missing else _REFUSED | {Status.ORPHANED}

@@ -39,7 +39,7 @@ def crds(tmp_path: Path) -> Path:
 def validate(*words: Any) -> tuple[int, list[str], list[str]]:
     cost = run_auditor("validate", *map(str, words))
     out = [line for line in cost.out.splitlines() if line]
-    said = [line for line in out if " objects: " in line or line.startswith(("builtin: ", "no object"))]
+    said = [line for line in out if " objects: " in line or line.startswith(("builtin: ", "no object", "unknown and"))]
     return cost.code, [line for line in out if line not in said], said
 
 
@@ -91,8 +91,11 @@ def test_unknown_and_duplicate_fields_are_errors_warnings_or_nothing(
     path.write_text(
         gear() + "  size: 2\n  colr: red\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndta: {}\n"
     )
-    got, lines, _ = validate("--crds", crds, "--field-validation", mode, path)
+    got, lines, said = validate("--crds", crds, "--field-validation", mode, path)
     assert got == code
+    assert [line for line in said if line.startswith("unknown and")] == [
+        f"unknown and duplicate fields are no errors (--field-validation {mode.capitalize()})"
+    ] * (mode != "Strict")
     texts = ['duplicate field "spec.size"', 'unknown field "spec.colr"', 'unknown field "dta"']
     assert [line.partition('d "')[2] for line in lines] == [text.partition('d "')[2] for text in texts if shown]
     assert [line.split(": ")[0:2] for line in lines] == [[f"{path}:{n}", shown] for n in (7, 8, 13) if shown]

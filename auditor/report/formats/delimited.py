@@ -7,6 +7,7 @@ import dataclasses
 import json
 from typing import TYPE_CHECKING, Final
 
+from auditor.base.visible import visible
 from auditor.report.formats.problems import Problem
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ def write_csv(content: Content, out: TextIO) -> None:
 def _cell(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    text = str(value).replace("\0", "\N{REPLACEMENT CHARACTER}")
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    text = str(value)
+    return f"'{visible(text)}" if text.startswith(_FORMULA) else visible(text)
 
 
 def write_ndjson(content: Content, out: TextIO) -> None:

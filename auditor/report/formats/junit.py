@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from xml.sax.saxutils import escape, quoteattr
 
+from auditor.base.visible import visible
 from auditor.report.formats.problems import cut
 
 if TYPE_CHECKING:
@@ -63,7 +64,8 @@ class _Suites:
             suite.failures += 1
         tag = "error" if is_error else "failure"
         first = cut(case.texts[0], _LONGEST)
-        body = "\n".join(case.texts[:20]) + (f"\nand {len(case.texts) - 20} more" if len(case.texts) > 20 else "")
+        body = "\n".join(map(visible, case.texts[:20]))
+        body += f"\nand {len(case.texts) - 20} more" if len(case.texts) > 20 else ""
         name = self.unique(problem.kind_name, problem.object_name)
         text = (
             f"  <testcase classname={_attribute(problem.kind_name)} name={_attribute(name)}>"

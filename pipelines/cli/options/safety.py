@@ -59,7 +59,8 @@ HARMLESS: Final = frozenset({
     "output", "paths", "salvage", "server_print", "show_kind", "show_labels", "show_managed_fields", "shown_as",
     "sidecar", "sort_by", "source", "strict_templates", "values", "where",
     # how objects are checked, which the summary and the manifest report
-    "apply", "assume_formats", "at", "etcd_prefix", "fail_on", "fail_on_sealed", "feature_gates", "field_gates", "how",
+    "apply", "assume_formats", "at", "etcd_prefix", "fail_on", "fail_on_sealed", "feature_gates", "field_gates",
+    "field_validation", "how", "ignore_missing",
     "change", "color", "kind", "lines", "owner", "owners", "severity", "name", "reason", "until",
     "dry_run", "jobs", "log_format", "max_age", "memory", "missing", "only_new", "quiet", "require_change", "skip",
     "time_in_all", "time_per_object", "verbose", "verify_sample", "via",

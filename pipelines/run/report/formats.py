@@ -114,7 +114,7 @@ def write_outputs(content: Content, outputs: Sequence[Output], mode: int) -> Non
     """
     for output in outputs:
         if not output.target:
-            output.format.write(content, plain(sys.stdout))
+            output.format.write(content, sys.stdout if sys.stdout.isatty() else plain(sys.stdout))
             sys.stdout.flush()
         elif output.target.endswith("/"):
             output.format.write_folder(content, Path(output.target))

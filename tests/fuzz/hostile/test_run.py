@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.slow
 def test_no_case_of_a_minute_breaks_a_command() -> None:
-    outcome = run_cases(7, 100_000, seconds=50, jobs=2)
+    outcome = run_cases(7, 100_000, seconds=60, jobs=2)
     assert outcome.failures == []
     assert outcome.cases > 20
     assert len(outcome.families) >= 3
@@ -41,6 +41,8 @@ def test_cases_are_the_same_for_the_same_seed() -> None:
         (("missing",), 1.5),
         (("inputs", 0, "sha256"), {"a": 1}),
         (("started",), None),
+        (("state",), "x"),
+        (("state",), {}),
         (("files",), ["x" * 5000]),
         (("files",), ["a\0b"]),
     ],

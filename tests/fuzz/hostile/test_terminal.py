@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 import pytest
 
+from auditor.report.formats.registry import FORMATS
 from pipelines.cli.main import cli
 from tests.fuzz.hostile.documents import hostile_folder
 from tests.fuzz.hostile.terminal import on_terminal
@@ -29,7 +30,38 @@ _AUDITS = tuple(
     ("audit", f"{{{dump}}}", "--report", "out", "--force", "--fail-on", "never", "--jobs", "1")
     for dump in ("export", "snapshot", "etcdctl", "archive", "garbage")
 )
+_REPORTS = ("report", "report-export", "report-upgrade", "report-fleet", "report-diff")
+_TABLES = ("table", "wide", "json", "yaml", "ndjson", "csv", "markdown")
+_FORMATS = ("html", "sarif", "junit", "codequality", "github", "github-summary", "markdown", "csv", "ndjson", "prometheus",
+            "openreports", "wgpolicy")  # fmt: skip
 COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "accept": (
+        ("accept", "12345678", "--reason", ATTACK, "--until", "2099-01-01", "--file", "accept.yaml", "--owner", ATTACK),
+        ("accept", ATTACK, "--reason", "x", "--until", "2099-01-01", "--report", "report", "--file", "accept.yaml"),
+        ("accept", "1", "--reason", "x", "--until", ATTACK, "--name", ATTACK),
+    ),
+    "changes": (
+        *(("changes", "report-upgrade", "-o", form) for form in ("table", "json", "ndjson", "markdown")),
+        ("changes", "report"), ("changes", "report-upgrade", ATTACK), ("changes", "{garbage}"),
+    ),
+    "completion": (("completion", "bash"), ("completion", "zsh"), ("completion", "fish")),
+    "crds export": (
+        *(("crds", "export", "{snapshot}", "-o", form) for form in ("yaml", "json", "ndjson")),
+        ("crds", "export", "{export}"), ("crds", "export", "{garbage}"), ("crds", "export", "{export}", "--name", ATTACK),
+    ),
+    "findings": (
+        *(("findings", report, "--color", "never", "-o", form) for report in _REPORTS for form in _TABLES),
+        ("findings", "report", ATTACK, "--color", "never"), ("findings", "report", "--kind", ATTACK, "--color", "never"), ("findings", "{garbage}"),
+    ),
+    "report": (
+        *(("report", report, "-o", form) for report in _REPORTS for form in _FORMATS),
+        ("report", "report", "-o", f"csv=missing/{ATTACK}"), ("report", "{garbage}", "-o", "markdown"),
+    ),
+    "summary": (
+        *(("summary", report, "--color", "never", "-o", form) for report in _REPORTS for form in _TABLES),
+        ("summary", "{garbage}"), ("summary", "report", "--cluster", ATTACK, "--color", "never"),
+    ),
+    "trend": (("trend", "history", "--color", "never"), ("trend", "history", "-o", "json"), ("trend", "{garbage}")),
     "audit": (
         *_AUDITS,
         (*_AUDITS[1], "--explain-program", "W"),
@@ -79,6 +111,10 @@ def test_every_command_is_tried() -> None:
     assert set(COMMANDS) == _leaves(cli)
 
 
+def test_every_format_of_a_stored_report_is_tried() -> None:
+    assert set(_FORMATS) == set(FORMATS)
+
+
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
     folder = tmp_path_factory.mktemp("hostile")
@@ -96,12 +132,20 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, st
             ["audit", names[dump], "--report", report, "--fail-on", "never", "--jobs", "1"], folder
         )
         assert code in (0, 3), shown.decode(errors="replace")
+    fleet = ("fleet/*/dump.json", "--cluster-name", "{1}", "--history", "history", "--report", "report-fleet")
+    for arguments in (
+        ("upgrade", names["snapshot"], "--new-crds", names["new"], "--report", "report-upgrade"),
+        ("audit", *fleet),
+        ("audit", names["snapshot"], "--report", "report-diff", "--diff", "report-export"),
+    ):
+        code, shown = on_terminal([*arguments, "--fail-on", "never", "--jobs", "1"], folder)
+        assert code in (0, 3), shown.decode(errors="replace")
     return folder, names
 
 
 @pytest.mark.parametrize(
     "command",
-    [pytest.param(one, marks=[pytest.mark.slow] if len(COMMANDS[one]) > 20 else []) for one in sorted(COMMANDS)],
+    [pytest.param(one, marks=[pytest.mark.slow] if len(COMMANDS[one]) > 6 else []) for one in sorted(COMMANDS)],
 )
 def test_content_does_not_act_on_the_terminal(command: str, inputs: tuple[Path, dict[str, str]]) -> None:
     folder, names = inputs

@@ -182,12 +182,14 @@ def test_what_was_repaired_is_better(nights, tmp_path, form):
     assert (row["name"], row["change"], row["level"]) == ("loses", "better", "data-loss")
 
 
-def test_a_listing_of_definitions_alone_fixes_nothing(nights, tmp_path):
+@pytest.mark.parametrize("value", [None, b"k8s:enc:aescbc:v1:key1:0123456789abcdef", b"{torn"])
+def test_a_listing_of_definitions_alone_fixes_nothing(nights, tmp_path, value):
+    """One of them may be sealed or torn."""
     first = start()
     second = first.copy()
     for key in [key for key in second.kvs if "customresourcedefinitions" not in key]:
         del second.kvs[key]
-    second.put(definition())
+    second.put(definition() if value is None else value, Store.key(definition()))
     old, _, _ = nights.audit(day(first, tmp_path, "etcdctl", 1))
     _, manifest, _ = nights.audit(day(second, tmp_path, "etcdctl", 2), diff=str(old))
     assert manifest["diff"]["findings"]["fixed"] == 0
