@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["BUILTIN_KINDS", "BuiltinKind", "builtin_kind", "group_rank"]
+__all__ = ["BUILTIN_KINDS", "REQUEST_KINDS", "BuiltinKind", "builtin_kind", "group_rank"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +162,22 @@ def _kinds() -> tuple[BuiltinKind, ...]:
 BUILTIN_KINDS: Final = _kinds()
 """In discovery order of groups."""
 
+REQUEST_KINDS: Final = (
+    BuiltinKind("", "v1", "Binding", "bindings"),
+    BuiltinKind("authentication.k8s.io", "v1", "SelfSubjectReview", "selfsubjectreviews", namespaced=False),
+    BuiltinKind("authentication.k8s.io", "v1", "TokenReview", "tokenreviews", namespaced=False),
+    BuiltinKind("authorization.k8s.io", "v1", "LocalSubjectAccessReview", "localsubjectaccessreviews"),
+    BuiltinKind("authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False),
+    BuiltinKind("authorization.k8s.io", "v1", "SelfSubjectRulesReview", "selfsubjectrulesreviews", namespaced=False),
+    BuiltinKind("authorization.k8s.io", "v1", "SubjectAccessReview", "subjectaccessreviews", namespaced=False),
+)
+"""Kinds that can only be created: a server answers such a request and keeps nothing."""
+
 _BY_RESOURCE: Final = {(one.group, one.version, one.plural): one for one in BUILTIN_KINDS}
-_RANK: Final = {group: rank for rank, group in enumerate(dict.fromkeys(one.group for one in BUILTIN_KINDS))}
+_GROUPS: Final = [*dict.fromkeys(one.group for one in BUILTIN_KINDS)]
+_AFTER_EVENTS: Final = _GROUPS.index("events.k8s.io") + 1
+_GROUPS[_AFTER_EVENTS:_AFTER_EVENTS] = ["authentication.k8s.io", "authorization.k8s.io"]
+_RANK: Final = {group: rank for rank, group in enumerate(_GROUPS)}
 
 
 def builtin_kind(group: str, version: str, plural: str) -> BuiltinKind | None:
