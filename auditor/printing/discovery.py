@@ -47,8 +47,8 @@ class Resource:
 
     @property
     def is_stored(self) -> bool:
-        """Whether there are objects of the kind, which can be listed."""
-        return not self.verbs or "list" in self.verbs
+        """Whether a server keeps objects of the kind."""
+        return not self.verbs
 
     @property
     def api_version(self) -> str:

@@ -285,6 +285,9 @@ class _Get:
             namespace = "" if options.all_namespaces or not resource.namespaced else options.namespace
             try:
                 objects = self.listed(resource, namespace)
+            except NotShown as error:
+                self.errors.append(error)
+                continue
             except StatusError as error:
                 self.errors.append(self.of_list(resource, error))
                 continue
@@ -312,6 +315,8 @@ class _Get:
         self.warn(resource)
         if resource.is_list_kind:
             raise StatusError(404, "NotFound", "the server could not find the requested resource")
+        if "list" in resource.verbs:
+            raise NotShown(f"{resource.plural} are what a live server is like when it is asked: a dump has none")
         if not resource.is_stored:
             raise StatusError(
                 405, "MethodNotAllowed", "the server does not allow this method on the requested resource"

@@ -26,7 +26,7 @@ def deprecation_warning(definition: CustomResourceDefinition | None, resource: R
     """Return the warning of a version; empty where it is not deprecated.
 
     Args:
-        definition: Of the kind; None for a built-in one.
+        definition: The definition of the kind, or None for a built-in one.
         resource: The kind at the version.
     """
     if definition is None:

@@ -211,8 +211,9 @@ class DumpStore:
                 kind.kind,
                 kind.plural,
                 kind.singular,
+                kind.short_names,
                 namespaced=kind.namespaced,
-                verbs=("create",),
+                verbs=("get", "list") if kind.kind == "ComponentStatus" else ("create",),
             )
         for definition in self.definitions.values():
             for version in definition.served_versions:
@@ -690,7 +691,7 @@ class DumpStore:
     def get_object(self, resource: Resource, namespace: str, name: str) -> JsonObject:
         """Return the object at a key; an empty namespace of a namespaced kind means the first one that has it."""
         known = bool(namespace) or not resource.namespaced
-        rows = self.rows(resource, namespace, name) if known else self._anywhere(resource, name)
+        rows = self.rows(resource, namespace, name) if known else self.rows_anywhere(resource, name)
         for row in rows:
             notes = NotRead(resource, self.unsealer)
             try:
@@ -716,7 +717,8 @@ class DumpStore:
             raise StatusError(500, "", "*unstructured.Unstructured is not a list: no Items field in this object")
         return obj
 
-    def _anywhere(self, resource: Resource, name: str) -> Iterator[StoredRow]:
+    def rows_anywhere(self, resource: Resource, name: str) -> Iterator[StoredRow]:
+        """Yield the rows of a name in all namespaces."""
         for row in self.rows(resource):
             if row.key is not None and self.is_key_of(resource, row.key) and row.key.endswith(f"/{name}".encode()):
                 yield row

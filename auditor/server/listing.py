@@ -23,7 +23,7 @@ def in_cache_order(found: Iterable[tuple[int, JsonObject]], *, one_each: bool) -
 
     Args:
         found: The number of the dump and the object, dump by dump and in key order.
-        one_each: Of objects with the same namespace and name, only the last is in the cache.
+        one_each: Yield only the last of several objects with the same namespace and name, as the cache has it.
     """
     for _, group in groupby(found, key=lambda pair: pair[0]):
         objects = [obj for _, obj in group]

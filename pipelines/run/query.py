@@ -319,7 +319,7 @@ def run_query(options: QueryOptions) -> int:
 
 
 def _newest(store: AnyStore) -> float | None:
-    """Return the newest time in the snapshots of a store; None: they have none, so the clock counts."""
+    """Return the newest time in the snapshots of a store, or None if they have none: then the clock counts."""
     stores = store.stores.values() if isinstance(store, FleetStore) else [store]
     times = [newest_time(one) for one in stores if isinstance(one, DumpStore)]
     return max((time for time in times if time is not None), default=None)

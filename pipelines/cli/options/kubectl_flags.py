@@ -44,7 +44,7 @@ def _plain(arg: str, switches: dict[str, click.Option], shorts: set[str]) -> lis
 
 
 def moment(ctx: click.Context, param: click.Parameter, value: str) -> float | None:
-    """Return what ``--now`` gives in seconds since 1970; None: it is not given."""
+    """Return the time of ``--now`` in seconds since 1970, or None if it is not given."""
     del ctx, param
     if not value:
         return None

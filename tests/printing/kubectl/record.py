@@ -19,24 +19,32 @@ from pathlib import Path
 HERE = Path(__file__).parent
 
 
-def commands() -> list[list[str]]:
-    """Return the arguments after `kubectl get` of each line of commands.txt; FILES/ is the folder of files."""
-    lines = (HERE / "commands.txt").read_text().splitlines()
-    return [shlex.split(line) for line in lines if line and not line.startswith("#")]
+def commands() -> list[tuple[str, list[str]]]:
+    """Return the verb and the arguments of each line of commands.txt (verb get) and verbs.txt; FILES/ is a folder."""
+    gets = (HERE / "commands.txt").read_text().splitlines()
+    others = [shlex.split(line) for line in (HERE / "verbs.txt").read_text().splitlines()]
+    return [("get", shlex.split(line)) for line in gets] + [(one[0], one[1:]) for one in others]
 
 
 def main(kubectl: str, kubeconfig: str, port: str, out: str = str(HERE)) -> None:
     """Run all commands and write answers.json.gz and snapshot.db.gz."""
     folder = Path(out)
     answers = []
-    for args in commands():
+    for verb, args in commands():
         now = time.time()
         here = [arg.replace("FILES/", "files/") for arg in args]
         done = subprocess.run(
-            [kubectl, "--kubeconfig", kubeconfig, "get", *here], cwd=HERE, capture_output=True, text=True, check=False
+            [kubectl, "--kubeconfig", kubeconfig, verb, *here], cwd=HERE, capture_output=True, text=True, check=False
         )
         answers.append(
-            {"args": args, "now": round(now, 3), "out": done.stdout, "err": done.stderr, "code": done.returncode}
+            {
+                "verb": verb,
+                "args": args,
+                "now": round(now, 3),
+                "out": done.stdout,
+                "err": done.stderr,
+                "code": done.returncode,
+            }
         )
     snapshot = folder / "snapshot.db"
     save = ["etcdctl", "--endpoints", f"127.0.0.1:{port}", "snapshot", "save", str(snapshot)]

@@ -58,4 +58,13 @@ def query(dump: Path, recorded: Any) -> tuple[int, str, str]:
     args = [arg.replace("FILES/", "files/") for arg in recorded["args"]]
     if not {"-n", "-A"} & set(args):
         args = [*args, "-n", "default"]
-    return auditor("query", str(dump), *args, "--show-secrets", "--now", str(recorded["now"]))
+    more = ["--show-secrets", "--now", str(recorded["now"])]
+    return auditor("query", str(dump), *args, *more)
+
+
+def ask(dump: Path, recorded: Any) -> tuple[int, str, str]:
+    """Run a recorded command, whatever its verb is."""
+    if recorded["verb"] == "get":
+        return query(dump, recorded)
+    now = ["--now", str(recorded["now"])] if recorded["verb"] == "events" else []
+    return auditor(recorded["verb"], str(dump), *recorded["args"], *now)

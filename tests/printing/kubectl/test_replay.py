@@ -9,7 +9,7 @@ import pytest
 from auditor.server.clock import newest_time
 from auditor.server.dump import DumpStore
 from pipelines.run.query import QueryOptions, open_store
-from tests.printing.kubectl.replay import HERE, answers, auditor, query, snapshot
+from tests.printing.kubectl.replay import HERE, answers, ask, auditor, snapshot
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,12 +27,12 @@ def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _name(recorded: Any) -> str:
-    return " ".join(recorded["args"])
+    return " ".join([*([] if recorded["verb"] == "get" else [recorded["verb"]]), *recorded["args"]])
 
 
 @pytest.mark.parametrize("recorded", ANSWERS, ids=_name)
 def test_standard_output_is_that_of_kubectl(recorded: Any, dump: Path) -> None:
-    code, out, err = query(dump, recorded)
+    code, out, err = ask(dump, recorded)
     assert out == recorded["out"]
     assert (code == 0) is (recorded["code"] == 0)
     wanted = recorded["err"] + MORE_WORDS.get(_name(recorded), "")
