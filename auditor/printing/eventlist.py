@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from auditor.base.records import JsonObject
 
-__all__ = ["event_lines", "is_about", "sorted_events"]
+__all__ = ["event_lines", "interval", "is_about", "sorted_events"]
 
 
 def is_about(event: JsonObject, kind: str, name: str) -> bool:
@@ -40,7 +40,7 @@ def event_lines(events: Sequence[JsonObject], now: float, *, headers: bool, with
         about = involved if type(involved) is dict else {}
         metadata = event.get("metadata") or {}
         place = [str(metadata.get("namespace") or "")] if with_namespace else []
-        cells = [_interval(event, now), _text(event, "type"), _text(event, "reason")]
+        cells = [interval(event, now), _text(event, "type"), _text(event, "reason")]
         cells += [f"{_text(about, 'kind')}/{_text(about, 'name')}", _text(event, "message").strip()]
         lines.append([visible(cell) for cell in [*place, *cells]])
     return align("".join("\t".join(line) + "\n" for line in lines))
@@ -65,7 +65,8 @@ def _since(text: Any, now: float) -> str:
     return "<unknown>" if seconds is None else human_duration(now - seconds)
 
 
-def _interval(event: JsonObject, now: float) -> str:
+def interval(event: JsonObject, now: float) -> str:
+    """Return how long ago an event was seen, and how often."""
     series, count = event.get("series"), event.get("count")
     first = _since(event.get("eventTime") or event.get("firstTimestamp"), now)
     if type(series) is dict:

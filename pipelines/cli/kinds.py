@@ -9,7 +9,7 @@ import click
 from pipelines.cli.options.kubectl_flags import KubectlCommand, moment
 from pipelines.cli.query import query_options, run, source_options
 
-__all__ = ["api_resources", "events", "explain"]
+__all__ = ["api_resources", "describe", "events", "explain"]
 
 _dump_option = click.option("--dump", "dumps", multiple=True, metavar="DUMP", help="Where the dump of REPORT is now.")
 
@@ -112,3 +112,36 @@ def events(
 
     options = query_options(target, flags)
     run(lambda: run_events(options, about=about, types=types, headers=not no_headers, now=now))
+
+
+@click.command(cls=KubectlCommand, short_help="Print custom resources in words as kubectl describe does.")
+@click.argument("target", metavar="DUMP|REPORT")
+@click.argument("args", nargs=-1, required=True, metavar="KIND [NAME]...")
+@click.option("-n", "--namespace", default="", help="Only objects of this namespace.")
+@click.option("-A", "--all-namespaces", is_flag=True, help="All namespaces (the default; accepted as kubectl does).")
+@click.option("-l", "--selector", "labels", default="", help="Only objects with these labels.")
+@click.option(
+    "--now",
+    default="",
+    metavar="TIME",
+    callback=moment,
+    help="Times of events relative to this one; `now` for the clock.  [default: for snapshots the newest time in them]",
+)
+@_dump_option
+@source_options
+def describe(target: str, args: tuple[str, ...], *, now: float | None, **flags: Any) -> None:
+    """Print all fields of custom resources, and the events about them.
+
+    Events are printed if it is one object. Built-in kinds have descriptions of their own in kubectl, which are not
+    reproduced: `auditor query -o yaml` prints all of such an object.
+
+    \b
+    Examples:
+      auditor describe snapshot.db widgets front -n prod
+      auditor describe snapshot.db widget/front -n prod
+    """
+    from pipelines.run.objects.describe import run_describe  # noqa: PLC0415 - help stays light
+
+    options = query_options(target, flags)
+    options.args = args
+    run(lambda: run_describe(options, now=now))

@@ -66,5 +66,5 @@ def ask(dump: Path, recorded: Any) -> tuple[int, str, str]:
     """Run a recorded command, whatever its verb is."""
     if recorded["verb"] == "get":
         return query(dump, recorded)
-    now = ["--now", str(recorded["now"])] if recorded["verb"] == "events" else []
+    now = ["--now", str(recorded["now"])] if recorded["verb"] in ("events", "describe") else []
     return auditor(recorded["verb"], str(dump), *recorded["args"], *now)
