@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["run_api_resources", "run_events", "run_explain"]
 
 _NOT_BY_DEFAULT = frozenset(["storageversions", "podgroups", "workloads", "leasecandidates"])
-"""Built-in kinds that a server serves only if it is told to; they are printed where a dump has objects of them."""
+"""Built-in kinds that a server serves only if its options say so; they are printed where a dump has objects of them."""
 
 
 def _dump(store: object, target: str) -> DumpStore:
