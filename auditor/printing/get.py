@@ -202,6 +202,7 @@ class _Get:
         self.left_out = 0
         self.is_trial = False
         self.warned: set[str] = set()
+        self.with_namespace = False
         self.now = options.now if options.now is not None else datetime.datetime.now(datetime.UTC).timestamp()
 
     def run(self) -> int:
@@ -232,11 +233,12 @@ class _Get:
         except UnknownResource as error:
             return self.refuse(str(error), *(self.hint(error) if options.hints else ()))
         except Unsortable as error:
-            what = "[][][]reflect.Value" if options.output in ("", "wide") else "*unstructured.Unstructured"
+            is_table = options.output in ("", "wide")
+            what = "[][][]reflect.Value" if is_table else "*unstructured.Unstructured"
             stamp = datetime.datetime.now(datetime.UTC).strftime("%m%d %H:%M:%S.%f")
             self.err(
-                f"F{stamp} {os.getpid():7d} sorter.go:375] Field {error.path} in {what} is an unsortable type: "
-                f"interface, err: {error}\n"
+                f"F{stamp} {os.getpid():7d} sorter.go:{375 if is_table else 329}] Field {error.path} in {what} is an "
+                f"unsortable type: interface, err: {error}\n"
             )
             return 1
         for failed in self.errors:
@@ -520,6 +522,7 @@ class _Get:
 
     def table(self, table: TableText, group: _Found, store: Any, *, with_kind: bool) -> str:
         resource, clusters = group.resource, self.options.clusters
+        self.with_namespace |= self.options.all_namespaces and resource.namespaced  # and for all tables after it
         if self.options.server_print:
             columns = store.headers(resource)
             cells = store.cells(resource, group.objects, self.now, listed=group.listed)
@@ -541,7 +544,7 @@ class _Get:
         return table.render(
             columns,
             rows,
-            with_namespace=self.options.all_namespaces and resource.namespaced,
+            with_namespace=self.with_namespace,
             with_cluster=clusters is not None,
             kind_prefix=resource.group_kind if with_kind else "",
             first_part=None if group.listed else 1,
