@@ -69,7 +69,7 @@ def syntax_inside(value: Any) -> str:
 
 
 def sprint(args: list[Any]) -> str:
-    """Return operands one after another, with a blank between two of which neither is a string."""
+    """Return operands one after another, with a blank between two that are both no strings."""
     out = []
     for at, arg in enumerate(args):
         if at and type(arg) is not str and type(args[at - 1]) is not str:

@@ -35,7 +35,7 @@ class Constant(Node):
     """A dot, nil, a boolean, a number or a string; `kind` is one of dot, nil, bool, number, string.
 
     Attributes:
-        value: Of numbers an int or a float.
+        value: An int or a float for numbers.
         text: As written.
     """
 
@@ -101,7 +101,7 @@ class Command(Node):
 
 @dataclass(slots=True)
 class Pipe(Node):
-    """Commands of which each takes the result of the one before it; the last is assigned to variables."""
+    """Commands that each take the result of the one before; the last result is assigned to variables."""
 
     commands: list[Command] = field(default_factory=list)
     variables: list[Variable] = field(default_factory=list)
