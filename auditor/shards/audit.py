@@ -37,7 +37,7 @@ from auditor.plan.plan import (
 )
 from auditor.program.conversion_command import ConversionCommand
 from auditor.program.impact import cache_key_fault, impacts_of, needs_webhook, worst
-from auditor.program.program import AuditProgram
+from auditor.program.program import AuditProgram, Judgement
 from auditor.selectors.grammar import parse_field_selector, parse_label_selector
 from auditor.shards.builtin_rows import BuiltinRows
 from auditor.shards.columns import ObjectRows, part_name, write_parquet
@@ -121,7 +121,6 @@ class ShardAuditor:
         self.sources: dict[int, tuple[Any, Any]] = {}
         self.storages: dict[str, str | None] = {}
         self.decoded: Any = None
-        self.rewritten: dict[int, str] = {}  # of the object being judged: by version, what became of its metadata
         self.counted: dict[tuple[str, str], tuple[int, int]] = {}
         self.verdicts = UpdateVerdicts(ratcheting=plan.options.ratcheting)
         self.changes: Changes | None = None
@@ -180,10 +179,9 @@ class ShardAuditor:
 
     # ---- judging one value
 
-    def judge(self, definition: CustomResourceDefinition, data: bytes, at: str) -> list[tuple[AuditedObject, bool]]:
-        """Return (audited, needs_webhook) for each version that was asked for."""
+    def judge(self, definition: CustomResourceDefinition, data: bytes, at: str) -> list[JudgedVersion]:
+        """Return what a value is at each version that was asked for."""
         decoded, self.decoded = self.decoded, None
-        self.rewritten.clear()
         fallback = self.storage_of(definition) or next(iter(definition.versions))
         if at == "served":
             versions = [version.name for version in definition.served_versions] or [fallback]
@@ -193,29 +191,21 @@ class ShardAuditor:
             return [self.at_version(definition, own or fallback, data, decoded)]
         if at != "storage":
             return [self.at_version(definition, at if at in definition.versions else fallback, data)]
-        audited, webhook = self.at_version(definition, fallback, data, decoded)
+        judged = self.at_version(definition, fallback, data, decoded)
+        audited, webhook = judged.audited, judged.by_webhook
         own = audited.stored_version
         is_refused = definition.webhook is not None and not webhook  # what was converted and refused, a LIST fails on
         if audited.unreadable is not None and own in definition.versions and own != fallback and not is_refused:
-            second, _ = self.at_version(definition, own, data)
-            if second.unreadable is None:
-                return [(second, webhook)]
-        return [(audited, webhook)]
+            second = self.at_version(definition, own, data)
+            if second.audited.unreadable is None:
+                return [second._replace(by_webhook=webhook)]
+        return [judged]
 
     def at_version(
         self, definition: CustomResourceDefinition, version: str, data: bytes, decoded: Any = None
-    ) -> tuple[AuditedObject, bool]:
-        """Return (audited, whether only a webhook could have read it) at one version."""
-        program = self.program(definition, version)
-        audited = program.audit(data, decoded)
-        self.note_effect(program, audited, data)
-        return audited, needs_webhook(audited)
-
-    def note_effect(self, program: AuditProgram, audited: AuditedObject, data: bytes) -> None:
-        """Note what became of the metadata of an object that a program has just audited."""
-        if audited.object is not None and program.effect != "":
-            effect = program.effect
-            self.rewritten[id(audited)] = effect_of(data, audited.object) if effect is None else effect
+    ) -> JudgedVersion:
+        """Return what a value is at one version."""
+        return judged_version(self.program(definition, version).judge(data, decoded), data)
 
     def saw(
         self, row: _RowHead, definition: CustomResourceDefinition, audited: AuditedObject, outcome: Outcome
@@ -374,6 +364,30 @@ def _own_version(definition: CustomResourceDefinition, data: bytes, decoded: Any
     return own_version(definition, api) if isinstance(api, str) else None
 
 
+class JudgedVersion(NamedTuple):
+    """What a value is at one version.
+
+    Attributes:
+        audited: The object.
+        by_webhook: Whether only a conversion webhook could have read it at some version that was asked for.
+        effect: The impact of what the read did to its metadata; empty: none.
+    """
+
+    audited: AuditedObject
+    by_webhook: bool
+    effect: str
+
+
+def judged_version(judgement: Judgement, data: bytes) -> JudgedVersion:
+    """Return what a program says of a value, with the effect on its metadata where the program does not know it."""
+    audited, effect = judgement.audited, judgement.effect
+    if audited.object is None:
+        effect = ""
+    elif effect is None:
+        effect = effect_of(data, audited.object)
+    return JudgedVersion(audited, needs_webhook(audited), effect)
+
+
 class Standing(NamedTuple):
     """Where an object stands: the number of its class of rows, and its impacts."""
 
@@ -458,22 +472,21 @@ class _ShardWriter:
         if lane is None:
             self.add_slowly(at, key, revision, data, obj)
             return
-        audited = lane.add(at, data, obj, place)
-        if audited is not None and not lane.add_told(at, key, revision, data, audited, place):
+        judgement = lane.add(at, data, obj, place)
+        if judgement is not None and not lane.add_told(at, key, revision, data, judgement, place):
             row = _RowHead(at, key, revision, data)
             row.group, row.plural, row.kind = lane.entry.group, lane.entry.plural, lane.entry.kind
             row.namespace, row.name = place or names_of({}, data)
-            self.unread(row, lane.definition, audited)
+            self.unread(row, lane.definition, judgement)
 
-    def unread(self, row: _RowHead, definition: CustomResourceDefinition, audited: AuditedObject) -> None:
+    def unread(self, row: _RowHead, definition: CustomResourceDefinition, judgement: Judgement) -> None:
         """Write the rows of an object that its lane could not read."""
         owner = self.owner
         owner.decoded = None
-        owner.rewritten.clear()
         if self.at == "storage":
             self.custom(row, definition)  # perhaps it can be read at its own version
         else:
-            self.rows_of(row, definition, [(audited, needs_webhook(audited))])
+            self.rows_of(row, definition, [judged_version(judgement, row.data)])
 
     def add_slowly(self, at: int, key: bytes | None, revision: int | None, data: bytes, decoded: Any = None) -> None:
         """Classify one live key and write its rows."""
@@ -522,7 +535,7 @@ class _ShardWriter:
             definition: The definition of the kind.
             reason: Why the key fits no object.
         """
-        audited, webhook = self.owner.judge(definition, row.data, "storage")[0]
+        audited, webhook, _ = self.owner.judge(definition, row.data, "storage")[0]
         if audited.unreadable is not None:
             impacts = impacts_of(audited, namespaced=definition.namespaced)
             status = Status.NEEDS_CONVERSION if webhook else Status.UNREADABLE
@@ -603,18 +616,18 @@ class _ShardWriter:
         self,
         row: _RowHead,
         definition: CustomResourceDefinition,
-        judged: list[tuple[AuditedObject, bool]],
+        judged: list[JudgedVersion],
         before: Before | None = None,
     ) -> None:
         """Write all rows of a custom resource that was judged."""
         owner = self.owner
-        if not owner.scope.has_object(judged[0][0]):
+        if not owner.scope.has_object(judged[0].audited):
             self.result.out_of_scope += 1
             return
         if owner.changes is not None:
             self.result.changes["updated" if before is not None else "created"] += 1
         gated = owner.gated.of(definition, row.data)  # told once, at the first version
-        for audited, webhook in judged:
+        for audited, webhook, effect in judged:
             reason = None if audited.unreadable is None else audited.unreadable.reason
             outcome = self.outcome(row, audited, definition, before)
             metadata = audited.object.get("metadata") if audited.object is not None else None
@@ -628,7 +641,7 @@ class _ShardWriter:
             if gave_up:
                 reason = RULES_GIVEN_UP
                 self.result.note_given_up(at, [object_name(row.key, row.namespace, row.name)])
-            standing = self.standing(row, definition, audited, webhook, metadata, outcome, gave_up=gave_up)
+            standing = self.standing(row, definition, audited, webhook, effect, metadata, outcome, gave_up=gave_up)
             self.object_row(row, audited, standing, reason, outcome)
             number = len(self.objects) - 1
             for finding, told in outcome.rows(audited):
@@ -643,10 +656,10 @@ class _ShardWriter:
             if audited.unevaluated_rules:
                 self.result.unevaluated[at] += 1
             owner.saw(row, definition, audited, outcome)
-        stored = judged[0][0].stored_version
+        stored = judged[0].audited.stored_version
         if stored is not None and not self.is_export:
             self.result.stored[(definition.name, stored)] += 1
-        self.index.add(definition, row.at, row.data, judged)
+        self.index.add(definition, row.at, row.data, [one.audited for one in judged])
 
     def outcome(
         self, row: _RowHead, audited: AuditedObject, definition: CustomResourceDefinition, before: Before | None
@@ -673,13 +686,13 @@ class _ShardWriter:
         definition: CustomResourceDefinition,
         audited: AuditedObject,
         webhook: bool,
+        effect: str,
         metadata: JsonObject,
         outcome: Outcome,
         *,
         gave_up: bool = False,
     ) -> Standing:
         """Return where a judged object stands: objects of which the same facts hold stand alike."""
-        effect = self.owner.rewritten.get(id(audited), "")
         verdict = outcome.verdict
         is_deleting, is_invalid = "deletionTimestamp" in metadata, bool(audited.findings)
         facts = (

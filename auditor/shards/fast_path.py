@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.crds.definitions_file import DefinitionEntry
     from auditor.fastpath.records.typed import TypedProgram
-    from auditor.program.program import AuditProgram
+    from auditor.program.program import AuditProgram, Judgement
     from auditor.shards.audit import Standing, _ShardWriter
     from auditor.shards.updates import Codes
     from auditor.updates.noop import NoopUpdates
@@ -135,7 +135,7 @@ class Lane:
         self.prefix = root + names.encode()
         self._index = writer.index.quick(definition, version)
 
-    def add(self, at: int, data: bytes, obj: JsonObject, place: tuple[str | None, str] | None) -> AuditedObject | None:
+    def add(self, at: int, data: bytes, obj: JsonObject, place: tuple[str | None, str] | None) -> Judgement | None:
         """Audit one object and write its rows.
 
         Args:
@@ -144,29 +144,29 @@ class Lane:
             obj: What orjson made of them; changed in place.
             place: Namespace and name of its key; None: it has no key.
         Returns:
-            None: all is written. Else the object as audited, of which nothing is written yet.
+            None: all is written. Else the judgement, of which nothing is written yet.
         """
         program = self.program
-        audited = program.audit(data, obj)
+        judgement = program.judge(data, obj)
+        audited, effect, is_proven = judgement
         read = audited.object
-        effect = program.effect
         if read is None or audited.findings or effect is None or program.total <= program.warm_up:
-            return audited
+            return judgement
         metadata = read["metadata"]
         find = metadata.get
         namespace, name = find("namespace"), find("name")
         if not name or (self._namespaced and not namespace) or audited.select_error is not None:
-            return audited
+            return judgement
         if audited.unevaluated_rules and (self._is_asked or program.gave_up(audited.unevaluated_rules)):
-            return audited
+            return judgement
         if self._is_asked:
             noop = self._noop
             if noop is None:
                 noop, fine = self._writer.owner.verdicts.of(program, audited, is_export=self._is_export)
                 self._noop, self._codes = noop, fine.codes
             key_namespace, key_name = (namespace, name) if place is None else place
-            if noop.is_needed(audited, data, Place(key_namespace or "", key_name), proven=program.is_proven):
-                return audited
+            if noop.is_needed(audited, data, Place(key_namespace or "", key_name), proven=is_proven):
+                return judgement
         pruned, defaulted = audited.pruned, audited.defaulted
         stored, uid = audited.stored_version, find("uid")
         facts = (stored, not pruned, not defaulted, effect, "deletionTimestamp" in metadata)
@@ -180,7 +180,7 @@ class Lane:
             self.unevaluated += 1
         self.stored[stored] = self.stored.get(stored, 0) + 1
         if self._index is None:
-            self._writer.index.add(self.definition, at, data, [(audited, False)])
+            self._writer.index.add(self.definition, at, data, [audited])
         else:
             self._index(at, read, audited.selectable)
         return None
@@ -191,7 +191,7 @@ class Lane:
         key: bytes | None,
         revision: int | None,
         data: bytes,
-        audited: AuditedObject,
+        judgement: Judgement,
         place: tuple[str | None, str] | None,
     ) -> bool:
         """Write the rows of an object of which there is more to tell than `add` can; if it has none, nothing is done.
@@ -201,13 +201,14 @@ class Lane:
             key: Its key; None: it has none.
             revision: Its modification revision; None: not known.
             data: Its stored bytes.
-            audited: As `add` returned it.
+            judgement: As `add` returned it.
             place: Namespace and name of its key; None: it has no key.
         Returns:
             Whether it has rows: what could not be read takes the long way.
         """
         program, writer = self.program, self._writer
-        read, effect = audited.object, program.effect
+        audited, effect, _ = judgement
+        read = audited.object
         metadata = None if read is None else read.get("metadata")
         if read is None or type(metadata) is not dict:
             return False
@@ -263,7 +264,7 @@ class Lane:
         if audited.unevaluated_rules:
             self.unevaluated += 1
         if self._index is None:
-            writer.index.add(self.definition, at, data, [(audited, False)])
+            writer.index.add(self.definition, at, data, [audited])
         else:
             self._index(at, read, audited.selectable)
         return True

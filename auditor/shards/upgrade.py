@@ -356,9 +356,9 @@ class UpgradeAuditor(ShardAuditor):
     def _judged_before(self, old: CustomResourceDefinition, version: str, data: bytes) -> AuditedObject:
         at = self.plan.options.at_of_exports if self.is_export else self.plan.options.at
         if at in ("storage", "stored"):
-            return self.before.judge(old, data, at)[0][0]
+            return self.before.judge(old, data, at)[0].audited
         fallback = self.before.storage_of(old) or next(iter(old.versions))
-        return self.before.at_version(old, version if version in old.versions else fallback, data)[0]
+        return self.before.at_version(old, version if version in old.versions else fallback, data).audited
 
     def _outcome_of(
         self, side: ShardAuditor, row: Any, definition: CustomResourceDefinition, audited: AuditedObject, data: bytes
@@ -473,12 +473,12 @@ class UpgradeAuditor(ShardAuditor):
         at = common_version(old, new_definition)
         if at is None:
             return None
-        first, _ = self.before.at_version(old, at, row.data)
+        first = self.before.at_version(old, at, row.data).audited
         if first.object is None:
             return None
         outcome = self._outcome_of(self.before, row, old, first, row.data)
         data = encode(first.object).encode("utf-8", "surrogatepass")
-        after, _ = self.judge(new_definition, data, "stored" if self.is_export else "storage")[0]
+        after = self.judge(new_definition, data, "stored" if self.is_export else "storage")[0].audited
         return first, _side(after, self._outcome_of(self, row, new_definition, after, data)), outcome
 
     # ---- what is told
