@@ -13,7 +13,7 @@ from auditor.base.errors import PlanError, SourceError, TooMuchToReport
 from auditor.base.path_size import check_paths
 from auditor.base.statuses import Status
 from auditor.shards.findings import BoundedTexts
-from auditor.shards.reasons import RULES_GIVEN_UP
+from auditor.shards.result import RULES_GIVEN_UP
 from auditor.sources.files.work_folder import temporary_folder
 from auditor.sources.manifests.placed import PlacedDocument, objects_in, placed_documents
 from auditor.sources.manifests.positions import field_line, repeated_keys

@@ -30,8 +30,6 @@ LONG = {
     "auditor/selectors/query.py": "to be split",
     "auditor/server/dump.py": "to be split",
     "auditor/server/report.py": "to be split",
-    "auditor/shards/audit.py": "to be split",
-    "auditor/shards/upgrade.py": "to be split",
     "auditor/sources/bolt/tree.py": "to be split",
     "auditor/sources/manifests/walk.py": "to be split",
     "auditor/sources/stores/locations.py": "to be split",
@@ -57,11 +55,6 @@ PRIVATE_OF_LIBRARIES = {
 PRIVATE_OF_OTHERS = {
     "auditor/fastpath/records/metadata.py",
     "auditor/fastpath/rules/updates.py",
-    "auditor/shards/apart.py",
-    "auditor/shards/batches.py",
-    "auditor/shards/builtin_rows.py",
-    "auditor/shards/fast_path.py",
-    "auditor/shards/remaining.py",
 }
 """Modules that still import private names of other modules, to be renamed; this list only shrinks."""
 
