@@ -163,6 +163,8 @@ def _is_text(shown: str, path: Path) -> bool:
         return True
     with path.open("rb") as file:
         head = UnpackedStream(shown, file).peek()
+    if path.name.lower().endswith((".yaml", ".yml")):
+        return not is_tar(head)
     form = form_of(path, head)
     is_named = path.name.lower().endswith(MANIFEST_SUFFIXES) and form not in {"bolt", "sqlite", "kine-text", "etcdctl"}
     return not is_tar(head) and (form == "manifests" or is_named)
