@@ -1,4 +1,4 @@
-"""Leaves the current directory out of where Python looks for modules: it may be a dump of somebody else's making.
+"""Leaves the current directory out of where Python looks for modules: it may be a dump made by a stranger.
 
 `python -c` and `python -m`, and an empty entry of PYTHONPATH, have Python look there first. Light on purpose, and
 without `from __future__`: it runs before anything else is looked for.

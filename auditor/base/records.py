@@ -1,4 +1,4 @@
-"""The records that flow through the house: all frozen, all small, all picklable.
+"""The records that flow through all packages: never changed, small, picklable.
 
 Seven and no more: where a thing stands (ObjectKey, Origin), what was stored (StoredObject) or could not be read
 (Unreadable), what a worker is asked to do (Shard), what is wrong (Finding) and what came of one object (AuditedObject).
@@ -118,9 +118,9 @@ class Finding:
         return (self.field, self.type, self.words)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class AuditedObject:
-    """What came of one stored object.
+    """What came of one stored object. Never changed; not frozen, as making a frozen record takes three times as long.
 
     Attributes:
         unreadable: Why it could not be read; then everything else is empty.

@@ -30,4 +30,7 @@ def event_at(obj: JsonObject, group: str) -> JsonObject:
     if obj.get("apiVersion") == api_version or obj.get("kind") != "Event":
         return obj
     names = _CORE_TO_EVENTS if group else _EVENTS_TO_CORE
-    return {**{names.get(key, key): value for key, value in obj.items()}, "apiVersion": api_version}
+    found = {names.get(key, key): value for key, value in obj.items()}
+    if group:  # whose names of the controller are left out where they are empty
+        found = {key: value for key, value in found.items() if value != "" or not key.startswith("reporting")}
+    return {**found, "apiVersion": api_version}

@@ -1,7 +1,7 @@
 """Whether a JSON text decodes into a Go type of the scheme, and Go's words where it does not.
 
 A wrong type is remembered and decoding goes on: the first one is the answer. A type with a decoder of its own (times,
-quantities) fails at once and outranks it. Of equal keys each value is decoded, unknown keys are passed over.
+quantities) fails at once and outranks it. Each value of equal keys is decoded, unknown keys are ignored.
 
 Source: sigs.k8s.io/json decode.go; apimachinery pkg/apis/meta/v1/{time,micro_time}.go, pkg/api/resource/quantity.go,
 pkg/util/intstr/intstr.go; apiextensions-apiserver pkg/apis/apiextensions/v1/marshal.go.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["BUILTIN_KINDS", "BuiltinKind", "builtin_kind", "group_rank"]
+__all__ = ["BUILTIN_KINDS", "REQUEST_KINDS", "BuiltinKind", "builtin_kind", "group_rank"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class BuiltinKind:
         return self.kind.lower()
 
 
-# group, version: Kind plural[=key prefix] [short,short] [*: category all] [-: cluster-scoped]
+# group, version: Kind plural[=key prefix] [short,short] [*: category all] [+: api-extensions] [-: cluster-scoped]
 _TABLE: Final = """
  v1
   ConfigMap configmaps cm
@@ -54,7 +54,7 @@ _TABLE: Final = """
   Service services=services/specs svc *
   ServiceAccount serviceaccounts sa
 apiregistration.k8s.io v1
-  APIService apiservices=apiregistration.k8s.io/apiservices -
+  APIService apiservices=apiregistration.k8s.io/apiservices - +
 apps v1
   ControllerRevision controllerrevisions
   DaemonSet daemonsets ds *
@@ -72,7 +72,6 @@ batch v1
   Job jobs *
 certificates.k8s.io v1
   CertificateSigningRequest certificatesigningrequests csr -
-certificates.k8s.io v1beta1
   ClusterTrustBundle clustertrustbundles -
   PodCertificateRequest podcertificaterequests
 networking.k8s.io v1
@@ -96,14 +95,14 @@ storage.k8s.io v1
   VolumeAttachment volumeattachments -
   VolumeAttributesClass volumeattributesclasses vac -
 admissionregistration.k8s.io v1
-  MutatingAdmissionPolicy mutatingadmissionpolicies -
-  MutatingAdmissionPolicyBinding mutatingadmissionpolicybindings -
-  MutatingWebhookConfiguration mutatingwebhookconfigurations -
-  ValidatingAdmissionPolicy validatingadmissionpolicies -
-  ValidatingAdmissionPolicyBinding validatingadmissionpolicybindings -
-  ValidatingWebhookConfiguration validatingwebhookconfigurations -
+  MutatingAdmissionPolicy mutatingadmissionpolicies - +
+  MutatingAdmissionPolicyBinding mutatingadmissionpolicybindings - +
+  MutatingWebhookConfiguration mutatingwebhookconfigurations - +
+  ValidatingAdmissionPolicy validatingadmissionpolicies - +
+  ValidatingAdmissionPolicyBinding validatingadmissionpolicybindings - +
+  ValidatingWebhookConfiguration validatingwebhookconfigurations - +
 apiextensions.k8s.io v1
-  CustomResourceDefinition customresourcedefinitions=apiextensions.k8s.io/customresourcedefinitions crd,crds -
+  CustomResourceDefinition customresourcedefinitions=apiextensions.k8s.io/customresourcedefinitions crd,crds - +
 scheduling.k8s.io v1
   PriorityClass priorityclasses pc -
 scheduling.k8s.io v1beta1
@@ -127,10 +126,9 @@ resource.k8s.io v1
   ResourceClaim resourceclaims
   ResourceClaimTemplate resourceclaimtemplates
   ResourceSlice resourceslices -
-resource.k8s.io v1beta2
   DeviceTaintRule devicetaintrules -
-storagemigration.k8s.io v1beta1
-  StorageVersionMigration storageversionmigrations svm -
+storagemigration.k8s.io v1
+  StorageVersionMigration storageversionmigrations -
 """
 
 
@@ -143,7 +141,7 @@ def _kinds() -> tuple[BuiltinKind, ...]:
             continue
         kind, plural, *rest = line.split()
         name, _, prefix = plural.partition("=")
-        shorts = [word for word in rest if word not in ("*", "-")]
+        shorts = [word for word in rest if word not in ("*", "+", "-")]
         out.append(
             BuiltinKind(
                 group=group,
@@ -151,7 +149,7 @@ def _kinds() -> tuple[BuiltinKind, ...]:
                 kind=kind,
                 plural=name,
                 short_names=tuple(shorts[0].split(",")) if shorts else (),
-                categories=("all",) if "*" in rest else (),
+                categories=tuple(name for mark, name in (("*", "all"), ("+", "api-extensions")) if mark in rest),
                 namespaced="-" not in rest,
                 prefix=prefix or name,
             )
@@ -162,8 +160,23 @@ def _kinds() -> tuple[BuiltinKind, ...]:
 BUILTIN_KINDS: Final = _kinds()
 """In discovery order of groups."""
 
+REQUEST_KINDS: Final = (
+    BuiltinKind("", "v1", "Binding", "bindings"),
+    BuiltinKind("", "v1", "ComponentStatus", "componentstatuses", ("cs",), namespaced=False),
+    BuiltinKind("authentication.k8s.io", "v1", "SelfSubjectReview", "selfsubjectreviews", namespaced=False),
+    BuiltinKind("authentication.k8s.io", "v1", "TokenReview", "tokenreviews", namespaced=False),
+    BuiltinKind("authorization.k8s.io", "v1", "LocalSubjectAccessReview", "localsubjectaccessreviews"),
+    BuiltinKind("authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False),
+    BuiltinKind("authorization.k8s.io", "v1", "SelfSubjectRulesReview", "selfsubjectrulesreviews", namespaced=False),
+    BuiltinKind("authorization.k8s.io", "v1", "SubjectAccessReview", "subjectaccessreviews", namespaced=False),
+)
+"""Kinds without stored objects: a server answers a request for them and keeps nothing."""
+
 _BY_RESOURCE: Final = {(one.group, one.version, one.plural): one for one in BUILTIN_KINDS}
-_RANK: Final = {group: rank for rank, group in enumerate(dict.fromkeys(one.group for one in BUILTIN_KINDS))}
+_GROUPS: Final = [*dict.fromkeys(one.group for one in BUILTIN_KINDS)]
+_AFTER_EVENTS: Final = _GROUPS.index("events.k8s.io") + 1
+_GROUPS[_AFTER_EVENTS:_AFTER_EVENTS] = ["authentication.k8s.io", "authorization.k8s.io"]
+_RANK: Final = {group: rank for rank, group in enumerate(_GROUPS)}
 
 
 def builtin_kind(group: str, version: str, plural: str) -> BuiltinKind | None:

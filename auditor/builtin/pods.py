@@ -1,4 +1,4 @@
-"""Pods and Jobs, whose state is told from many places.
+"""Pods and Jobs, whose state results from many fields.
 
 Source: kubernetes v1.37.2 pkg/printers/internalversion/printers.go (printPod, printJob).
 """

@@ -1,7 +1,7 @@
 """Stored built-in objects: an envelope, and a protobuf message that field tables turn into JSON.
 
 Fields with the zero value are left out where Go's encoder leaves them out, so that what comes out is what an API server
-would answer (without the defaults that it adds when reading). Unknown numbers are passed over, the last of repeated
+would answer (without the defaults that it adds when reading). Unknown numbers are ignored, the last of repeated
 scalars wins, order does not matter.
 
 Source: apimachinery pkg/runtime/generated.proto (Unknown), pkg/apis/meta/v1, pkg/api/resource, pkg/util/intstr
@@ -128,7 +128,7 @@ def _chunk(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _skip(data: bytes, at: int, stop: int) -> int:
-    """Return where a field ends that nobody knows; a group ends with its last tag, whatever the numbers in it."""
+    """Return where an unknown field ends; a group ends with its last tag, whatever the numbers in it."""
     depth = 0
     while at < len(data):
         tag, at = _varint(data, at)

@@ -1,4 +1,4 @@
-"""Small readers over objects whose shape nobody vouches for, and the texts that several printers share."""
+"""Small readers over objects whose shape is not verified, and the texts that several printers share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages that every environment knows: the well-known types, each of which is a plain value in CEL.
+"""Messages that every environment knows: the well-known types. Each is a plain value in CEL.
 
 A rule can write ``google.protobuf.Int64Value{value: 1}``, for what it is worth: it is the number 1.
 Source: cel-go common/types/provider.go (NewValue), common/types/pb.

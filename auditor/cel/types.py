@@ -1,6 +1,6 @@
 """The types of CEL: what the checker computes with and what overloads declare.
 
-One frozen class for all of them; equality is structural. Object types carry their name only, their fields stand in the
+One frozen class for all of them; equality is structural. Object types carry their name only, their fields are in the
 environment (`ObjectType`), so that a type can hold itself.
 
 Source: cel-go common/types/types.go.

@@ -1,4 +1,4 @@
-"""The values of CEL in Python, and what a value of another room must offer.
+"""The values of CEL in Python, and what a value of another package must offer.
 
 =====================  ============================================================================================
 CEL                    Python
@@ -15,7 +15,7 @@ extension types        frozen classes with a class attribute ``cel_type: Type`` 
 
 Values are never changed after they are made (the one exception, the accumulator of a comprehension, never leaves it).
 Lists and maps that know more than their items (the schema's) are subclasses of `CelList` and `CelMap`. An item that
-cannot be had is a `CelError` as a value: it does harm only when it is used.
+cannot be read is a `CelError` as a value: it does harm only when it is used.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class CelList:
         raise NotImplementedError
 
     def cel_iter(self) -> Iterator[Any]:
-        """Yield the items; one that cannot be had is a `CelError` value."""
+        """Yield the items; one that cannot be read is a `CelError` value."""
         for index in range(self.cel_size()):
             yield self.cel_get(index)
 
@@ -157,7 +157,7 @@ class CelMap:
         raise NotImplementedError
 
     def cel_find(self, key: Any) -> Any:
-        """Return the value at a key (any CEL value), `MISSING`, or a `CelError` value if it cannot be had."""
+        """Return the value at a key (any CEL value), `MISSING`, or a `CelError` value if it cannot be read."""
         raise NotImplementedError
 
     def cel_iter(self) -> Iterator[Any]:
@@ -172,7 +172,7 @@ class CelMap:
 class MapValue(CelMap):
     """A map whose keys need not be strings: bool, int, uint, double and string are different keys.
 
-    A key that is not there as it stands is looked for as the same number of another type, as cel-go does.
+    A key that is not there as it is is looked for as the same number of another type, as cel-go does.
     """
 
     __slots__ = ("_entries",)
@@ -189,11 +189,11 @@ class MapValue(CelMap):
         return made.plain()
 
     def put(self, key: Any, value: Any) -> None:
-        """Set an entry; only for a map that nobody else has seen yet."""
+        """Set an entry; only for a map that has no other reader yet."""
         self._entries[_place(key)] = (key, value)
 
     def drop(self, key: Any) -> None:
-        """Take an entry away, if it is there; only for a map that nobody else has seen yet."""
+        """Take an entry away, if it is there; only for a map that has no other reader yet."""
         self._entries.pop(_place(key), None)
 
     def plain(self) -> MapValue | dict[str, Any]:

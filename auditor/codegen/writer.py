@@ -1,7 +1,7 @@
 """Writer: lines of one function. Module: the functions of one program, their constants, compiled when first called.
 
-A program for a large schema has hundreds of functions of which an object meets a few, and compiling costs far more
-than running. So a function is first written down as a stand-in that knows how to write its lines; the first call
+A program for a large schema has hundreds of functions, and an object meets a few, and compiling costs far more
+than running. So a function is first written down as a placeholder that knows how to write its lines; the first call
 writes, compiles, and puts the real function in its place in the globals that all functions of the module share.
 """
 

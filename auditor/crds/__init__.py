@@ -1,8 +1,8 @@
 """Definitions: documents in the form of v1 or v1beta1 to records of what is served, and how objects are converted.
 
 In: decoded documents. Out: CustomResourceDefinition, CrdCatalog; what no server could decode is named, not raised. What
-is wrong with a definition that a server would refuse today is another room's. Follows apiextensions-apiserver
-pkg/apis/apiextensions and pkg/apiserver/conversion.
+is wrong with a definition that a server would refuse today is the task of another package. Follows
+apiextensions-apiserver pkg/apis/apiextensions and pkg/apiserver/conversion.
 """
 
 from __future__ import annotations

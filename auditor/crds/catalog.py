@@ -41,10 +41,10 @@ class CrdCatalog:
 
     @classmethod
     def from_documents(cls, documents: Iterable[Any], *, stored: bool = False) -> CrdCatalog:
-        """Return the catalog of the definitions among decoded documents; documents of other kinds are passed over.
+        """Return the catalog of the definitions among decoded documents; documents of other kinds are ignored.
 
         Args:
-            documents: Decoded JSON or YAML. Of two definitions with one name the later counts.
+            documents: Decoded JSON or YAML. If two definitions have one name, the later counts.
             stored: They come from a server, so that their status counts (`parse_definition`).
         """
         found: dict[str, CustomResourceDefinition] = {}

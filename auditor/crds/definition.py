@@ -89,7 +89,7 @@ class CustomResourceDefinition:
         stored_versions: ``status.storedVersions``, or the storage version.
         established: Whether a server answers requests for its objects.
         document: What it was made from.
-        webhook: Converts objects where the strategy is Webhook; None: nobody does.
+        webhook: Converts objects where the strategy is Webhook; None if there is none.
     """
 
     name: str

@@ -51,7 +51,7 @@ _DECODER = msgspec.json.Decoder(_Document)
 
 
 def skeleton(text: bytes) -> JsonObject:
-    """Return what `outline` and `stored_versions` need of a document's JSON text; schemas are passed over.
+    """Return what `outline` and `stored_versions` need of a document's JSON text; schemas are skipped.
 
     Raises:
         GoJsonError: It is no JSON.

@@ -287,7 +287,7 @@ def _unescape_host(data: str) -> str:
 
 
 def _unescape_zone(data: str) -> str:
-    """Unescape the zone of an address, where what may stand in a host may be escaped too, and blanks."""
+    """Unescape the zone of an address, where what is allowed in a host may be escaped too, and blanks."""
     return _unescape_checked(data, lambda byte: byte == 0x20 or chr(byte) in _PLAIN_IN_HOST)
 
 

@@ -34,6 +34,7 @@ _CHART: Final = "Chart.yaml"
 _CRDS: Final = "crds"
 _SUBCHARTS: Final = "charts"
 _DUMPS: Final = frozenset({"bolt", "sqlite", "kine-text", "etcdctl"})
+_YAML: Final = (".yaml", ".yml")
 _ARCHIVES: Final = (".tgz", ".tar.gz", ".tar")
 _IN_TEMPLATES: Final = "definitions in templates must be rendered first: helm template CHART | ... --crds -"
 
@@ -79,7 +80,7 @@ def _local(shown: str, given: str, options: AuditOptions | None) -> list[JsonObj
             with path.open("rb") as file:
                 found = _chart_archive(shown, file)
             return _dump(given, options) if found is None else _with_some(shown, found)
-        if form_of(path, head) in _DUMPS:
+        if not given.lower().endswith(_YAML) and form_of(path, head) in _DUMPS:
             return _dump(given, options)
     return read_crd_documents([given])
 

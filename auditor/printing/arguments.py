@@ -71,6 +71,8 @@ def read_arguments(
             if len(members) > 1:
                 raise UsageError("you must specify only one resource")
             kinds = [_full_name(one) for one in members] or kinds
+        if "" in args[1:]:
+            raise UsageError("resource name may not be empty")
         pairs = [(kind, name) for kind in kinds for name in args[1:]]
     else:
         kinds = args[0].split(",")

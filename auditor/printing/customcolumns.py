@@ -17,14 +17,21 @@ if TYPE_CHECKING:
 
     from auditor.printing.jsonpath import Template
 
-__all__ = ["CustomColumns", "parse_custom_columns"]
+__all__ = ["CustomColumns", "parse_custom_columns", "read_custom_columns"]
+
+_EXPECTED = "Expected format is one line of space separated headers, one line of space separated column specs."
 
 
 @dataclass(frozen=True, slots=True)
 class CustomColumns:
-    """Headers and the templates of their paths; an empty path gives ``<none>``."""
+    """Headers and the templates of their paths; an empty path gives ``<none>``.
+
+    Attributes:
+        always_headers: ``--no-headers`` changes nothing, as it does for columns from a file.
+    """
 
     columns: tuple[tuple[str, str], ...]
+    always_headers: bool = False
 
     def render(
         self, objects: Iterable[Any], *, headers: bool, shown: Callable[[str], str] = str
@@ -36,7 +43,7 @@ class CustomColumns:
             headers: Print the line of headers.
             shown: What a cell is passed through.
         """
-        lines = ["\t".join(header for header, _ in self.columns)] if headers else []
+        lines = ["\t".join(header for header, _ in self.columns)] if headers or self.always_headers else []
         failed: JsonPathError | None = None
         try:
             templates = [compile_template(path) if path else None for _, path in self.columns]
@@ -63,6 +70,24 @@ def parse_custom_columns(spec: str) -> CustomColumns:
             raise JsonPathError("parse", f"unexpected custom-columns spec: {part}, expected <header>:<json-path-expr>")
         columns.append((header, relaxed(path)))
     return CustomColumns(tuple(columns))
+
+
+def read_custom_columns(text: str) -> CustomColumns:
+    """Read the file of ``custom-columns-file``: a line of headers, a line of paths.
+
+    Raises:
+        JsonPathError: With kubectl's text.
+    """
+    lines = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")] if text else []
+    for number, name in enumerate(("header", "spec")):
+        if len(lines) <= number:
+            raise JsonPathError("parse", f"invalid template, missing {name} line. {_EXPECTED}")
+    headers, paths = lines[0].split(), lines[1].split()
+    if len(headers) != len(paths):
+        raise JsonPathError(
+            "parse", f"number of headers ({len(headers)}) and field specifications ({len(paths)}) don't match"
+        )
+    return CustomColumns(tuple(zip(headers, map(relaxed, paths), strict=True)), always_headers=True)
 
 
 def _cell(template: Template | None, obj: Any) -> str:

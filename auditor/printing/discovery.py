@@ -29,6 +29,7 @@ class Resource:
 
     Attributes:
         columns: additionalPrinterColumns as declared; for built-in kinds empty.
+        verbs: What a server can be asked to do with it; empty: everything.
         is_list_kind: Stands for a kind like PodList, which has a name but nothing behind it.
     """
 
@@ -42,6 +43,12 @@ class Resource:
     namespaced: bool = True
     columns: tuple[Any, ...] = field(default=(), compare=False)
     is_list_kind: bool = False
+    verbs: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether a server keeps objects of the kind."""
+        return not self.verbs
 
     @property
     def api_version(self) -> str:
@@ -187,7 +194,7 @@ class Discovery:
         wanted = text.partition(".")[0].lower()
         names: dict[str, str] = {}
         for one in self.resources:
-            for name in (one.plural, one.one, one.kind.lower(), *one.short_names):
+            for name in (one.plural, one.one, one.kind.lower(), *one.short_names) if one.is_stored else ():
                 names.setdefault(name, one.group_resource)
         near = difflib.get_close_matches(wanted, names, 4, 0.65)
         return list(dict.fromkeys(names[name] for name in near))

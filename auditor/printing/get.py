@@ -13,14 +13,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from auditor.base.visible import visible
-from auditor.golang import jsontext
 from auditor.printing.arguments import NO_RESOURCE, UsageError, read_arguments
 from auditor.printing.columns import AGE, age_of
-from auditor.printing.customcolumns import CustomColumns, parse_custom_columns
 from auditor.printing.discovery import UnknownResource
-from auditor.printing.jsonpath import JsonPathError, Template, compile_template, relaxed
+from auditor.printing.jsonpath import JsonPathError, relaxed
 from auditor.printing.jsonprint import to_json
+from auditor.printing.kyamltext import to_kyaml
 from auditor.printing.left_out import OF_THE_COMMAND, left_out
+from auditor.printing.outputs import Output, Refused, check_options
 from auditor.printing.sorting import FieldNotFound, Unsortable, order_by
 from auditor.printing.tables import Header, Row, TableText
 from auditor.printing.yamltext import YamlTextError, to_yaml
@@ -34,11 +34,6 @@ if TYPE_CHECKING:
     from auditor.printing.discovery import Discovery, Resource
 
 __all__ = ["GetOptions", "NotShown", "StatusError", "Store", "get", "not_found"]
-
-FORMATS: Final = (
-    "custom-columns,custom-columns-file,go-template,go-template-file,json,jsonpath,jsonpath-as-json,jsonpath-file,"
-    "kyaml,name,template,templatefile,wide,yaml"
-)
 
 
 class StatusError(Exception):
@@ -92,6 +87,15 @@ class Store(Protocol):
     def has_namespace(self, name: str) -> bool:
         """Whether there is such a namespace."""
 
+    def table_order(self, resource: Resource, objects: Sequence[JsonObject]) -> Sequence[JsonObject]:
+        """Return the objects of a LIST in the order of the rows that a server prints."""
+
+    def warning_of(self, resource: Resource) -> str:
+        """Return what a server says of a version that is going away; empty: nothing."""
+
+    def through(self, resource: Resource, obj: JsonObject, subresource: str) -> tuple[Resource, JsonObject]:
+        """Return an object as a subresource has it, and the kind of that. Raises StatusError."""
+
     def headers(self, resource: Resource) -> Sequence[Header]:
         """Return the columns of a kind, NAME included."""
 
@@ -122,6 +126,9 @@ class GetOptions:
     """What was asked for; names are those of kubectl's flags.
 
     Attributes:
+        template: What ``--template`` gives.
+        subresource: Through which objects are asked for; empty: none.
+        across: ``-A`` was given, with which names cannot be.
         status_objects: Print the server's Status where ``-o json`` meets an error.
         hints: Add what a person may have meant to errors.
         usage_code: Exit code of requests that cannot be answered by anybody.
@@ -134,9 +141,12 @@ class GetOptions:
     args: Sequence[str] = ()
     namespace: str = "default"
     all_namespaces: bool = False
+    across: bool = False
     labels: str = ""
     fields: str = ""
     output: str = ""
+    template: str = ""
+    subresource: str = ""
     label_columns: Sequence[str] = ()
     show_labels: bool = False
     show_kind: bool = False
@@ -158,49 +168,6 @@ class GetOptions:
     )
     place: Callable[[Resource, JsonObject], str] | None = None
     clusters: Clusters | None = None
-
-
-class _Refused(Exception):
-    """What was asked for cannot be done; the text follows ``error:``, and is followed by more lines."""
-
-    def __init__(self, text: str, more: tuple[str, ...] = ()) -> None:
-        super().__init__(text)
-        self.more = more
-
-
-class _Output:
-    """The form of output that was asked for."""
-
-    def __init__(self, options: GetOptions) -> None:
-        name, _, rest = options.output.partition("=")
-        self.name = name
-        self.template: Template | None = None
-        self.custom: CustomColumns | None = None
-        self.is_table = options.output in ("", "wide")
-        if name in options.extra_formats or options.output in ("", "wide", "json", "yaml", "name"):
-            pass
-        elif name in ("jsonpath", "jsonpath-as-json"):
-            if not rest:
-                raise _Refused("template format specified but no template given")
-            try:
-                self.template = compile_template(rest)
-            except JsonPathError as error:
-                raise _Refused(f"error parsing jsonpath {rest}, {error}") from None
-        elif name == "custom-columns":
-            try:
-                self.custom = parse_custom_columns(rest)
-            except JsonPathError as error:
-                raise _Refused(str(error)) from None
-        else:
-            allowed = ",".join(sorted([*FORMATS.split(","), *options.extra_formats]))
-            raise _Refused(
-                f'unable to match a printer suitable for the output format "{options.output}", allowed formats are: '
-                f"{allowed}"
-            )
-        if options.show_labels and not self.is_table:
-            raise _Refused(f"--show-labels option cannot be used with {options.output} printer")
-        if options.label_columns and self.custom is not None:
-            raise _Refused(f"--label-columns option cannot be used with {options.output} printer")
 
 
 @dataclass(slots=True)
@@ -234,6 +201,8 @@ class _Get:
         self.errors: list[StatusError] = []
         self.left_out = 0
         self.is_trial = False
+        self.warned: set[str] = set()
+        self.with_namespace = False
         self.now = options.now if options.now is not None else datetime.datetime.now(datetime.UTC).timestamp()
 
     def run(self) -> int:
@@ -243,31 +212,33 @@ class _Get:
                 self.err(line)
             return options.usage_code
         try:
-            form = _Output(options)
+            check_options(options)
             wanted = read_arguments(
                 self.store.discovery,
                 options.args,
                 selective=bool(options.labels or options.fields),
-                all_namespaces=options.all_namespaces and bool(options.namespace),
+                all_namespaces=options.across or (options.all_namespaces and bool(options.namespace)),
                 warn=lambda text: self.err(text + "\n"),
             )
+            form = self.form(wanted)
             found = self.fetch(wanted)
             if options.count:
                 self.count(found)
             else:
                 self.print_rest(form, wanted, found)
-        except (_Refused, UsageError) as error:
+        except (Refused, UsageError) as error:
             return self.refuse(str(error), *getattr(error, "more", ()))
         except StatusError as error:  # of what a form of output asks of each object
             self.errors.append(error)
         except UnknownResource as error:
             return self.refuse(str(error), *(self.hint(error) if options.hints else ()))
         except Unsortable as error:
-            what = "[][][]reflect.Value" if options.output in ("", "wide") else "*unstructured.Unstructured"
+            is_table = options.output in ("", "wide")
+            what = "[][][]reflect.Value" if is_table else "*unstructured.Unstructured"
             stamp = datetime.datetime.now(datetime.UTC).strftime("%m%d %H:%M:%S.%f")
             self.err(
-                f"F{stamp} {os.getpid():7d} sorter.go:375] Field {error.path} in {what} is an unsortable type: "
-                f"interface, err: {error}\n"
+                f"F{stamp} {os.getpid():7d} sorter.go:{375 if is_table else 329}] Field {error.path} in {what} is an "
+                f"unsortable type: interface, err: {error}\n"
             )
             return 1
         for failed in self.errors:
@@ -282,6 +253,19 @@ class _Get:
             return 1
         return 3 if self.left_out else 0
 
+    def form(self, wanted: Wanted) -> Output:
+        """Return the form of output; one name that is not there is said before a form that is none."""
+        if self.options.subresource and wanted.kinds:
+            raise Refused("subresource cannot be used when bulk resources are specified")
+        try:
+            return Output(self.options)
+        except Refused:
+            if wanted.single:
+                self.fetch(wanted)
+                if self.errors:
+                    raise self.errors.pop() from None
+            raise
+
     def refuse(self, text: str, *more: str) -> int:
         for line in (f"error: {text}\n", *more):
             self.err(line)
@@ -291,7 +275,7 @@ class _Get:
         near = self.store.discovery.similar(error.name)
         if near:
             return (f"did you mean {' or '.join(near)}?\n",)
-        known = sorted({one.group_resource for one in self.store.discovery.resources})
+        known = sorted({one.group_resource for one in self.store.discovery.resources if one.is_stored})
         return (f"kinds here: {', '.join(known)}\n",) if len(known) <= 30 else ()
 
     # ---- fetch
@@ -303,14 +287,23 @@ class _Get:
             namespace = "" if options.all_namespaces or not resource.namespaced else options.namespace
             try:
                 objects = self.listed(resource, namespace)
+            except NotShown as error:
+                self.errors.append(error)
+                continue
             except StatusError as error:
                 self.errors.append(self.of_list(resource, error))
                 continue
             found.append(_Found(resource, objects, listed=True))
-        for resource, name in wanted.names:
+        for kind, name in wanted.names:
+            resource = kind
+            self.warn(resource)
             namespace = options.namespace if resource.namespaced else ""
             try:
-                found.append(_Found(resource, self.named(resource, namespace, name), listed=False))
+                objects = self.named(resource, namespace, name)
+                if options.subresource:
+                    through = [self.store.through(resource, one, options.subresource) for one in objects]
+                    resource, objects = through[0][0], [one for _, one in through]
+                found.append(_Found(resource, objects, listed=False))
             except StatusError as error:
                 if not (error.code == 404 and options.ignore_not_found):
                     self.errors.append(error)
@@ -321,11 +314,25 @@ class _Get:
         return found
 
     def listed(self, resource: Resource, namespace: str) -> list[JsonObject]:
+        self.warn(resource)
         if resource.is_list_kind:
             raise StatusError(404, "NotFound", "the server could not find the requested resource")
+        if "list" in resource.verbs:
+            raise NotShown(f"{resource.plural} are what a live server is like when it is asked: a dump has none")
+        if not resource.is_stored:
+            raise StatusError(
+                405, "MethodNotAllowed", "the server does not allow this method on the requested resource"
+            )
         options = self.options
         objects = self.store.list_objects(resource, namespace, options.labels, options.fields)
         return list(objects if options.sort_by else itertools.islice(objects, options.limit))
+
+    def warn(self, resource: Resource) -> None:
+        """Pass on what the server says of a version that is going away, once."""
+        text = self.store.warning_of(resource)
+        if text and text not in self.warned:
+            self.warned.add(text)
+            self.err(f"Warning: {text}\n")
 
     def of_list(self, resource: Resource, error: StatusError) -> StatusError:
         """Return the error as the client words it, which keeps the server's own."""
@@ -336,11 +343,15 @@ class _Get:
             prefix = f"Unable to find {place} that match {selectors}: "
         else:
             prefix = f"Unable to list {place}: "
+        if error.code == 405:
+            prefix = ""
         told = StatusError(error.code, error.reason, prefix + error.message, error.details)
         told.bare = error
         return told
 
     def named(self, resource: Resource, namespace: str, name: str) -> list[JsonObject]:
+        if not resource.is_stored:
+            raise StatusError(404, "NotFound", "the server could not find the requested resource")
         try:
             if self.options.clusters is not None:
                 return self.options.clusters.get_objects(resource, namespace, name)
@@ -358,7 +369,7 @@ class _Get:
             lead = f"{group.resource.group_resource} " if len(found) > 1 else ""
             self.out(f"{visible(lead)}{len(group.objects)}\n")
 
-    def print_rest(self, form: _Output, wanted: Wanted, found: list[_Found]) -> None:
+    def print_rest(self, form: Output, wanted: Wanted, found: list[_Found]) -> None:
         """Print the objects; those that this program fails on are reported and left out."""
         try:
             self.print_at_once(form, wanted, found)
@@ -370,7 +381,7 @@ class _Get:
                 raise
             self.print_at_once(form, wanted, rest)
 
-    def print_at_once(self, form: _Output, wanted: Wanted, found: list[_Found]) -> None:
+    def print_at_once(self, form: Output, wanted: Wanted, found: list[_Found]) -> None:
         """Print the objects; where this program fails, nothing has been printed."""
         out, parts = self.out, list[str]()
         self.out = parts.append
@@ -383,7 +394,7 @@ class _Get:
             self.out = out
         out("".join(parts))
 
-    def printable(self, form: _Output, wanted: Wanted, group: _Found) -> list[JsonObject]:
+    def printable(self, form: Output, wanted: Wanted, group: _Found) -> list[JsonObject]:
         """Return the objects that print when they are alone, and report the others."""
         options, resource, kept = self.options, group.resource, []
         out, err = self.out, self.err
@@ -407,7 +418,7 @@ class _Get:
         self.is_trial = False
         return kept
 
-    def print(self, form: _Output, wanted: Wanted, found: list[_Found]) -> None:
+    def print(self, form: Output, wanted: Wanted, found: list[_Found]) -> None:
         options = self.options
         if form.is_table:
             self.tables(wanted, found)
@@ -417,7 +428,7 @@ class _Get:
             try:
                 order = order_by([one for _, one in pairs], options.sort_by)
             except (FieldNotFound, JsonPathError) as error:
-                raise _Refused(str(error)) from None
+                raise Refused(str(error)) from None
             pairs = [pairs[at] for at in order[: options.limit]]
         if form.name in options.extra_formats:
             emit = options.extra_formats[form.name](pairs)
@@ -430,7 +441,7 @@ class _Get:
             text, failed = form.custom.render((one for _, one in pairs), headers=options.headers, shown=self.shown)
             self.out(text)
             if failed is not None:
-                raise _Refused(str(failed))
+                raise Refused(str(failed))
         elif wanted.single and len(pairs) <= 1:
             for _, one in pairs:
                 self.whole(form, one)
@@ -446,45 +457,38 @@ class _Get:
         """Return content as the output shows it."""
         return visible(text) if self.options.for_terminal else text
 
-    def whole(self, form: _Output, value: JsonObject) -> None:
+    def shown_lines(self, text: str) -> str:
+        """Return text of several lines as the output shows it."""
+        return "\n".join(map(self.shown, text.split("\n")))
+
+    def whole(self, form: Output, value: JsonObject) -> None:
         """Print one object, or the List that stands for many."""
         options = self.options
         if form.template is not None:
-            self.templated(form, form.template, value)
+            self.out(form.templated(value, allow_missing=options.allow_missing, shown=self.shown))
+            return
+        if form.go_template is not None:
+            form.go_templated(value, lambda text: self.out(self.shown_lines(text)), allow_missing=options.allow_missing)
             return
         if not options.show_managed_fields:
             value = _without_managed_fields(value)
         if form.name == "json":
             self.out(to_json(value))
             return
+        if form.name == "kyaml":
+            self.out(self.shown_lines(to_kyaml(value)))
+            return
         try:
             self.out(to_yaml(value, for_terminal=options.for_terminal))
         except YamlTextError as error:
-            raise _Refused(str(error)) from None
-
-    def templated(self, form: _Output, template: Template, value: JsonObject) -> None:
-        try:
-            if form.name == "jsonpath-as-json":
-                blocks = template.find(value, allow_missing=self.options.allow_missing)
-                self.out("".join(to_json(block) for block in blocks))
-            else:
-                allow_missing = self.options.allow_missing
-                self.out(template.execute(value, allow_missing=allow_missing, shown=self.shown))
-        except JsonPathError as error:
-            raise _Refused(
-                f'error executing jsonpath "{template.text}": Error executing template: {error}. Printing more '
-                f"information for debugging the template:",
-                (
-                    "\ttemplate was:\n",
-                    f"\t\t{template.text}\n",
-                    "\tobject given to jsonpath engine was:\n",
-                    f"\t\t{jsontext.encode(value)}\n",
-                    "\n\n",
-                ),
-            ) from None
+            raise Refused(str(error)) from None
 
     def tables(self, wanted: Wanted, found: list[_Found]) -> None:
         options = self.options
+        found = [
+            replace(group, objects=self.store.table_order(group.resource, group.objects)) if group.listed else group
+            for group in found
+        ]
         if options.sort_by:
             found = self.sorted_tables(wanted, found)
         groups = _joined(found)
@@ -518,6 +522,7 @@ class _Get:
 
     def table(self, table: TableText, group: _Found, store: Any, *, with_kind: bool) -> str:
         resource, clusters = group.resource, self.options.clusters
+        self.with_namespace |= self.options.all_namespaces and resource.namespaced  # and for all tables after it
         if self.options.server_print:
             columns = store.headers(resource)
             cells = store.cells(resource, group.objects, self.now, listed=group.listed)
@@ -539,7 +544,7 @@ class _Get:
         return table.render(
             columns,
             rows,
-            with_namespace=self.options.all_namespaces and resource.namespaced,
+            with_namespace=self.with_namespace,
             with_cluster=clusters is not None,
             kind_prefix=resource.group_kind if with_kind else "",
             first_part=None if group.listed else 1,
@@ -553,7 +558,7 @@ class _Get:
             path = self.options.sort_by
             with contextlib.suppress(JsonPathError):
                 path = relaxed(path)
-            raise _Refused(str(FieldNotFound(path)))
+            raise Refused(str(FieldNotFound(path)))
         out = []
         for group in found:
             if len(group.objects) < 2:
@@ -595,7 +600,7 @@ def _joined(found: list[_Found]) -> list[_Found]:
     return out
 
 
-_FORESEEN: Final = (_Refused, UsageError, StatusError, UnknownResource, Unsortable)
+_FORESEEN: Final = (Refused, UsageError, StatusError, UnknownResource, Unsortable)
 
 
 def _place(resource: Resource, obj: JsonObject) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from auditor.base.release import KUBERNETES_RELEASE
 from auditor.base.statuses import Status
 from auditor.base.wording import by_count, counted, objects
-from auditor.shards.reasons import NO_TIME
+from auditor.shards.result import NO_TIME
 from auditor.sources.registry_key import OWN_GROUPS
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 Parsing judges nothing but types: whatever a server may have stored has a tree. `check_structural` is the conversion
 that a server does before it serves a version (NewStructural); the many rules that hold for a new definition are
-another room's.
+the task of another package.
 
 Source: apiextensions-apiserver pkg/apis/apiextensions/v1/{types_jsonschema,marshal,conversion}.go,
 pkg/apiserver/schema/convert.go.

@@ -137,7 +137,7 @@ def literal_of(number: float) -> str:
 
 
 class TypedDecoder:
-    """One decoding: the first error, and where it stands.
+    """One decoding: the first error, and its position.
 
     Args:
         number: Spelling of a float in the JSON text that Go would see.

@@ -4,7 +4,7 @@ Names come from dumps, so they are encoded: letters a to z, digits, ``.``, ``_``
 kinds capital letters too; every other byte of their UTF-8 is written as ``%XX``, as in a URL. No folder can lead out of
 the index, and none differs from another in case alone. A kind that another definition has taken, or that differs from
 one in case alone, is followed by ``~`` and the name of its definition. A name that is too long for a file system is cut
-and followed by ``~`` and its SHA-256. The manifest records which folder is of which definition.
+and followed by ``~`` and its SHA-256. The manifest records to which definition each folder belongs.
 """
 
 from __future__ import annotations

@@ -20,15 +20,16 @@ from auditor.base.visible import visible
 from auditor.builtin.columns import builtin_cells, builtin_headers
 from auditor.builtin.events import event_at
 from auditor.builtin.judge import is_proven
-from auditor.builtin.kinds import BUILTIN_KINDS, builtin_kind, group_rank
+from auditor.builtin.kinds import BUILTIN_KINDS, REQUEST_KINDS, builtin_kind, group_rank
 from auditor.builtin.protobuf import MAGIC, WireError, decode_stored, top_level_fields
 from auditor.builtin.scheme import target_of
 from auditor.builtin.selectable import builtin_selectable, rules_of
 from auditor.builtin.stored import UndecodableError, stored_object
 from auditor.crds.as_v1 import as_v1
 from auditor.crds.definition import parse_definition
+from auditor.golang.text import quote
 from auditor.plan.plan import cut_value, open_live, open_values
-from auditor.printing.columns import custom_resource_columns, custom_resource_row
+from auditor.printing.columns import age_of, custom_resource_columns, custom_resource_row
 from auditor.printing.discovery import Discovery, Resource
 from auditor.printing.get import NotShown, StatusError, not_found
 from auditor.printing.left_out import OF_THE_COMMAND, left_out
@@ -38,7 +39,10 @@ from auditor.program.impact import cache_key_fault
 from auditor.selectors.fields import field_text, selectable
 from auditor.selectors.grammar import parse_field_selector, parse_label_selector
 from auditor.selectors.where import check_names, compile_where, conjuncts, unparse
+from auditor.server.deprecations import deprecation_warning
+from auditor.server.listing import in_cache_order, table_order
 from auditor.server.not_read import NotRead
+from auditor.server.subresources import SCALE, SCALE_HEADERS, has_subresource, scale_cells, scale_of
 from auditor.sources.encryption import make_unsealer
 from auditor.sources.manifests.rows import read_header
 from auditor.sources.registry_key import printable_key
@@ -84,6 +88,7 @@ class ReadMode:
         stored: Show objects as they are stored, not as they are read.
         as_server: Fail whole lists as a live server would.
         watch_cache: Whether that server has its watch cache, as all do by default.
+        streamed: Give objects one after another in key order, as those who need only some of them want.
         any_field: Take every path as a field label.
         show_secrets: Print the values of Secrets.
     """
@@ -91,6 +96,7 @@ class ReadMode:
     stored: bool = False
     as_server: bool = False
     watch_cache: bool = True
+    streamed: bool = False
     any_field: bool = False
     show_secrets: bool = False
 
@@ -197,6 +203,17 @@ class DumpStore:
                 kind.short_names,
                 kind.categories,
                 kind.namespaced,
+            )
+        for kind in REQUEST_KINDS:
+            yield Resource(
+                kind.group,
+                kind.version,
+                kind.kind,
+                kind.plural,
+                kind.singular,
+                kind.short_names,
+                namespaced=kind.namespaced,
+                verbs=("get", "list") if kind.kind == "ComponentStatus" else ("create",),
             )
         for definition in self.definitions.values():
             for version in definition.served_versions:
@@ -476,11 +493,21 @@ class DumpStore:
         return all(requirement.matches(seen) for requirement in fields)
 
     def list_objects(self, resource: Resource, namespace: str, labels: str, fields: str) -> Iterator[JsonObject]:
-        """Yield the selected objects of a kind in key order, as they are to be shown."""
+        """Yield the selected objects of a kind in the order of a server, as they are to be shown."""
         wanted_labels, wanted_fields = self.parsed(resource, labels, fields)
-        if self.mode.as_server:
-            return self._as_server(resource, namespace, wanted_labels, wanted_fields)
-        return self._selected(resource, namespace, wanted_labels, wanted_fields)
+        answer = self._as_server if self.mode.as_server else self._selected
+        found = answer(resource, namespace, wanted_labels, wanted_fields)
+        if self.mode.streamed or not self._is_cached(resource):
+            return (obj for _, obj in found)
+        return in_cache_order(found, one_each=self.mode.as_server)
+
+    def table_order(self, resource: Resource, objects: Sequence[JsonObject]) -> Sequence[JsonObject]:
+        """Return the objects of a LIST in the order of the rows that a server prints."""
+        return table_order(resource, objects)
+
+    def warning_of(self, resource: Resource) -> str:
+        """Return what a server says of a version that is going away; empty: nothing."""
+        return deprecation_warning(self.definition(resource), resource)
 
     def _selected(
         self,
@@ -488,24 +515,25 @@ class DumpStore:
         namespace: str,
         labels: tuple[LabelRequirement, ...],
         fields: Sequence[FieldRequirement],
-    ) -> Iterator[JsonObject]:
+    ) -> Iterator[tuple[int, JsonObject]]:
         told = 0
         notes = NotRead(resource, self.unsealer)
         steps = self.steps[name_of(resource)] = Steps()
         if self.max_scan is not None:
             self.refuse_scan(resource, sum(1 for _ in self.rows(resource)))
-        for row in self.rows(resource):
+        cached = self._is_cached(resource)
+        for row in self.rows(resource, "" if cached else namespace):
             steps.rows += 1
             steps.read += 1
             try:
                 obj = self.read_or_stored(resource, row, notes)
-                if obj is None or (namespace and _namespace(obj) != namespace):
+                if obj is None or (cached and namespace and _namespace(obj) != namespace):
                     continue
                 if self.matches(resource, obj, labels, fields):
                     steps.fitted += 1
                     if self.passes(resource, obj):
                         steps.kept += 1
-                        yield self.shown(resource, row, obj)
+                        yield row.source, self.shown(resource, row, obj)
             except Unreadable as error:
                 told += 1
                 if told <= _TOLD:
@@ -595,9 +623,9 @@ class DumpStore:
         namespace: str,
         labels: tuple[LabelRequirement, ...],
         fields: Sequence[FieldRequirement],
-    ) -> Iterator[JsonObject]:
+    ) -> Iterator[tuple[int, JsonObject]]:
         """Answer as a live server does: through the watch cache all of a kind must be readable, without it a range."""
-        cached = self.mode.watch_cache and not self._is_event(resource)
+        cached = self._is_cached(resource)
         name = "" if cached else _only_name(fields)
         if name and (namespace or not resource.namespaced):
             rows = self.rows(resource, namespace, name)
@@ -636,7 +664,11 @@ class DumpStore:
             if cached and namespace and _namespace(obj) != namespace:
                 continue
             if self.matches(resource, obj, labels, fields) and self.passes(resource, obj):
-                yield self.shown(resource, row, obj)
+                yield row.source, self.shown(resource, row, obj)
+
+    def _is_cached(self, resource: Resource) -> bool:
+        """Whether the watch cache answers a LIST; every kind but events has one."""
+        return self.mode.watch_cache and not self._is_event(resource)
 
     def _is_event(self, resource: Resource) -> bool:
         """Whether it is the one kind that a server keeps no watch cache of."""
@@ -659,7 +691,7 @@ class DumpStore:
     def get_object(self, resource: Resource, namespace: str, name: str) -> JsonObject:
         """Return the object at a key; an empty namespace of a namespaced kind means the first one that has it."""
         known = bool(namespace) or not resource.namespaced
-        rows = self.rows(resource, namespace, name) if known else self._anywhere(resource, name)
+        rows = self.rows(resource, namespace, name) if known else self.rows_anywhere(resource, name)
         for row in rows:
             notes = NotRead(resource, self.unsealer)
             try:
@@ -685,7 +717,8 @@ class DumpStore:
             raise StatusError(500, "", "*unstructured.Unstructured is not a list: no Items field in this object")
         return obj
 
-    def _anywhere(self, resource: Resource, name: str) -> Iterator[StoredRow]:
+    def rows_anywhere(self, resource: Resource, name: str) -> Iterator[StoredRow]:
+        """Yield the rows of a name in all namespaces."""
         for row in self.rows(resource):
             if row.key is not None and self.is_key_of(resource, row.key) and row.key.endswith(f"/{name}".encode()):
                 yield row
@@ -701,6 +734,28 @@ class DumpStore:
             return True
         return not any(True for _ in self.rows(resource))
 
+    def through(self, resource: Resource, obj: JsonObject, subresource: str) -> tuple[Resource, JsonObject]:
+        """Return an object as a subresource has it, and the kind of that.
+
+        Raises:
+            StatusError: The kind has no such subresource.
+        """
+        definition = self.definition(resource)
+        if not has_subresource(definition, resource, subresource):
+            raise StatusError(404, "NotFound", "the server could not find the requested resource")
+        if subresource == "status":
+            return resource, obj
+        found = scale_of(definition, resource, obj)
+        if found is None:
+            path = definition.versions[resource.version].scale if definition is not None else None
+            text = (
+                f"Internal error occurred: the spec replicas field {quote(path.spec_replicas_path)} does not exist"
+                if path
+                else ""
+            )
+            raise StatusError(500, "InternalError", text)
+        return SCALE, found
+
     # ---- printing
 
     def columns(self, resource: Resource) -> Any:
@@ -713,6 +768,8 @@ class DumpStore:
 
     def headers(self, resource: Resource) -> Sequence[Header]:
         """Return the columns of a kind."""
+        if resource == SCALE:
+            return SCALE_HEADERS
         if self.definition(resource) is None:
             return builtin_headers(resource.group, resource.kind)
         return [
@@ -724,6 +781,8 @@ class DumpStore:
         self, resource: Resource, objects: Sequence[JsonObject], now: float, *, listed: bool
     ) -> list[Sequence[Cell]]:
         """Return the cells of objects."""
+        if resource == SCALE:
+            return [scale_cells(one, age_of(_metadata(one).get("creationTimestamp") or "", now)) for one in objects]
         if self.definition(resource) is None:
             return builtin_cells(resource.group, resource.kind, objects, now, listed=listed)
         columns = self.columns(resource)

@@ -203,6 +203,28 @@ class FleetStore:
                 cells |= {id(obj): each for obj, each in zip(here, found, strict=True)}
         return [cells[id(obj)] for obj in objects]
 
+    def table_order(self, resource: Resource, objects: Sequence[JsonObject]) -> Sequence[JsonObject]:
+        """Return objects as they are: cluster by cluster."""
+        del resource
+        return objects
+
+    def warning_of(self, resource: Resource) -> str:
+        """Return what the first cluster that serves a version says of it, if it is going away."""
+        for name, store in self.stores.items():
+            own = self.own(name, resource)
+            if own is not None and isinstance(store, ReportStore):
+                return store.warning_of(own)
+        return ""
+
+    def through(self, resource: Resource, obj: JsonObject, subresource: str) -> tuple[Resource, JsonObject]:
+        """Return an object through a subresource of its cluster."""
+        cluster = self.cluster_of(obj)
+        store = self.stores[cluster]
+        if isinstance(store, IndexOnlyStore):
+            return store.through(resource, obj, subresource)
+        found, body = store.through(self.own(cluster, resource) or resource, obj, subresource)
+        return found, self._noted(cluster, body)
+
     def tables(self, resource: Resource, objects: Sequence[JsonObject]) -> list[tuple[SameColumns, list[JsonObject]]]:
         """Return objects by the columns that their clusters print: definitions may differ from cluster to cluster."""
         columns: dict[str, Sequence[Header]] = {}

@@ -277,7 +277,7 @@ class ReportStore(DumpStore):
         namespace: str,
         labels: tuple[LabelRequirement, ...],
         fields: Sequence[FieldRequirement],
-    ) -> Iterator[JsonObject]:
+    ) -> Iterator[tuple[int, JsonObject]]:
         place = self.partition(resource)
         if place is None:
             yield from super()._selected(resource, namespace, labels, fields)
@@ -293,14 +293,16 @@ class ReportStore(DumpStore):
         self.scan = Scan()
         positions = _POSITION[:1] if self.names_only and predicate is None else _POSITION
         found = self.index_rows(place, namespace, labels, fields, (*positions, "namespace", "name"), predicate)
+        sources = {source["name"]: number for number, source in enumerate(self.manifest["inputs"])}
         for table in in_key_order(found, self.manifest["inputs"]):
             steps.fitted += table.num_rows
             for row in table.to_pylist():
                 unknown = row.pop(UNKNOWN, False)
+                number = sources[row["source"]]
                 light = {"metadata": {key: row[key] for key in ("namespace", "name") if row[key] is not None}}
                 if self.names_only and not unknown:
                     steps.kept += 1
-                    yield light
+                    yield number, light
                     continue
                 stored = self._stored_row(resource, row)
                 steps.read += 1
@@ -317,7 +319,7 @@ class ReportStore(DumpStore):
                     continue
                 if not unknown or where is None or where.test(obj):
                     steps.kept += 1
-                    yield light if self.names_only else self.shown(resource, stored, obj)
+                    yield number, light if self.names_only else self.shown(resource, stored, obj)
         steps.rows, steps.scanned = self.scan.rows, self.scan.scanned
         notes.note(self.warn)
 
@@ -469,6 +471,23 @@ class IndexOnlyStore:
                     yield _from_index(resource, row)
         except SelectorError as error:
             raise StatusError(400, "BadRequest", error.found) from None
+
+    def table_order(self, resource: Resource, objects: Sequence[JsonObject]) -> Sequence[JsonObject]:
+        """Return objects as they are; built-in kinds are not in an index."""
+        del resource
+        return objects
+
+    def warning_of(self, resource: Resource) -> str:
+        """Return nothing: an index does not know which versions are going away."""
+        del resource
+        return ""
+
+    def through(self, resource: Resource, obj: JsonObject, subresource: str) -> tuple[Resource, JsonObject]:
+        """Refuse: an index has no whole objects."""
+        del resource, obj
+        raise PlanError(
+            "--subresource", f"{subresource} of an object is not in the index", "", "name its dump with --dump"
+        )
 
     def _tell_sealed(self, resource: Resource) -> None:
         counts = [

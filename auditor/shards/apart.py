@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.plan.plan import cut_value
+from auditor.shards.row_writer import RowHead
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from auditor.plan.plan import SourceShard
     from auditor.shards.audit import ShardAuditor
     from auditor.shards.result import ShardResult
+    from auditor.shards.shard_keys import ShardKeys
 
 __all__ = ["audit_apart"]
 
@@ -80,32 +82,27 @@ class _Apart:
             if failed:
                 continue
             try:
-                return writer.finish()  # type: ignore[no-any-return]
+                return writer.finish()
             except Exception as error:
                 if isinstance(error, OSError):
                     raise
                 self.broken |= self._culprits(error)
         self._forget()
         self.broken = dict.fromkeys(every, RuntimeError("no table could be made of the shard that it is in"))
-        return self._filled(every)[0].finish()  # type: ignore[no-any-return]
+        return self._filled(every)[0].finish()
 
-    def _filled(self, positions: Iterable[int], *, slow: bool = False) -> tuple[Any, dict[int, Exception]]:
-        """Return a writer with the rows of some objects, and those that failed."""
-        from auditor.shards.audit import _RowHead  # noqa: PLC0415 - it needs this module
-
+    def _filled(self, positions: Iterable[int], *, slow: bool = False) -> tuple[ShardKeys, dict[int, Exception]]:
+        """Return a shard with the rows of some objects, and those that failed."""
         owner, item = self.owner, self.item
-        source = owner.plan.sources[item.source]
         owner.begin()
-        writer = owner.writer(source.name, item.shard.number, self.rows, is_export=source.is_export)
-        writer.table = self.table
-        writer.result.bytes = item.bytes
+        writer = owner.shard_keys(item, self.table, self.rows)
         add = writer.add if owner.has_lanes(writer) and not slow else writer.add_slowly
         failed: dict[int, Exception] = {}
         for at in positions:
             key, revision, offset, length, encoding = self.heads[at]
             data = cut_value(self.values, offset, length, encoding)
             if at in self.broken:
-                writer.broken(_RowHead(at, key, revision, data), self.broken[at])
+                writer.broken(RowHead(at, key, revision, data), self.broken[at])
                 continue
             if self.mark is not None:
                 self.mark.seek(0)

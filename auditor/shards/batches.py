@@ -17,24 +17,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from auditor.base import tables
-from auditor.base.errors import AuditorError, PlanError
+from auditor.base.errors import PlanError
 from auditor.base.records import Shard
 from auditor.crds.catalog import CrdCatalog
-from auditor.crds.definition import document_name, parse_definition
+from auditor.crds.definition import document_name
 from auditor.crds.definitions_file import definition_entry, encode_definition
 from auditor.plan.options import AuditOptions
 from auditor.plan.plan import Plan, SourceShard
-from auditor.shards.audit import ShardAuditor, _ShardWriter
+from auditor.shards.audit import ShardAuditor
+from auditor.shards.row_writer import PartFiles
 from auditor.sources import SourcePlan
 from auditor.sources.crd_files import definitions_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
 
     from auditor.base.records import JsonObject
     from auditor.crds.definition import CustomResourceDefinition
-    from auditor.crds.definitions_file import DefinitionEntry
-    from auditor.shards.result import ShardResult
+    from auditor.shards.row_writer import RowWriter
 
 __all__ = ["audit_batches", "batch_schema"]
 
@@ -195,58 +196,41 @@ class _NoIndex:
         """Take no notice."""
 
 
-class _Collector(_ShardWriter):
-    """Keeps the rows of a shard instead of writing them."""
+class _KeptRows(PartFiles):
+    """A sink that keeps the rows of a shard, and no index."""
 
-    def __init__(self, owner: ShardAuditor, source: str, number: int, live: Any, *, is_export: bool) -> None:
-        super().__init__(owner, source, number, live, is_export=is_export)
-        self.index = _NoIndex()  # type: ignore[assignment]
+    def __init__(self) -> None:
+        self.rows: RowWriter | None = None
 
-    def has_objects(self, row: Any) -> bool:  # noqa: ARG002 - other batches may have them
-        return True
+    def index(self, *_: Any) -> Any:
+        return _NoIndex()
 
-    def finish(self) -> ShardResult:
-        return self.result
+    def has_objects(self, *_: Any) -> bool:
+        return True  # other batches may have them
+
+    def write(self, rows: RowWriter, parts: Path) -> None:  # noqa: ARG002 - there are no files
+        self.rows = rows
 
 
-class _BatchAuditor(ShardAuditor):
+class _BatchAuditor:
     """Audits the rows of batches as if they were shards; definitions are at hand, not in a file."""
 
     def __init__(self, plan: Plan, definitions: dict[str, CustomResourceDefinition], documents: dict[str, Any]) -> None:
-        super().__init__(plan, "")
-        self.definitions.update(definitions)
-        self._documents = documents
-        self._live: tuple[Any, Any] = (None, None)
-        self._last: _Collector | None = None
+        self._sink = _KeptRows()
+        self._auditor = ShardAuditor(plan, "", sink=self._sink, documents=lambda entry: documents[entry.name])
+        self._auditor.definitions.update(definitions)
 
     def rows(self, live: pa.Table, table: str, *, is_keyed: bool) -> pa.Table:
         """Return the rows of a table for rows of a live table."""
         number = _KEYED if is_keyed else _KEYLESS
         offsets = pa.array(range(len(live)), pa.int64())
         live = live.set_column(live.schema.get_field_index("offset"), "offset", offsets)
-        self._live = live, _Values(live["value"])
-        self(SourceShard(number, Shard(0, 0, len(live)), 0))
-        collected, self._last = self._last, None
+        self._auditor.sources[number] = live, _Values(live["value"])
+        self._auditor(SourceShard(number, Shard(0, 0, len(live)), 0))
+        collected, self._sink.rows = self._sink.rows, None
         assert collected is not None
         objects = collected.objects.table()
         return objects if table == "objects" else collected.found.table(objects)
-
-    def source(self, number: int) -> tuple[Any, Any]:  # noqa: ARG002 - there is but one
-        return self._live
-
-    def writer(self, source: str, number: int, live: Any, *, is_export: bool) -> _ShardWriter:
-        self._last = _Collector(self, source, number, live, is_export=is_export)
-        return self._last
-
-    def definition(self, entry: DefinitionEntry) -> CustomResourceDefinition | str:
-        found = self.definitions.get(entry.name)
-        if found is None:
-            try:
-                found = parse_definition(self._documents[entry.name])
-            except AuditorError as error:
-                found = str(error)
-            self.definitions[entry.name] = found
-        return found
 
 
 class _Kept(local):

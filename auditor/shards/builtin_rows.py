@@ -6,18 +6,19 @@ kind and version. All others are classified and judged one by one. Both ways giv
 
 from __future__ import annotations
 
-import weakref
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from auditor.base.records import AuditedObject
 from auditor.base.statuses import KeyClass, Status
 from auditor.builtin.judge import NOT_DECODED, Judged, judge_at, judge_exported, judge_stored, target_at
+from auditor.shards.row_writer import Standing
 from auditor.sources.registry_key import classify, is_namespaced, split_key
 
 if TYPE_CHECKING:
     from auditor.builtin.scheme import Target
-    from auditor.shards.audit import _RowHead, _ShardWriter
+    from auditor.shards.audit import ShardAuditor
+    from auditor.shards.row_writer import RowHead, RowWriter
 
 __all__ = ["BuiltinRows"]
 
@@ -40,22 +41,24 @@ class BuiltinRows:
     """Writes the rows of built-in kinds of one shard.
 
     Args:
-        writer: Takes the rows.
+        owner: Has the plan.
+        rows: Takes the rows.
 
     Attributes:
         is_skipped: Whether values are not to be decoded.
     """
 
-    def __init__(self, writer: _ShardWriter) -> None:
-        options = writer.owner.plan.options
-        self._writer = weakref.proxy(writer)  # it has these rows: a cycle would wait for the collector
+    def __init__(self, owner: ShardAuditor, rows: RowWriter) -> None:
+        options = owner.plan.options
+        self._owner = owner
+        self._rows = rows
         self.is_skipped = "builtin" in options.skip
         prefix = options.etcd_prefix.strip("/")
         self._root = f"/{prefix}/".encode() if prefix else b"/"
         self._resources: dict[tuple[Any, ...], _Resource | None] = {}
         self._classes: dict[tuple[int, Judged], int] = {}
 
-    def name(self, row: _RowHead) -> None:
+    def name(self, row: RowHead) -> None:
         """Fill the kind of a row that has a key of a built-in kind."""
         target = target_at(row.group, row.plural)
         if target is not None:
@@ -92,8 +95,8 @@ class BuiltinRows:
             names = (resource.group, resource.plural, resource.target.kind)
             number = self._classes[id(resource), judged] = self._class(names, judged)
         namespace = parts[-2].decode() if resource.namespaced else None
-        self._writer.result.rows += 1
-        self._writer.objects.append(
+        self._rows.result.rows += 1
+        self._rows.write(
             (
                 at,
                 number,
@@ -111,7 +114,7 @@ class BuiltinRows:
 
     def _resource(self, key: bytes) -> _Resource | None:
         """Return what keys like one have in common, or None if they are classified one by one."""
-        owner = self._writer.owner
+        owner = self._owner
         segments = split_key(key, owner.plan.options.etcd_prefix)
         place = classify(segments, owner.scopes)
         target = target_at(place.group, place.plural)
@@ -122,11 +125,11 @@ class BuiltinRows:
             return None
         return _Resource(place.group, place.plural, namespaced, target, len(segments))
 
-    def add_row(self, row: _RowHead) -> None:
+    def add_row(self, row: RowHead) -> None:
         """Judge a value of a built-in kind that was classified, and write its row."""
         self.write(row, self.judged(row))
 
-    def judged(self, row: _RowHead) -> Judged:
+    def judged(self, row: RowHead) -> Judged:
         """Judge a value of a built-in kind that was classified."""
         if self.is_skipped:
             return Judged(Status.BUILTIN, NOT_DECODED)
@@ -134,17 +137,15 @@ class BuiltinRows:
             return judge_exported(row.group or "", row.kind or "", row.data)
         return judge_at(row.group, row.plural, row.data, row.name)
 
-    def write(self, row: _RowHead, judged: Judged) -> None:
+    def write(self, row: RowHead, judged: Judged) -> None:
         """Write the row of a value that was judged."""
-        from auditor.shards.audit import Standing  # noqa: PLC0415 - it imports this module
-
         audited = AuditedObject(stored_version=judged.version)
         names = (row.group, row.plural, row.kind)
         number = self._class(names, judged)
-        self._writer.object_row(row, audited, Standing(number, judged.impacts), judged.reason)
+        self._rows.object_row(row, audited, Standing(number, judged.impacts), judged.reason)
 
     def _class(self, names: tuple[str | None, str | None, str | None], judged: Judged) -> int:
         audited = AuditedObject(stored_version=judged.version)
         standing = (judged.status, judged.impact, judged.impacts)
-        number: int = self._writer.class_of(names, audited, standing, None, deleting=None)
+        number: int = self._rows.class_of(names, audited, standing, None, deleting=None)
         return number

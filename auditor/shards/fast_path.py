@@ -19,8 +19,8 @@ from msgspec import UNSET
 from auditor.base.records import AuditedObject
 from auditor.base.statuses import Status
 from auditor.program.impact import cache_key_fault, impacts_of, worst
-from auditor.shards.reasons import RULES_GIVEN_UP
-from auditor.shards.result import object_name
+from auditor.shards.result import RULES_GIVEN_UP, object_name
+from auditor.shards.row_writer import JudgedRow
 from auditor.shards.updates import NOT_ASKED, NOTHING_TOLD
 from auditor.storage_read.metadata_effect import rewritten_metadata
 from auditor.storage_read.read import ReadError, decode_value
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.crds.definitions_file import DefinitionEntry
     from auditor.fastpath.records.typed import TypedProgram
-    from auditor.program.program import AuditProgram
-    from auditor.shards.audit import Standing, _ShardWriter
-    from auditor.shards.updates import Codes
+    from auditor.program.program import AuditProgram, Judgement
+    from auditor.shards.audit import ShardAuditor
+    from auditor.shards.row_writer import RowWriter, Standing
     from auditor.updates.noop import NoopUpdates
 
 __all__ = ["Lane", "Lanes", "effect_of", "names_of", "own_version"]
@@ -85,6 +85,7 @@ class Lane:
     """The short way of the objects of one kind that are judged at one version, inside one shard.
 
     Args:
+        owner: Has the programs.
         writer: Takes the rows.
         definition: The definition that owns them.
         entry: Its names.
@@ -101,20 +102,21 @@ class Lane:
 
     def __init__(
         self,
-        writer: _ShardWriter,
+        owner: ShardAuditor,
+        writer: RowWriter,
         definition: CustomResourceDefinition,
         entry: DefinitionEntry,
         version: str,
         root: bytes,
     ) -> None:
-        owner = writer.owner
         self.definition = definition
         self.entry = entry
         self.version = version
         self.program: AuditProgram = owner.program(definition, version)
         self.unevaluated = self.interpreted = self.invalid = 0
         self.stored: dict[str | None, int] = {}
-        self._writer: _ShardWriter = writer
+        self._owner = owner
+        self._writer = writer
         self._is_export: bool = writer.is_export
         self._namespaced = definition.namespaced
         self._is_asked = owner.plan.options.judges_updates
@@ -122,7 +124,7 @@ class Lane:
         self._codes = NOT_ASKED.codes
         self._classes: dict[tuple[Any, ...], int] = {}
         self._standings: dict[tuple[Any, ...], Standing] = {}
-        self._append_row = writer.objects.append
+        self._write = writer.write
         self._typed: TypedProgram | None = None
         self._tries = _TRIES
         self._pause = 0
@@ -135,7 +137,7 @@ class Lane:
         self.prefix = root + names.encode()
         self._index = writer.index.quick(definition, version)
 
-    def add(self, at: int, data: bytes, obj: JsonObject, place: tuple[str | None, str] | None) -> AuditedObject | None:
+    def add(self, at: int, data: bytes, obj: JsonObject, place: tuple[str | None, str] | None) -> Judgement | None:
         """Audit one object and write its rows.
 
         Args:
@@ -144,29 +146,29 @@ class Lane:
             obj: What orjson made of them; changed in place.
             place: Namespace and name of its key; None: it has no key.
         Returns:
-            None: all is written. Else the object as audited, of which nothing is written yet.
+            None: all is written. Else the judgement, of which nothing is written yet.
         """
         program = self.program
-        audited = program.audit(data, obj)
+        judgement = program.judge(data, obj)
+        audited, effect, is_proven = judgement
         read = audited.object
-        effect = program.effect
         if read is None or audited.findings or effect is None or program.total <= program.warm_up:
-            return audited
+            return judgement
         metadata = read["metadata"]
         find = metadata.get
         namespace, name = find("namespace"), find("name")
         if not name or (self._namespaced and not namespace) or audited.select_error is not None:
-            return audited
+            return judgement
         if audited.unevaluated_rules and (self._is_asked or program.gave_up(audited.unevaluated_rules)):
-            return audited
+            return judgement
         if self._is_asked:
             noop = self._noop
             if noop is None:
-                noop, fine = self._writer.owner.verdicts.of(program, audited, is_export=self._is_export)
+                noop, fine = self._owner.verdicts.of(program, audited, is_export=self._is_export)
                 self._noop, self._codes = noop, fine.codes
             key_namespace, key_name = (namespace, name) if place is None else place
-            if noop.is_needed(audited, data, Place(key_namespace or "", key_name), proven=program.is_proven):
-                return audited
+            if noop.is_needed(audited, data, Place(key_namespace or "", key_name), proven=is_proven):
+                return judgement
         pruned, defaulted = audited.pruned, audited.defaulted
         stored, uid = audited.stored_version, find("uid")
         facts = (stored, not pruned, not defaulted, effect, "deletionTimestamp" in metadata)
@@ -175,12 +177,17 @@ class Lane:
             number = self._classes[facts] = self._class(audited, effect, deleting=facts[4])
         if place is not None:
             namespace, name = place
-        self._write(at, number, namespace, name, uid if type(uid) is str else None, pruned, defaulted, data)
+        put, label, status = self._codes
+        uid = uid if type(uid) is str else None
+        size, digest = len(data), sha256(data).hexdigest()
+        self._write(  # a JudgedRow as a plain tuple: a named one costs 2 % of an audit
+            (at, number, namespace, name, uid, None, 0, pruned, defaulted, put, label, status, size, digest)
+        )
         if audited.unevaluated_rules:
             self.unevaluated += 1
         self.stored[stored] = self.stored.get(stored, 0) + 1
         if self._index is None:
-            self._writer.index.add(self.definition, at, data, [(audited, False)])
+            self._writer.index.add(self.definition, at, data, [audited])
         else:
             self._index(at, read, audited.selectable)
         return None
@@ -191,7 +198,7 @@ class Lane:
         key: bytes | None,
         revision: int | None,
         data: bytes,
-        audited: AuditedObject,
+        judgement: Judgement,
         place: tuple[str | None, str] | None,
     ) -> bool:
         """Write the rows of an object of which there is more to tell than `add` can; if it has none, nothing is done.
@@ -201,13 +208,14 @@ class Lane:
             key: Its key; None: it has none.
             revision: Its modification revision; None: not known.
             data: Its stored bytes.
-            audited: As `add` returned it.
+            judgement: As `add` returned it.
             place: Namespace and name of its key; None: it has no key.
         Returns:
             Whether it has rows: what could not be read takes the long way.
         """
         program, writer = self.program, self._writer
-        read, effect = audited.object, program.effect
+        audited, effect, _ = judgement
+        read = audited.object
         metadata = None if read is None else read.get("metadata")
         if read is None or type(metadata) is not dict:
             return False
@@ -219,7 +227,7 @@ class Lane:
         outcome = NOT_ASKED
         if self._is_asked:
             where = (namespace, name) if place is None else place
-            judge = writer.owner.verdicts.judge
+            judge = self._owner.verdicts.judge
             outcome = judge(program, audited, data, where, revision, is_export=place is None)
         if place is not None:
             namespace, name = place
@@ -244,7 +252,8 @@ class Lane:
         number, many, codes = standing.number, len(findings), outcome.codes
         uid = uid if type(uid) is str else None
         reason = RULES_GIVEN_UP if gave_up else None
-        self._write(at, number, namespace, name, uid, pruned, defaulted, data, many, codes, reason)
+        size, digest = len(data), sha256(data).hexdigest()
+        self._write(JudgedRow(at, number, namespace, name, uid, reason, many, pruned, defaulted, *codes, size, digest))
         if gave_up:
             called = object_name(key, namespace, name)
             writer.result.note_given_up((self.definition.name, self.version), [called])
@@ -263,7 +272,7 @@ class Lane:
         if audited.unevaluated_rules:
             self.unevaluated += 1
         if self._index is None:
-            writer.index.add(self.definition, at, data, [(audited, False)])
+            writer.index.add(self.definition, at, data, [audited])
         else:
             self._index(at, read, audited.selectable)
         return True
@@ -341,7 +350,11 @@ class Lane:
             rows.append(row + typed.select(made) if is_own else row)
         if place is not None:
             namespace, name = place
-        self._write(at, number, namespace, name, uid, pruned, defaulted, data)
+        put, label, status = self._codes
+        size, digest = len(data), sha256(data).hexdigest()
+        self._write(  # a JudgedRow as a plain tuple: a named one costs 2 % of an audit
+            (at, number, namespace, name, uid, None, 0, pruned, defaulted, put, label, status, size, digest)
+        )
         self._taken += 1
         return True
 
@@ -353,27 +366,6 @@ class Lane:
             self.program.proven += taken
             self.unevaluated += taken * self._is_incomplete
             self.stored[self.version] = self.stored.get(self.version, 0) + taken
-
-    def _write(
-        self,
-        at: int,
-        number: int,
-        namespace: str | None,
-        name: str | None,
-        uid: str | None,
-        pruned: tuple[str, ...],
-        defaulted: tuple[str, ...],
-        data: bytes,
-        findings: int = 0,
-        codes: Codes | None = None,
-        reason: str | None = None,
-    ) -> None:
-        """Write the row of an object of a class; codes of updates where they are not those of valid objects."""
-        put, label, status = self._codes if codes is None else codes
-        size, digest = len(data), sha256(data).hexdigest()
-        self._append_row(  # written out: a tuple made with * is made of a list
-            (at, number, namespace, name, uid, reason, findings, pruned, defaulted, put, label, status, size, digest)
-        )
 
     def _class(self, audited: AuditedObject, effect: str, *, deleting: bool) -> int:
         """Return the number of a class of rows, which are alike in all columns that repeat."""
@@ -387,13 +379,16 @@ class Lanes:
     """Finds the lane of a value, where it has one.
 
     Args:
-        writer: The writer of the shard.
+        owner: Has the programs.
+        rows: Takes the rows of the shard.
+        at: The version at which objects are judged: storage, stored, or a name.
     """
 
-    def __init__(self, writer: _ShardWriter) -> None:
-        self.owner = writer.owner
-        self.writer = writer
-        options = self.owner.plan.options
+    def __init__(self, owner: ShardAuditor, rows: RowWriter, at: str) -> None:
+        self.owner = owner
+        self.rows = rows
+        self.at = at
+        options = owner.plan.options
         self.root = ("/" + options.etcd_prefix.strip("/") + "/" if options.etcd_prefix.strip("/") else "/").encode()
         self.lanes: dict[tuple[str, str], Lane] = {}
         self.typed: Lane | None = None  # of the last value, where the next may be proven from its bytes
@@ -447,12 +442,12 @@ class Lanes:
         if isinstance(definition, str) or not definition.established or owner.gated.gates(definition) is not None:
             return None
         fallback = owner.storage_of(definition) or next(iter(definition.versions))
-        version = at = self.writer.at
+        version = at = self.at
         if at == "stored":
             version = own_version(definition, api_version) or fallback
         elif at not in definition.versions:
             version = fallback
         found = self.lanes.get((definition.name, version))
         if found is None:
-            found = self.lanes[definition.name, version] = Lane(self.writer, definition, entry, version, self.root)
+            found = self.lanes[definition.name, version] = Lane(owner, self.rows, definition, entry, version, self.root)
         return found

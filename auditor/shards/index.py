@@ -145,19 +145,17 @@ class IndexBuilder:
             names = self.served[definition.name] = [version.name for version in definition.served_versions]
         return names
 
-    def add(
-        self, definition: CustomResourceDefinition, at: int, data: bytes, judged: list[tuple[AuditedObject, bool]]
-    ) -> None:
+    def add(self, definition: CustomResourceDefinition, at: int, data: bytes, judged: list[AuditedObject]) -> None:
         """Add the rows of one object: at each served version, or under a webhook at the version it is stored at.
 
         Args:
             definition: What owns it.
             at: Its position in the shard.
             data: Its stored bytes.
-            judged: As `ShardAuditor.judge` returns.
+            judged: The object at each version that was asked for.
         """
         if len(judged) == 1:
-            only = judged[0][0]
+            only = judged[0]
             if only.object is None:
                 return
             append = self._quick_of(definition, only.audited_version or "")
@@ -165,8 +163,8 @@ class IndexBuilder:
                 append(at, only.object, only.selectable)
                 return
         names = self._names(definition)
-        by_version = {audited.audited_version: audited for audited, _ in judged}
-        some = next((audited for audited, _ in judged if audited.object is not None), None)
+        by_version = {audited.audited_version: audited for audited in judged}
+        some = next((audited for audited in judged if audited.object is not None), None)
         if some is None or some.object is None:
             return
         if definition.conversion != "None":

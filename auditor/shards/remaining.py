@@ -11,33 +11,38 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from auditor.plan.plan import open_live
-from auditor.shards.audit import ShardAuditor, _ShardWriter, lost_shard, setup
+from auditor.shards.audit import ShardAuditor, lost_shard, setup
+from auditor.shards.row_writer import PartFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from auditor.crds.definitions_file import DefinitionEntry
     from auditor.plan.plan import Plan, SourceShard
     from auditor.shards.result import ShardResult
+    from auditor.shards.row_writer import RowWriter
 
 __all__ = ["lost_remaining", "setup_remaining"]
 
 
-class _Writer(_ShardWriter):
-    """Notes the live row of every row that is written; what a definition has objects by is the whole live table."""
+class _PositionedFiles(PartFiles):
+    """A sink that also notes for which live row each row is.
 
-    owner: _Auditor
+    Args:
+        whole: The plan of the run, of which a part is audited.
+    """
 
-    def __init__(self, owner: _Auditor, source: str, number: int, live: Any, *, is_export: bool) -> None:
-        super().__init__(owner, source, number, live, is_export=is_export)
+    def __init__(self, whole: Plan) -> None:
+        self._whole = whole
 
-    def has_objects(self, row: Any) -> bool:
-        self.table = self.owner.all_keys()
-        return super().has_objects(row)
+    def has_objects(self, owner: ShardAuditor, keys: Any, entry: DefinitionEntry, source: int) -> bool:  # noqa: ARG002
+        """Tell whether a dump has objects of a definition, also among those that are not audited."""
+        return super().has_objects(owner, open_live(self._whole.sources[source])["key"], entry, source)
 
-    def finish(self) -> ShardResult:
-        result = super().finish()
-        _write_positions(self.owner.parts, result.number, self.objects.positions(), self.found.positions())
-        return result
+    def write(self, rows: RowWriter, parts: Path) -> None:
+        """Write the part files of a shard, and the positions."""
+        super().write(rows, parts)
+        _write_positions(parts, rows.result.number, rows.objects.positions(), rows.found.positions())
 
 
 def _write_positions(parts: Path, number: int, objects: Any, findings: Any) -> None:
@@ -47,36 +52,16 @@ def _write_positions(parts: Path, number: int, objects: Any, findings: Any) -> N
         np.savez(stream, objects=np.array(objects, dtype=np.int64), findings=np.array(findings, dtype=np.int64))
 
 
-class _Auditor(ShardAuditor):
-    """Audits what is left of a plan.
+def setup_remaining(plan: Plan, parts: str, whole: Plan) -> Callable[[SourceShard], ShardResult]:
+    """Make a worker ready.
 
     Args:
         plan: The plan of what is left.
         parts: Folder of the part files.
         whole: The plan that it is left of.
     """
-
-    def __init__(self, plan: Plan, parts: str, whole: Plan) -> None:
-        super().__init__(plan, parts)
-        self.whole = whole
-        self._source = 0
-
-    def __call__(self, item: SourceShard) -> ShardResult:
-        self._source = item.source
-        return super().__call__(item)
-
-    def writer(self, source: str, number: int, live: Any, *, is_export: bool) -> _Writer:
-        return _Writer(self, source, number, live, is_export=is_export)
-
-    def all_keys(self) -> Any:
-        """Return the whole live table of the source that is being audited."""
-        return open_live(self.whole.sources[self._source])
-
-
-def setup_remaining(plan: Plan, parts: str, whole: Plan) -> Callable[[SourceShard], ShardResult]:
-    """Make a worker ready; as `_Auditor`."""
     setup(plan, parts)
-    return _Auditor(plan, parts, whole)
+    return ShardAuditor(plan, parts, sink=_PositionedFiles(whole))
 
 
 def lost_remaining(item: SourceShard, error: Exception, *, plan: Plan, parts: str) -> ShardResult:

@@ -12,13 +12,29 @@ from auditor.sources.registry_key import printable_key
 if TYPE_CHECKING:
     from auditor.sources.encryption import SealedCount
 
-__all__ = ["MOST_GIVEN_UP", "MOST_LOST", "Kind", "ShardResult", "is_worse", "object_name", "shown_error"]
+__all__ = [
+    "MOST_GIVEN_UP",
+    "MOST_LOST",
+    "NO_TIME",
+    "RULES_GIVEN_UP",
+    "Kind",
+    "ShardResult",
+    "is_worse",
+    "object_name",
+    "shown_error",
+]
 
 MOST_LOST: Final = 100
 """Lost objects of a shard that are named."""
 MOST_GIVEN_UP: Final = 5
 """Objects of a version that are named in the summary where their rules took too much; their rows tell all of them."""
 _LONGEST: Final = 300
+NO_TIME: Final = "not judged: the time of the run (--time) was over"
+"""Why a key was not judged for which the run had no time left."""
+RULES_GIVEN_UP: Final = (
+    "rules not evaluated: they need more time (--time-per-object) or memory than the rules of an object get"
+)
+"""Why not all validation rules of an object, or of an update of it, have a verdict."""
 
 Kind = tuple[str, str]
 

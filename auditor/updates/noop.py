@@ -121,7 +121,7 @@ class NoopUpdates:
             audited: The object, readable, as audited at this version.
             data: Its stored bytes.
             place: Namespace and name of its key.
-            proven: Generated code has proven it valid (`AuditProgram.is_proven`), which takes no double for an integer.
+            proven: Generated code has proven it valid (`Judgement.proven`), which takes no double for an integer.
         """
         if audited.findings or self._always:
             return True

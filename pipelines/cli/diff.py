@@ -1,20 +1,23 @@
-"""`auditor diff`: compares two reports and changes neither."""
+"""`auditor diff`: compares two reports, or two dumps, and changes neither."""
 
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import click
 
 from auditor.plan.options import FAIL_ON
+from pipelines.cli.query import query_options, source_options
 from pipelines.console import OutputClosed, forget_output, ignore_closed_stdout
 
 __all__ = ["diff"]
 
 
-@click.command(short_help="Show which findings are new since an older report, and which are fixed.")
-@click.argument("old", metavar="OLD_REPORT")
-@click.argument("new", metavar="NEW_REPORT")
+@click.command(short_help="Compare two reports, or the objects of two dumps.")
+@click.argument("old", metavar="OLD")
+@click.argument("new", metavar="NEW")
+@click.argument("wanted", metavar="[KIND[/NAME]]", default="")
 @click.option("-o", "--output", type=click.Choice(["text", "ndjson"]), default="text", show_default=True)
 @click.option(
     "--fail-on",
@@ -23,22 +26,40 @@ __all__ = ["diff"]
     show_default=True,
     help="Exit with 1 if something new reaches this level, or one listed before it.",
 )
-def diff(old: str, new: str, *, output: str, fail_on: str) -> None:
-    """Compare two reports of audits as `auditor audit --diff` does.
+@click.option("-n", "--namespace", default="", help="Only objects of this namespace (dumps).")
+@click.option("--show-secrets", is_flag=True, help="Print the values of Secrets, otherwise redacted (dumps).")
+@source_options
+def diff(old: str, new: str, wanted: str, *, output: str, fail_on: str, **flags: Any) -> None:
+    """Compare two reports of audits as `auditor audit --diff` does, or the objects of two dumps.
 
-    With -o ndjson each new and each fixed finding is a line: its row in the report, and `change`. Then follows each
-    object that became unreadable, blocked or loses data (`change` is new or worse), or no longer does (better).
+    Reports: with -o ndjson each new and each fixed finding is a line: its row in the report, and `change`. Then
+    follows each object that became unreadable, blocked or loses data (`change` is new or worse), or no longer does
+    (better).
 
-    Exit code 3: NEW_REPORT has no dump of a cluster that OLD_REPORT has.
+    Dumps: the objects that were added, removed or changed, apart from resourceVersion and managedFields; with
+    KIND/NAME the lines of one object's YAML that differ; with -o ndjson a line for each, with the object before and
+    after.
+
+    Exit code 3: NEW has no dump of a cluster that the report OLD has; or part of a dump could not be read.
 
     \b
     Examples:
       auditor diff out/monday out/tuesday
       auditor diff out/monday out/tuesday -o ndjson --fail-on invalid
+      auditor diff monday.db tuesday.db
+      auditor diff monday.db tuesday.db deployments/web -n shop
     """
     from pipelines.run.diff import run_diff  # noqa: PLC0415 - help stays light
+    from pipelines.run.objects.diff_dumps import are_dumps, run_diff_dumps  # noqa: PLC0415
 
-    code = run_diff(old, new, _write, output=output, fail_on=fail_on)
+    if are_dumps(old, new):
+        if fail_on != "never":
+            raise click.UsageError("--fail-on is about findings, which reports have and dumps do not")
+        code = run_diff_dumps(query_options(old, flags), new, wanted, _write, output=output)
+    else:
+        if wanted:
+            raise click.UsageError(f"{wanted}: reports are compared as a whole; dumps can be compared by KIND/NAME")
+        code = run_diff(old, new, _write, output=output, fail_on=fail_on)
     with ignore_closed_stdout():
         sys.stdout.flush()
     sys.exit(code)

@@ -27,6 +27,7 @@ from pipelines.cli.diff import diff
 from pipelines.cli.environment import check_environment
 from pipelines.cli.fields import fields
 from pipelines.cli.gates import gates
+from pipelines.cli.kinds import api_resources, describe, events, explain
 from pipelines.cli.options.insecure_http import add_insecure_http
 from pipelines.cli.query import query
 from pipelines.cli.report.accept import accept
@@ -146,6 +147,10 @@ for _command in (
     report,
     accept,
     query,
+    api_resources,
+    explain,
+    events,
+    describe,
     fields,
     show,
     watch,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from pipelines.cli.options.kubectl_flags import KubectlCommand, moment, unsupported
 from pipelines.console import OutputClosed, forget_output
 
 if TYPE_CHECKING:
@@ -77,13 +78,14 @@ def query_options(target: str, flags: dict[str, Any]) -> QueryOptions:
         mode=ReadMode(
             as_server=flags.get("as_server", False),
             watch_cache=not flags.get("no_watch_cache", False),
+            streamed=flags.get("limit") is not None and not flags.get("sort_by"),
             any_field=flags.get("any_field", False),
             show_secrets=flags.get("show_secrets", False),
         ),
     )
 
 
-@click.command(short_help="Answer as kubectl get would have, from a dump or a report.")
+@click.command(cls=KubectlCommand, short_help="Answer as kubectl get would have, from a dump or a report.")
 @click.argument("target", metavar="DUMP|REPORT")
 @click.argument("args", nargs=-1, metavar="KIND [NAME]...")
 @cluster_option
@@ -119,8 +121,11 @@ def query_options(target: str, flags: dict[str, Any]) -> QueryOptions:
     "--output",
     default="",
     metavar="FORMAT",
-    help="table (default), wide, json, yaml, name, ndjson, csv, parquet[=FILE], jsonpath=..., custom-columns=...",
+    help="table (default), wide, json, yaml, kyaml, name, ndjson, csv, parquet[=FILE], jsonpath=..., "
+    "jsonpath-as-json=..., jsonpath-file=FILE, custom-columns=..., custom-columns-file=FILE, go-template=..., "
+    "go-template-file=FILE",
 )
+@click.option("--template", default="", metavar="TEXT", help="Template or its file, if not after -o FORMAT=.")
 @click.option("--sort-by", default="", metavar="PATH", help="Sort by a path, e.g. .spec.size, as kubectl compares.")
 @click.option("-L", "--label-columns", multiple=True, metavar="KEYS", help="Labels to show as columns.")
 @click.option("--show-labels", is_flag=True, help="Show all labels as the last column.")
@@ -137,9 +142,28 @@ def query_options(target: str, flags: dict[str, Any]) -> QueryOptions:
     help="Columns of the kind, or only NAME and AGE.",
     show_default=True,
 )
-@click.option("--strict-templates", is_flag=True, help="Missing fields are errors in jsonpath.")
+@click.option("--strict-templates", is_flag=True, help="Missing fields are errors in jsonpath and go-template.")
+@click.option(
+    "--allow-missing-template-keys/--no-allow-missing-template-keys",
+    default=True,
+    hidden=True,
+    help="kubectl's name of --strict-templates.",
+)
+@click.option("--subresource", default="", metavar="NAME", help="The object through a subresource: status or scale.")
+@click.option(
+    "--now",
+    default="",
+    metavar="TIME",
+    callback=moment,
+    help="Ages relative to this time; `now` for the clock.  [default: for snapshots the newest time in them]",
+)
+@click.option("--chunk-size", type=int, default=500, hidden=True, help="Changes nothing: there is no server.")
+@click.option("-w", "--watch", is_flag=True, hidden=True)
+@click.option("--watch-only", is_flag=True, hidden=True)
+@click.option("--output-watch-events", is_flag=True, hidden=True)
+@click.option("--raw", default="", hidden=True)
 @click.option("--as-server", is_flag=True, help="Fail as a live server does if one object of a kind is broken.")
-@click.option("--no-watch-cache", is_flag=True, help="With --as-server: answer as without the watch cache.")
+@click.option("--no-watch-cache", is_flag=True, help="List by key, as a server without watch cache does.")
 @source_options
 def query(target: str, args: tuple[str, ...], **flags: Any) -> None:
     """Answer as `kubectl get` would have, without a cluster.
@@ -168,6 +192,8 @@ def query(target: str, args: tuple[str, ...], **flags: Any) -> None:
     from auditor.printing.get import GetOptions  # noqa: PLC0415 - help stays light
     from pipelines.run.query import run_query  # noqa: PLC0415
 
+    if elsewhere := unsupported(flags):
+        raise click.UsageError(elsewhere)
     options = query_options(target, flags)
     options.args = args
     options.get = GetOptions(
@@ -181,6 +207,10 @@ def query(target: str, args: tuple[str, ...], **flags: Any) -> None:
         limit=flags["limit"],
         count=flags["count"],
         server_print=flags["server_print"],
-        allow_missing=not flags["strict_templates"],
+        allow_missing=flags["allow_missing_template_keys"] and not flags["strict_templates"],
+        across=flags["all_namespaces"],
+        template=flags["template"],
+        subresource=flags["subresource"],
+        now=flags["now"],
     )
     run(lambda: run_query(options))

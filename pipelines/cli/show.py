@@ -13,22 +13,38 @@ __all__ = ["show"]
 
 @click.command(short_help="Show everything known about one key.")
 @click.argument("target", metavar="DUMP|REPORT")
-@click.argument("key", metavar="KEY")
+@click.argument("key", metavar="KEY|KIND/NAME")
 @cluster_option
 @click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
 @click.option("--dump", "dumps", multiple=True, metavar="DUMP", help="Where the dump of REPORT is now.")
+@click.option("-n", "--namespace", default="", help="Namespace of KIND/NAME.")
+@click.option(
+    "--history", "with_history", is_flag=True, help="Print the revisions of the object that an etcd snapshot still has."
+)
+@click.option("--diff", "as_diff", is_flag=True, help="With --history: only what each revision changed.")
 @click.option("--show-secrets", is_flag=True, help="Print the values of Secrets; otherwise they are redacted.")
 @source_options
-def show(target: str, key: str, *, output: str, **flags: Any) -> None:
+def show(target: str, key: str, *, output: str, with_history: bool, as_diff: bool, **flags: Any) -> None:
     """Print one key: its value as stored and as a server reads it, its findings, its impact, its revisions.
 
-    KEY is the etcd key, or [NAMESPACE/]NAME if the dump was an export. For a report its rows and findings come first.
+    KEY is the etcd key, or [NAMESPACE/]NAME if the dump was an export; KIND/NAME with -n NAMESPACE names it as kubectl
+    does. For a report its rows and findings come first.
+
+    --history prints each revision that the snapshot still has, oldest first: with -o json or yaml as a list of objects,
+    with --diff as the lines that changed.
 
     \b
     Examples:
       auditor show snapshot.db /registry/example.com/widgets/prod/front
       auditor show out/ /registry/example.com/widgets/prod/front
+      auditor show snapshot.db widgets/front -n prod --history --diff
     """
+    from pipelines.run.objects.show_history import run_history  # noqa: PLC0415
     from pipelines.run.show import run_show  # noqa: PLC0415 - help stays light
 
+    if as_diff and not with_history:
+        raise click.UsageError("--diff is about revisions: give --history too")
+    if with_history:
+        options = query_options(target, flags)
+        run(lambda: run_history(options, key, output=output, as_diff=as_diff))
     run(lambda: run_show(query_options(target, flags), key, output=output))

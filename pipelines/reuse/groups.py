@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from auditor.base import arrow
 from auditor.base.statuses import Impact, Status
-from auditor.shards.reasons import NO_TIME, RULES_GIVEN_UP
+from auditor.shards.result import NO_TIME, RULES_GIVEN_UP
 from pipelines.reuse.digests import DIGEST
 
 if TYPE_CHECKING:

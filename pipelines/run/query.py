@@ -22,6 +22,7 @@ from auditor.report.check import check_earlier
 from auditor.report.clusters import chosen_clusters, cluster_view, is_fleet
 from auditor.report.manifest import MANIFEST, whole_report
 from auditor.report.terminal import damage_lines
+from auditor.server.clock import newest_time
 from auditor.server.dump import DumpStore, ReadMode
 from auditor.server.fleet import FleetStore
 from auditor.server.history import plan_as_of
@@ -291,6 +292,8 @@ def run_query(options: QueryOptions) -> int:
     with open_store(options, err) as store:
         if options.shown_as not in ("read", "stored"):
             asked.args = _at_version(store, options.args, options.shown_as, err)
+        if asked.now is None and options.output in ("", "table", "wide") and not asked.template:
+            asked.now = _newest(store)
         names_only = (asked.output == "name" or asked.count) and not asked.sort_by
         if isinstance(store, FleetStore):
             asked.clusters = store
@@ -313,6 +316,13 @@ def run_query(options: QueryOptions) -> int:
         incomplete = is_damaged(store) or bool(store.sealed or store.failed)
     sys.stdout.flush()
     return 3 if code == 0 and incomplete else code
+
+
+def _newest(store: AnyStore) -> float | None:
+    """Return the newest time in the snapshots of a store, or None if they have none: then the clock counts."""
+    stores = store.stores.values() if isinstance(store, FleetStore) else [store]
+    times = [newest_time(one) for one in stores if isinstance(one, DumpStore)]
+    return max((time for time in times if time is not None), default=None)
 
 
 def _output(options: QueryOptions) -> Writer:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from auditor.base.errors import PlanError
 from auditor.base.statuses import Impact, KeyClass, Status
 from auditor.builtin.judge import judge_at, judge_exported
-from auditor.printing.discovery import Resource
+from auditor.printing.discovery import Resource, UnknownResource
 from auditor.printing.jsonprint import to_json
 from auditor.printing.left_out import OF_THE_COMMAND, left_out
 from auditor.printing.yamltext import YamlTextError, to_yaml
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from auditor.server.dump import StoredRow
     from pipelines.run.query import QueryOptions
 
-__all__ = ["run_show"]
+__all__ = ["resource_of", "rows_of", "run_show"]
 
 
 _COLUMNS: Final = ("audited_version", "request", "check", "type", "field", "message")
@@ -60,12 +60,15 @@ def _show(options: QueryOptions, key: str, output: str) -> int:
     report = Path(options.target)
     found: list[dict[str, Any]] = []
     failed = 0
+    keys: set[str] = set()
     has_report = (report / MANIFEST).exists()
     with open_stores(options, err) as opened:
         for cluster, store in opened.stores.items():
             if isinstance(store, DumpStore):
                 named = {"cluster": cluster} if opened.is_fleet else {}
-                for row in _rows(store, key):
+                rows = list(rows_of(store, key, options.namespace))
+                keys |= {printable_key(row.key) for row in rows if row.key is not None}
+                for row in rows:
                     try:
                         found.append({**named, **_describe(store, row, options)})
                     except Exception as error:  # noqa: BLE001 - it is left out
@@ -75,7 +78,7 @@ def _show(options: QueryOptions, key: str, output: str) -> int:
         clusters = list(opened.stores) if opened.is_fleet else []
     if has_report:
         with whole_report(options.target):
-            judged = _of_report(report, key, clusters)
+            judged = _of_report(report, next(iter(keys), key), clusters)
         if judged["objects"]:
             found = [{"report": judged}, *({k: v for k, v in one.items() if k != "findings"} for one in found)]
     if not (found or failed):
@@ -174,16 +177,31 @@ def _changes(report: Path, key: str) -> list[dict[str, Any]]:
     ]
 
 
-def _rows(store: DumpStore, key: str) -> Iterator[StoredRow]:
-    """Yield the rows of a key: an etcd key, or [NAMESPACE/]NAME in an export."""
+def rows_of(store: DumpStore, key: str, namespace: str = "") -> Iterator[StoredRow]:
+    """Yield the rows of a key: an etcd key, [NAMESPACE/]NAME in an export, or else KIND/NAME."""
+    found = False
     for number, source in enumerate(store.plan.sources):
         if source.is_export:
             for row in store.all_rows(number):
                 header = read_header(store.stored_bytes(row))
                 if header is not None and key in (header.name, f"{header.namespace}/{header.name}"):
+                    found = True
                     yield row
         else:
-            yield from store.exact_rows(number, key.encode("utf-8", "surrogateescape"))
+            for row in store.exact_rows(number, key.encode("utf-8", "surrogateescape")):
+                found = True
+                yield row
+    kind, slash, name = key.partition("/")
+    if found or not (kind and slash and name) or "/" in name:
+        return
+    try:
+        resource = store.discovery.resolve(kind)
+    except UnknownResource:
+        return
+    if namespace or not resource.namespaced:
+        yield from store.rows(resource, namespace, name)
+    else:
+        yield from store.rows_anywhere(resource, name)
 
 
 def _describe(store: DumpStore, row: StoredRow, options: QueryOptions) -> dict[str, Any]:
@@ -192,7 +210,7 @@ def _describe(store: DumpStore, row: StoredRow, options: QueryOptions) -> dict[s
     if row.key is not None:
         out["key"] = printable_key(row.key)
     out["source"] = {"name": source.name, "offset": row.offset, "length": row.length}
-    resource, status = _resource(store, row, options)
+    resource, status = resource_of(store, row, options)
     if resource is None:
         out |= {"status": status} | _builtin(row, None, store.stored_bytes(row), options)
         out["stored"] = store.stored_bytes(row)[:4096].decode("utf-8", "backslashreplace")
@@ -203,7 +221,8 @@ def _describe(store: DumpStore, row: StoredRow, options: QueryOptions) -> dict[s
     return out
 
 
-def _resource(store: DumpStore, row: StoredRow, options: QueryOptions) -> tuple[Resource | None, str]:
+def resource_of(store: DumpStore, row: StoredRow, options: QueryOptions) -> tuple[Resource | None, str]:
+    """Return the kind of a row at its storage version, or None and the reason."""
     if row.key is None:
         header = read_header(store.stored_bytes(row))
         group, kind = (header.group, header.kind) if header is not None else ("", "")

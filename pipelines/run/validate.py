@@ -13,7 +13,7 @@ from auditor.base.errors import PlanError, SourceError, TooMuchToReport
 from auditor.base.path_size import check_paths
 from auditor.base.statuses import Status
 from auditor.shards.findings import BoundedTexts
-from auditor.shards.reasons import RULES_GIVEN_UP
+from auditor.shards.result import RULES_GIVEN_UP
 from auditor.sources.files.work_folder import temporary_folder
 from auditor.sources.manifests.placed import PlacedDocument, objects_in, placed_documents
 from auditor.sources.manifests.positions import field_line, repeated_keys
@@ -163,6 +163,8 @@ def _is_text(shown: str, path: Path) -> bool:
         return True
     with path.open("rb") as file:
         head = UnpackedStream(shown, file).peek()
+    if path.name.lower().endswith((".yaml", ".yml")):
+        return not is_tar(head)
     form = form_of(path, head)
     is_named = path.name.lower().endswith(MANIFEST_SUFFIXES) and form not in {"bolt", "sqlite", "kine-text", "etcdctl"}
     return not is_tar(head) and (form == "manifests" or is_named)

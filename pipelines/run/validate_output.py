@@ -12,8 +12,7 @@ from auditor.base.release import KUBERNETES_RELEASE
 from auditor.base.statuses import Status
 from auditor.base.visible import visible
 from auditor.report.terminal import format_table
-from auditor.shards.reasons import RULES_GIVEN_UP
-from auditor.shards.result import object_name
+from auditor.shards.result import RULES_GIVEN_UP, object_name
 from auditor.sources.plan import NAMED, first_names
 
 if TYPE_CHECKING:

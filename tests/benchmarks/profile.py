@@ -59,6 +59,8 @@ STAGES: Final[tuple[tuple[str, str, set[str], bool], ...]] = (
     ("verdicts on updates", "auditor/shards/updates.py", set(), True),
     ("values are cut out of the dump", "auditor/plan/plan.py", {"cut_value"}, False),
     ("rows", "auditor/shards/audit.py", set(), False),
+    ("rows", "auditor/shards/shard_keys.py", set(), False),
+    ("rows", "auditor/shards/row_writer.py", set(), False),
     ("rows", "auditor/shards/fast_path.py", set(), False),
     ("rows", "auditor/shards/columns.py", set(), False),
     ("exact path", "auditor/storage_read/read.py", set(), False),

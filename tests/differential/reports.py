@@ -50,9 +50,9 @@ class Case(NamedTuple):
         return [*self.command, "--report", self.name, "--fail-on", "never", "--jobs", "1"]
 
 
-def sample_cases() -> Iterator[Case]:
-    """Yield the commands over the sample data: each way of judging and of reading."""
-    dump = str(ROOT / "sample-data" / "cluster.db.gz")
+def sample_cases(tree: Path) -> Iterator[Case]:
+    """Yield the commands over the sample data of a tree: each way of judging and of reading."""
+    dump = str(tree / "sample-data" / "cluster.db.gz")
     for at in ("storage", "served", "stored", "v1"):
         yield Case(f"sample-{at}", ("audit", dump, "--at", at))
     for skip in ("rules", "updates", "builtin"):
@@ -61,7 +61,7 @@ def sample_cases() -> Iterator[Case]:
     yield Case("sample-redacted", ("audit", dump, "--redact"))
     yield Case("sample-scope", ("audit", dump, "--include", "Loaf.bakery.example.com"))
     yield Case("sample-since", ("audit", dump, "--since", "sample-storage"))
-    new = str(ROOT / "sample-data" / "next-crds.yaml")
+    new = str(tree / "sample-data" / "next-crds.yaml")
     yield Case("sample-upgrade", ("upgrade", dump, "--new-crds", new))
     yield Case("sample-upgrade-delete", ("upgrade", dump, "--new-crds", new, "--missing", "delete"))
 
@@ -264,7 +264,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary:
         folder = (options.keep or Path(temporary)).resolve()
         (folder / "made").mkdir(parents=True, exist_ok=True)
-        cases = list(sample_cases())
+        cases = list(sample_cases(options.base.resolve()))
         if options.golden:
             cases += golden_cases(options.golden.resolve())
         for corpus in options.corpus:

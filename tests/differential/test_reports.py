@@ -40,7 +40,7 @@ def test_differences(tmp_path: Path, manifest: dict[str, object], files: dict[st
 def test_a_tree_agrees_with_itself_and_not_with_another_answer(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    case = next(sample_cases())
+    case = next(sample_cases(ROOT))
     assert compare(ROOT, [case], tmp_path) == 0
     (tmp_path / "base" / f"{case.name}.txt").write_text("3\nanother answer")
     assert compare(ROOT, [case], tmp_path) == 1

@@ -18,7 +18,7 @@ from auditor.fastpath.dicts import build
 from auditor.plan.options import AuditOptions
 from auditor.program import program as audit_program
 from auditor.program.program import AuditProgram
-from auditor.shards import audit
+from auditor.shards import audit, row_writer
 from auditor.shards.audit import ShardAuditor
 from auditor.shards.columns import ObjectRows
 from auditor.updates.create import CreateJudge
@@ -164,7 +164,6 @@ def test_an_object_of_which_no_table_can_be_made_is_found_among_its_neighbours(
 
 
 def test_a_definition_that_breaks_the_auditor_loses_its_own_objects_alone(tmp_path: Path, monkeypatch: Any) -> None:
-    from auditor.shards import audit
 
     parse = audit.parse_definition
 
@@ -188,7 +187,7 @@ def test_a_definition_that_breaks_the_auditor_loses_its_own_objects_alone(tmp_pa
 def test_a_report_that_does_not_hold_what_was_counted_is_not_put_in_place(
     table: str, what: str, tmp_path: Path, monkeypatch: Any
 ) -> None:
-    finish = audit._ShardWriter.finish
+    finish = row_writer.RowWriter.finish
 
     def failing(self: Any) -> Any:
         made = finish(self)
@@ -198,7 +197,7 @@ def test_a_report_that_does_not_hold_what_was_counted_is_not_put_in_place(
             made.findings[(("a", "b"), "c", "d", "e")] += 1
         return made
 
-    monkeypatch.setattr(audit._ShardWriter, "finish", failing)
+    monkeypatch.setattr(row_writer.RowWriter, "finish", failing)
     options = AuditOptions(
         dumps=(str(dumped(tmp_path, definition(), resource("a"))),), report=str(tmp_path / "r"), jobs=1
     )

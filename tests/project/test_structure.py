@@ -12,31 +12,51 @@ import pytest
 from tests.shared import ROOT
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 SOURCES = sorted(path for name in ("auditor", "pipelines") for path in (ROOT / name).rglob("*.py"))
 MOST_FILES = 20
 MOST_LINES = 500
 LONG = {
-    "auditor/builtin/columns.py",
-    "auditor/cel/emit/emitter.py",
-    "auditor/cel/run/interpreter.py",
-    "auditor/cel/syntax/recovery.py",
-    "auditor/fastpath/records/typed.py",
-    "auditor/printing/get.py",
-    "auditor/printing/jsonpath.py",
-    "auditor/selectors/pushdown.py",
-    "auditor/selectors/query.py",
-    "auditor/server/dump.py",
-    "auditor/server/report.py",
-    "auditor/shards/audit.py",
-    "auditor/shards/upgrade.py",
-    "auditor/sources/bolt/tree.py",
-    "auditor/sources/manifests/walk.py",
-    "auditor/sources/stores/locations.py",
-    "auditor/validation/rules/values.py",
+    "auditor/builtin/columns.py": "a table: the columns of each built-in kind, one function after another",
+    "auditor/cel/emit/emitter.py": "one walk over the nodes of an expression; the cases share its state",
+    "auditor/cel/run/interpreter.py": "the kinds of nodes and the planner that makes them, in the order of cel-go",
+    "auditor/cel/syntax/recovery.py": "a model of ANTLR's error recovery; its parts mean nothing alone",
+    "auditor/fastpath/records/typed.py": "to be split",
+    "auditor/printing/get.py": "to be split",
+    "auditor/printing/jsonpath.py": "the grammar and its evaluation, as in one file of client-go",
+    "auditor/selectors/pushdown.py": "to be split",
+    "auditor/selectors/query.py": "to be split",
+    "auditor/server/dump.py": "to be split",
+    "auditor/server/report.py": "to be split",
+    "auditor/sources/bolt/tree.py": "to be split",
+    "auditor/sources/manifests/walk.py": "to be split",
+    "auditor/sources/stores/locations.py": "to be split",
+    "auditor/validation/rules/values.py": "to be split",
 }
-"""Files that are still to be split; no other may grow as long, and one that is split leaves the list."""
+"""Files over 500 lines, and why; `to be split` is work left. No other may grow as long, and one that is split leaves."""
+LONG_FUNCTIONS = {
+    "auditor/crds/definition.py::definition_type": "lists the fields of the Go type in their order",
+    "auditor/report/manifest.py::write_manifest": "lists the keys of the manifest in their order",
+    "auditor/shards/fast_path.py::add_told": "to be split: one row writer replaces it",
+    "pipelines/cli/audit.py::audit": "an argument for each option",
+    "pipelines/cli/upgrade.py::upgrade": "an argument for each option",
+}
+"""Functions of 80 lines and more, and why."""
+MOST_FUNCTION_LINES = 80
+PRIVATE_OF_LIBRARIES = {
+    ("pyarrow", "_compute"),
+    ("multiprocess.forkserver", "_forkserver"),
+}
+"""Private names of libraries that are imported. Each library has an upper bound in pyproject.toml."""
+
+
+PRIVATE_OF_OTHERS = {
+    "auditor/fastpath/records/metadata.py",
+    "auditor/fastpath/rules/updates.py",
+}
+"""Modules that still import private names of other modules, to be renamed; this list only shrinks."""
 
 
 def texts_of(path: Path) -> list[str]:
@@ -90,7 +110,7 @@ def test_no_folder_holds_too_many_files() -> None:
 
 def test_no_other_file_is_too_long() -> None:
     long = {str(path.relative_to(ROOT)) for path in SOURCES if len(path.read_text().splitlines()) > MOST_LINES}
-    assert long == LONG
+    assert long == set(LONG)
 
 
 def test_every_package_says_what_it_is() -> None:
@@ -100,3 +120,51 @@ def test_every_package_says_what_it_is() -> None:
         if not ast.get_docstring(ast.parse(path.read_text())) and path.name != "__main__.py"
     ]
     assert silent == []
+
+
+def functions_of(path: Path) -> Iterator[tuple[str, int]]:
+    """Yield name and length of each function, without its decorators."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            assert node.end_lineno is not None
+            yield node.name, node.end_lineno - node.lineno + 1
+
+
+def test_no_other_function_is_too_long() -> None:
+    long = {
+        f"{path.relative_to(ROOT)}::{name}"
+        for path in SOURCES
+        for name, lines in functions_of(path)
+        if lines >= MOST_FUNCTION_LINES
+    }
+    assert long == set(LONG_FUNCTIONS)
+
+
+def private_imports(source: str) -> set[tuple[str, str]]:
+    """Return (module, name) of each import of a private name."""
+    return {
+        (node.module or "", each.name)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ImportFrom)
+        for each in node.names
+        if each.name.startswith("_") and not each.name.startswith("__")
+    }
+
+
+def test_no_private_name_crosses_a_module() -> None:
+    found = {str(path.relative_to(ROOT)): private_imports(path.read_text()) for path in SOURCES}
+    ours = {path for path, names in found.items() if any(module.startswith("auditor") for module, _ in names)}
+    theirs = {name for names in found.values() for name in names if not name[0].startswith(("auditor", "pipelines"))}
+    assert ours == PRIVATE_OF_OTHERS
+    assert theirs == PRIVATE_OF_LIBRARIES
+
+
+def test_an_import_of_a_private_name_is_found() -> None:
+    assert private_imports("from auditor.base import _hidden\nfrom __future__ import annotations\n") == {
+        ("auditor.base", "_hidden")
+    }
+
+
+@pytest.mark.parametrize("library", sorted({module.partition(".")[0] for module, _ in PRIVATE_OF_LIBRARIES}))
+def test_a_library_with_private_names_in_use_has_an_upper_bound(library: str) -> None:
+    assert re.search(rf'"{library}[^"]*<', (ROOT / "pyproject.toml").read_text())

@@ -38,15 +38,22 @@ FORBIDDEN: Final = {
 """Phrases that an engineer would have to translate, and what to write instead."""
 
 FINISHED: Final = (
+    "auditor/builtin",
+    "auditor/cel",
+    "auditor/codegen",
+    "auditor/crds",
     "auditor/gates",
+    "auditor/golang",
     "auditor/plan",
     "auditor/ratcheting",
     "auditor/report",
+    "auditor/schema",
     "auditor/server",
     "auditor/storage_read",
     "auditor/upgrade",
     "pipelines/cli",
     "pipelines/console.py",
+    "pipelines/import_path.py",
     "pipelines/limits.py",
     "pipelines/run",
 )

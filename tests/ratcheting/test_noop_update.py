@@ -20,7 +20,7 @@ def test_what_needs_no_update_of_its_own_passes_every_one(cases, least):
         if key not in noops:
             noops[key] = NoopUpdates(case.program, is_export=case.is_export), UpdateProgram(case.program)
         noop, update = noops[key]
-        if noop.is_needed(case.audited, case.data, case.place, proven=case.program.is_proven):
+        if noop.is_needed(case.audited, case.data, case.place, proven=case.proven):
             continue
         left_out += 1
         obj = case.audited.object

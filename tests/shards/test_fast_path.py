@@ -11,7 +11,8 @@ import pytest
 from auditor.plan.options import AuditOptions
 from auditor.program.program import AuditProgram
 from auditor.shards import fast_path as lanes
-from auditor.shards.audit import ShardAuditor, _ShardWriter
+from auditor.shards.audit import ShardAuditor
+from auditor.shards.shard_keys import ShardKeys
 from pipelines.run.audit import run_audit
 from tests.documents import definition_of
 from tests.shared import shared
@@ -129,8 +130,8 @@ def test_that_invalid_objects_take_the_short_way_and_those_that_cannot_be_read_t
     dump.write_text("".join(json.dumps(one) + "\n" for one in objects))
     both(tmp_path, monkeypatch, dump, crds=(str(crds),), **options)
     long = []
-    rows_of = _ShardWriter.rows_of
-    monkeypatch.setattr(_ShardWriter, "rows_of", lambda *words: long.append(words[3]) or rows_of(*words))
+    rows_of = ShardKeys.rows_of
+    monkeypatch.setattr(ShardKeys, "rows_of", lambda *words: long.append(words[3]) or rows_of(*words))
     audited(tmp_path / "again", dump, crds=(str(crds),), **options)
     assert all(judged[0][0].unreadable is not None for judged in long)
     assert len(long) < 50

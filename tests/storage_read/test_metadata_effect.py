@@ -31,8 +31,8 @@ def read(metadata, *, compiled=True):
     }
     definition = parse_definition(document)
     program = AuditProgram(definition, definition.storage_version, compiled=compiled)
-    made = program.audit(json.dumps({"apiVersion": "g.io/v1", "kind": "Foo", "metadata": metadata}).encode())
-    return made.object and made.object["metadata"], program.effect
+    made, effect, _ = program.judge(json.dumps({"apiVersion": "g.io/v1", "kind": "Foo", "metadata": metadata}).encode())
+    return made.object and made.object["metadata"], effect
 
 
 @pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "interpreted"])

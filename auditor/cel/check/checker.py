@@ -1,6 +1,6 @@
 """The type checker: gives every node its type, every name its meaning and every call its overloads.
 
-Works on the tree without changing it; what it finds stands in tables by node number. Source: cel-go checker/checker.go.
+Works on the tree without changing it; its results are in tables by node number. Source: cel-go checker/checker.go.
 """
 
 from __future__ import annotations

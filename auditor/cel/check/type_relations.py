@@ -1,4 +1,4 @@
-"""How types relate in the checker: what may stand where, what type parameters come to mean, the more general of two.
+"""How types relate in the checker: what may be used where, what type parameters are bound to, the more general of two.
 
 Type parameters are bound in a `Bindings`; a failed attempt leaves no trace. Source: cel-go checker/types.go.
 """
@@ -62,7 +62,7 @@ def _accepts(target: Type, source: Type) -> bool:
 
 
 class Bindings:
-    """What the type parameters of one expression have come to mean."""
+    """What the type parameters of one expression are bound to."""
 
     __slots__ = ("_bound",)
 

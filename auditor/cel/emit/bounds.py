@@ -2,7 +2,7 @@
 
 A bound is worked out once per rule and is then a few multiplications per object. `SIZE` is at least the characters of
 any text and the bytes of the JSON text of any list in the object, see `Bound.at`. Lengths are those of lists that hang
-on `self` by names alone, so that their number of items can be had before the rule runs.
+on `self` by names alone, so that their number of items is known before the rule runs.
 """
 
 from __future__ import annotations

@@ -187,7 +187,7 @@ def argument(value: Value) -> str:
 
 
 def _is_value(shape: Shape) -> bool:
-    """Say whether a value stands in the code as the interpreter has it."""
+    """Return whether a value has the same form in the code as in the interpreter."""
     if shape.convert is not None or shape.nullable or shape.form in (Form.DURATION, Form.TIMESTAMP, Form.OPTIONAL):
         return False
     if shape.form is Form.OBJECT or shape.list_type == "map":

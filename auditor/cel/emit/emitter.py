@@ -382,7 +382,7 @@ class Emitter:
         return value
 
     def _in_turn(self, parts: tuple[Expr, ...], *, goes_on: bool) -> list[Value]:
-        """Return the code of operands of logic, of which each is met only where those before it are `goes_on`."""
+        """Return the code of operands of logic. Each is met only where those before it are `goes_on`."""
         before = self._known
         tests = []
         for each in parts:

@@ -1,9 +1,9 @@
-"""What generated code knows of a value: how it stands in Python and how large it can be.
+"""What generated code knows of a value: its form in Python and how large it can be.
 
 The checker's types say what an expression may do with a value. A shape says what the value is when the code meets it:
-the plain JSON of a stored object, of which a date is still a text and a number with a fraction maybe an int; and the
-bounds that its schema has already been held to. Whoever knows schemas makes the shape of `self`; no schema is known
-here.
+the plain JSON of a stored object. A date is still a text and a number with a fraction maybe an int; and the
+bounds that its schema has already been held to. The fast path, which knows schemas, makes the shape of `self`; this
+package knows no schema.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = [
 
 
 class Form(Enum):
-    """How a value stands in the code."""
+    """The form of a value in the code."""
 
     NULL = "None"
     BOOL = "bool"
@@ -80,9 +80,9 @@ class Shape:
     """What is known of a value.
 
     Attributes:
-        form: How it stands in the code.
-        convert: Makes of the JSON value what CEL works with, or raises; None: they are the same. Of texts the answers
-            are remembered.
+        form: Its form in the code.
+        convert: Makes of the JSON value what CEL works with, or raises; None: they are the same. Answers for texts are
+            remembered.
         nullable: As an item of a list or map it may be null; as a field, null means that it is absent.
         size: The most characters, items or entries it has; None: not known.
         low, high: Bounds of an integer.
@@ -91,7 +91,7 @@ class Shape:
         list_type: ``set`` or ``map``, where equality of lists is not that of sequences.
         least: Bytes of the JSON text that the smallest such value is.
         open: It is an object that may have keys which are no fields.
-        record: It is an object that stands as a record, with attributes.
+        record: It is an object that is a record, with attributes.
         name: For a library's class: the type's name.
     """
 

@@ -1,6 +1,6 @@
 """What generated code calls: it raises wherever CEL would have an error, and wherever it does not know.
 
-Whoever runs the code takes any exception for "not proven" and asks the interpreter.
+The caller takes any exception for "not proven" and asks the interpreter.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ _PLAIN: Final = Extent(ONE)
 
 
 def extent_of(shape: Shape) -> Extent:
-    """Return the extent of a value that stands in the object: its texts and lists stand in the object's text."""
+    """Return the extent of a value that is part of the object: its texts and lists are part of the object's text."""
     if shape.form in (Form.STRING, Form.BYTES, Form.INT_OR_STRING, Form.LIBRARY):
         return Extent(SIZE if shape.size is None else constant(shape.size))
     if shape.form in (Form.LIST, Form.MAP):
@@ -64,7 +64,7 @@ def most_items(shape: Shape) -> Bound:
     if shape.size is not None:
         return constant(shape.size)
     assert shape.item is not None
-    # Between brackets stand the items and their commas; before a map's values their keys.
+    # Between brackets are the items and their commas; before a map's values their keys.
     least = shape.item.least + (4 if shape.form is Form.MAP else 1)
     return SIZE.scaled(1 / least) + ONE
 

@@ -1,4 +1,4 @@
-"""What an expression may cost at worst, told from its tree and from how large its input can get.
+"""What an expression may cost at worst, by its tree and by how large its input can get.
 
 In: an expression with types, and `Sized`, what a schema says of sizes; no schema itself may be here. Out: a range of
 costs. `prices.py` holds a price for every function, `walk.py` adds them up, `ranges.py` is the arithmetic.

@@ -46,11 +46,11 @@ class Sized(Protocol):
 
     @property
     def fields(self) -> Mapping[str, Sized] | None:
-        """Of an object: identifier to what is there."""
+        """The fields of an object by identifier."""
 
     @property
     def element(self) -> Sized | None:
-        """Of a list its items, of a map its values."""
+        """The items of a list, or the values of a map."""
 
     @property
     def is_map(self) -> bool:
@@ -68,20 +68,20 @@ class _Path:
     share their memory: a range that is looked up late may then be looked up at its neighbour.
     """
 
-    __slots__ = ("length", "room")
+    __slots__ = ("length", "memory")
 
-    def __init__(self, room: list[str], length: int) -> None:
-        self.room = room
+    def __init__(self, memory: list[str], length: int) -> None:
+        self.memory = memory
         self.length = length
 
     def steps(self) -> list[str]:
-        return self.room[: self.length]
+        return self.memory[: self.length]
 
 
 def _added(path: _Path | None, step: str) -> _Path:
     if path is None:
         return _Path([step], 1)
-    steps, length = path.room, path.length
+    steps, length = path.memory, path.length
     if length == len(steps):
         steps = steps[:length] + [""] * length
     steps[length] = step

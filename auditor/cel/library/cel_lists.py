@@ -1,7 +1,8 @@
 """What cel-go adds to lists: ``slice``, ``flatten``, ``distinct``, ``reverse``, ``sort``, ``lists.range``.
 
 The macro ``sortBy`` becomes a call of ``@sortByAssociatedKeys``. All of them make new lists and are paid for by size;
-where a cost cannot be told because the receiver is no list, the server's evaluation breaks off, whatever stands around.
+where a cost cannot be determined because the receiver is no list, the server's evaluation
+ends, whatever is around the call.
 
 Source: cel-go ext/lists.go, version 3.
 """
@@ -96,7 +97,7 @@ def _sort_by_keys(values: Any, keys: Any) -> Any:
 def _order(ranks: list[Any]) -> list[int]:
     """Return the positions of sorted values.
 
-    Go sorts up to twelve by insertion, which shows where NaN, of which nothing comes before or after, is among them.
+    Go sorts up to twelve by insertion, which shows where NaN is among them: it is neither before nor after anything.
     Equal ones of more than twelve Go leaves in an order of its own; here they stay as they were.
     """
     if len(ranks) > _BY_INSERTION:

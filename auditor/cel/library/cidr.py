@@ -128,7 +128,7 @@ def _containing(further: int, further_worst: Range, by_text: str) -> Costs:
 
 
 _AT_ONCE = Costs(lambda _args, _result, _overload: 1, lambda _target, _args, _overload: Priced(ONE))
-"""Of taking the address of a range, which is less than that of reading one."""
+"""Cost of taking the address of a range, which is less than that of reading one."""
 _CONTAINS_ADDRESS = _containing(0, Range(0, 0), "cidr_contains_ip_string")
 _CONTAINS_RANGE = _containing(1, _ADDRESS.scaled(TEXT) + ONE, "cidr_contains_cidr_string")
 

@@ -1,6 +1,6 @@
 """What Kubernetes adds to lists: ``sum``, ``min``, ``max``, ``isSorted``, ``indexOf``, ``lastIndexOf``, ``includes``.
 
-Items that cannot be compared are passed over, as in the server: ``["a", 1].max()`` is ``"a"``.
+Items that cannot be compared are ignored, as in the server: ``["a", 1].max()`` is ``"a"``.
 
 Source: k8s.io/apiserver pkg/cel/library/lists.go.
 """
@@ -48,7 +48,7 @@ COMPARABLE: tuple[tuple[str, Type], ...] = (
     ("string", STRING),
     ("bytes", BYTES),
 )
-"""The types whose values have an order, by the names that stand in ids of overloads."""
+"""The types whose values have an order, by their names in ids of overloads."""
 _KINDS = frozenset([kind.kind for _, kind in COMPARABLE])
 _ZEROS: tuple[tuple[str, Type, Any], ...] = (
     ("int", INT, 0),
@@ -101,7 +101,7 @@ def _sum(zero: Any) -> Callable[[Any], Any]:
 
 
 def _extreme(name: str, worse: int) -> Callable[[Any], Any]:
-    """Return the function that keeps an item until one comes to which it compares as `worse`."""
+    """Return the function that keeps an item until it compares as `worse` with a later one."""
 
     def call(value: Any) -> Any:
         found = _comparable(value)

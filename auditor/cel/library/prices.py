@@ -92,7 +92,7 @@ def _transform(target: Operand | None, _args: Sequence[Operand], _overload: str)
 
 
 TRANSFORM: Final = read_text(worst=_transform)
-"""Of a text that is made of another."""
+"""Cost of a text that is made of another."""
 
 
 def _search(args: Sequence[Any], _result: Any, _overload: str) -> int:
@@ -115,9 +115,9 @@ def _search_bound(values: list[Value]) -> Bound:
 
 
 SEARCH: Final = Costs(_search, _matches, _search_bound)
-"""Of matching a text with a regular expression."""
+"""Cost of matching a text with a regular expression."""
 SEARCH_ALL: Final = Costs(_search, _find, _search_bound)
-"""Of finding what matches a regular expression."""
+"""Cost of finding what matches a regular expression."""
 
 
 # -- lists and values of any kind --------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ def traversal_costs(*, text_by_length: bool = False) -> Costs:
 
 
 TRAVERSAL: Final = traversal_costs()
-"""Of what reads all of its receiver: a list, or a text where a function of the same name has one."""
+"""Cost of reading all of the receiver: a list, or a text where a function of the same name has one."""
 
 
 def _smaller(args: Sequence[Any], _result: Any, _overload: str) -> int:
@@ -210,5 +210,5 @@ def _smaller_bound(values: list[Value]) -> Bound:
 
 
 COMPARISON: Final = Costs(_smaller, _compare, _smaller_bound)
-"""Of comparing two texts."""
+"""Cost of comparing two texts."""
 EQUALITY: Final = Costs(_equal_cost, _equal, _smaller_bound)

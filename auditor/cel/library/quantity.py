@@ -1,7 +1,7 @@
 """Amounts with suffixes, as resources are given: ``500m``, ``1.5Gi``, ``1e3``.
 
 A quantity is a number and two facts of how the server holds it, because both can be seen: an amount of up to 18 digits
-stands in 64 bits with a power of ten (`wide` False), any other is a big decimal (`wide` True) and is never an integer
+is kept in 64 bits with a power of ten (`wide` False), any other is a big decimal (`wide` True) and is never an integer
 to ``isInteger``. So ``1000m`` is no integer, nor is ``1000000000000000000``, while ``1E`` is one.
 
 Source: k8s.io/apiserver pkg/cel/library/quantity.go, pkg/cel/quantity.go; k8s.io/apimachinery pkg/api/resource.

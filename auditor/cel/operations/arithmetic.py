@@ -24,7 +24,7 @@ _SECOND = 10**9
 ADDERS = frozenset({
     Kind.BYTES, Kind.DOUBLE, Kind.DURATION, Kind.INT, Kind.LIST, Kind.STRING, Kind.TIMESTAMP, Kind.UINT,
 })  # fmt: skip
-"""Kinds that have a +; what else stands on its left is ``no such overload: _+_``. Likewise for the others."""
+"""Kinds that have a +; anything else on its left is ``no such overload: _+_``. Likewise for the others."""
 SUBTRACTERS = frozenset({Kind.DOUBLE, Kind.DURATION, Kind.INT, Kind.TIMESTAMP, Kind.UINT})
 DIVIDERS = frozenset({Kind.DOUBLE, Kind.INT, Kind.UINT})
 MODDERS = frozenset({Kind.INT, Kind.UINT})
@@ -78,7 +78,7 @@ def add(left: Any, right: Any) -> Any:
 
 
 class Concatenated(CelList):
-    """A list put together of two, where an item cannot be had: unlike a plain list it says so when it is compared."""
+    """A list put together of two, where an item cannot be read: unlike a plain list it says so when it is compared."""
 
     __slots__ = ("items", "parts")
     go_type = "*types.concatList"

@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 LIST, MAP, STRUCT = 10, 30, 40
-"""Of making a list, a map, a message whose parts are not all constant."""
+"""Cost of making a list, a map, a message whose parts are not all constant."""
 _BETWEEN_LOOKS = 1_000
 """Cost between two looks at the clock."""
 TEXT = 0.1
@@ -86,7 +86,7 @@ class Cancelled(Exception):
     """The evaluation ends here, for its cost; not a `CelError`, so that nothing absorbs it.
 
     Args:
-        failure: What the evaluation comes to, e.g. what went wrong while a call was priced (the server panics); None
+        failure: The result of the evaluation, e.g. what went wrong while a call was priced (the server panics); None
             where the limit is passed.
     """
 

@@ -77,7 +77,7 @@ _GO_TYPES: dict[type, str] = {
 
 
 def go_type(value: Any) -> str:
-    """Return the name of the class that holds a value in the server; values of other rooms give it as `go_type`."""
+    """Return the name of the class that holds a value in the server; values of other packages give it as `go_type`."""
     known = _GO_TYPES.get(type(value))
     if known is not None:
         return known

@@ -1,7 +1,7 @@
 """What kind a value is, when two values are equal, and which of two comes first.
 
 Numbers of different types are compared by value, int and uint with double in double precision, as cel-go does. In an
-equality the left operand decides, and some values of other rooms answer with an error.
+equality the left operand decides, and some values of other packages answer with an error.
 Source: cel-go common/types (compare.go, util.go, and Equal and Compare of each type).
 """
 
@@ -144,7 +144,7 @@ def maps_equal(left: Any, right: Any) -> bool:
 
 
 def find(map_: Any, key: Any) -> Any:
-    """Return the value of a map at a key: `MISSING` where there is none, a `CelError` value where it cannot be had."""
+    """Return the value of a map at a key: `MISSING` where there is none, a `CelError` value where it cannot be read."""
     if type(map_) is dict:
         return map_.get(key, MISSING) if type(key) is str else MISSING
     return map_.cel_find(key)

@@ -34,7 +34,7 @@ class Attribute(Protocol):
         """Return the value.
 
         Raises:
-            CelError: It cannot be had.
+            CelError: It cannot be read.
         """
 
 
@@ -59,7 +59,7 @@ class Link:
             return self.key
         key = self.attribute.resolve(scope)
         if type(key) not in _KEYS:
-            # An item of a list that cannot be had is a value to the server, and as such no key.
+            # An item of a list that cannot be read is a value to the server, and as such no key.
             kind = "*types.Err" if isinstance(key, CelError) else go_type(key)
             raise CelError(f"invalid qualifier type: {kind}")
         return key

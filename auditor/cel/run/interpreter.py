@@ -260,7 +260,7 @@ class Invoke:
 
 
 class Append:
-    """``@result + [x]`` of a macro: the accumulator is nobody else's, so it grows in place."""
+    """``@result + [x]`` of a macro: nothing else refers to the accumulator, so it grows in place."""
 
     __slots__ = ("cost", "left", "right")
 

@@ -139,7 +139,7 @@ class Comprehension:
 
 @dataclass(slots=True, eq=False)
 class Unspecified:
-    """Stands where something was wrong."""
+    """The place of something that was wrong."""
 
     id: int
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from auditor.cel.errors import Issue
 from auditor.cel.syntax.ast import Call, Ident, ListLiteral, Literal, MapLiteral, Select, StructLiteral, Unspecified
 from auditor.cel.syntax.lexer import Token
-from auditor.cel.syntax.parser import _LEVELS, _RESERVED, _TOO_DEEP, MAX_DEPTH, _Parser, _Stop
+from auditor.cel.syntax.parser import LEVELS, MAX_DEPTH, RESERVED, TOO_DEEP, Parser, Stop
 from auditor.cel.syntax.recovery import Tree, parse_broken
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Fragments"]
 
 
-class Fragments(_Parser):
+class Fragments(Parser):
     """What can be said of the parts of a text that is no expression, beyond what keeps it from being one."""
 
     def complaints(self) -> list[Issue]:
@@ -32,15 +32,15 @@ class Fragments(_Parser):
         try:
             if tree is not None:
                 self._read(tree)
-        except _Stop:
-            self.issues.append(Issue(-1, 0, _TOO_DEEP))
+        except Stop:
+            self.issues.append(Issue(-1, 0, TOO_DEEP))
         return self.issues
 
     def _nested(self, tree: Tree) -> Expr:
         """Read an operator and what it is applied to."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise _Stop
+            raise Stop
         read = {"expr": self._read_conditional, "member": self._read_member}.get(tree.rule, self._read_binary)
         found = read(tree)
         self.depth -= 1
@@ -80,7 +80,7 @@ class Fragments(_Parser):
             return self._read(None)
         left = self._read(_rule(tree))
         node_id = self._id(sign.offset)
-        function = next(each[sign.kind] for each in _LEVELS if sign.kind in each)
+        function = next(each[sign.kind] for each in LEVELS if sign.kind in each)
         return self._call(node_id, function, left, self._read(_rule(tree, 1)))
 
     def _read_unary(self, tree: Tree) -> Expr:
@@ -157,7 +157,7 @@ class Fragments(_Parser):
         name, paren = _token(tree, "IDENTIFIER"), _token(tree, "(")
         if name is None:
             return Unspecified(self._id(tree.offset))
-        if name.text in _RESERVED:
+        if name.text in RESERVED:
             return self._report(tree.offset, f"reserved identifier: {name.text}")
         dotted = ("" if _token(tree, ".") is None else ".") + name.text
         if tree.alternative == 1:

@@ -36,7 +36,7 @@ def parse_double(text: str) -> float | None:
 
 
 def _content(token: str) -> tuple[str, bool]:
-    """Return what stands between the quotes of a token, and whether it is raw."""
+    """Return the text between the quotes of a token, and whether it is raw."""
     text = token.replace("\r\n", "\n").replace("\r", "\n")
     raw = text[0] in "rR"
     if raw:

@@ -41,12 +41,12 @@ class MacroError(Exception):
 
 
 class Builder:
-    """Makes the nodes of one expansion; all stand where the macro's call stands.
+    """Makes the nodes of one expansion; all have the position of the macro's call.
 
     Args:
         new_id: Returns the next number, for a node at the given offset.
-        offsets: Where the nodes made so far stand.
-        offset: Where the call stands.
+        offsets: Positions of the nodes made so far.
+        offset: Position of the call.
     """
 
     def __init__(self, new_id: Callable[[int], int], offsets: dict[int, int], offset: int) -> None:
@@ -104,7 +104,7 @@ class Builder:
         return Comprehension(self._id(), range_, first, second, accumulator, init, condition, step, result)
 
     def copy(self, expr: Expr) -> Expr:
-        """Return a copy of a tree with numbers of its own, standing where the original stands."""
+        """Return a copy of a tree with numbers of its own, at the position of the original."""
         new_id = self._new_id(self._offsets.get(expr.id, 0))
         match expr:
             case Literal():

@@ -1,6 +1,6 @@
 """From text to tree: recursive descent over the grammar of CEL, with macros expanded on the way.
 
-Numbers are given to nodes in the order in which cel-go gives them, and a node stands where cel-go says it stands: a
+Numbers are given to nodes in the order in which cel-go gives them, and a node has the position that cel-go gives it: a
 call at its opening parenthesis, a selection at its dot, an operator at its sign. The first syntax error ends the
 parse, and `recovery.py` is asked what the server would say. Complaints about a name, a literal or a macro do not end
 it.
@@ -32,13 +32,13 @@ from auditor.cel.syntax.literals import parse_double, parse_int, unescape_bytes,
 from auditor.cel.syntax.macros import MACROS, Builder, MacroError
 from auditor.cel.values import UInt
 
-__all__ = ["parse"]
+__all__ = ["LEVELS", "MAX_DEPTH", "RESERVED", "TOO_DEEP", "Parser", "Stop", "parse"]
 
 MAX_CODE_POINTS = 100_000
 MAX_DEPTH = 250
 _FRAMES = 20_000  # of Python, enough for MAX_DEPTH of every rule
 
-_RESERVED = frozenset({
+RESERVED = frozenset({
     "as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop",
     "namespace", "null", "package", "return", "true", "var", "void", "while",
 })  # fmt: skip
@@ -47,12 +47,12 @@ _RELATIONS = {
 }  # fmt: skip
 _SUMS = {"+": "_+_", "-": "_-_"}
 _PRODUCTS = {"*": "_*_", "/": "_/_", "%": "_%_"}
-_LEVELS = (_RELATIONS, _SUMS, _PRODUCTS)
+LEVELS = (_RELATIONS, _SUMS, _PRODUCTS)
 _MOST_COMPLAINTS = 100
-_TOO_DEEP = "max recursion depth exceeded"
+TOO_DEEP = "max recursion depth exceeded"
 
 
-class _Stop(Exception):
+class Stop(Exception):
     """The text is no expression, or one that is too deep."""
 
 
@@ -70,21 +70,23 @@ def parse(text: str) -> tuple[ParsedExpression | None, list[Issue]]:
         return None, [Issue(-1, 0, complaint)]
     if sys.getrecursionlimit() < _FRAMES:
         sys.setrecursionlimit(_FRAMES)
-    parser = _Parser(text)
+    parser = Parser(text)
     try:
         root = parser.start()
         if parser.heights.get(root.id, 0) > MAX_DEPTH or len(parser.skipped) > _MOST_COMPLAINTS:
             if not parser.issues:
-                return None, [Issue(-1, 0, _TOO_DEEP)]
-            raise _Stop  # noqa: TRY301 - what was found may not be all, or too much
-    except _Stop:
+                return None, [Issue(-1, 0, TOO_DEEP)]
+            raise Stop  # noqa: TRY301 - what was found may not be all, or too much
+    except Stop:
         from auditor.cel.syntax.fragments import Fragments  # noqa: PLC0415 - a start needs nothing of what is said of broken texts
 
         return None, Fragments(text).complaints()
     return ParsedExpression(text, root, parser.offsets), parser.issues
 
 
-class _Parser:
+class Parser:
+    """A recursive descent over the tokens of one text; `auditor.cel.syntax.recovery` finds what is wrong with it."""
+
     def __init__(self, text: str) -> None:
         self.text = text
         self.offsets: dict[int, int] = {}
@@ -121,7 +123,7 @@ class _Parser:
 
     def _expect(self, kind: str) -> Token:
         if self._peek().kind != kind:
-            raise _Stop
+            raise Stop
         return self._next()
 
     def _id(self, offset: int) -> int:
@@ -133,6 +135,7 @@ class _Parser:
     # Rules
 
     def start(self) -> Expr:
+        """Return the tree of the whole text."""
         root = self._expr()
         self._expect(END)
         return root
@@ -140,7 +143,7 @@ class _Parser:
     def _expr(self) -> Expr:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise _Stop
+            raise Stop
         condition = self._logic("||")
         if self._peek().kind == "?":
             node_id = self._id(self._next().offset)
@@ -166,10 +169,10 @@ class _Parser:
         return self._over(Call(ids[middle], function, None, (left, right)), left, right)
 
     def _binary(self, level: int) -> Expr:
-        if level == len(_LEVELS):
+        if level == len(LEVELS):
             return self._unary()
         left = self._binary(level + 1)
-        operators = _LEVELS[level]
+        operators = LEVELS[level]
         while self._peek().kind in operators:
             token = self._next()
             node_id = self._id(token.offset)
@@ -214,7 +217,7 @@ class _Parser:
         optional = self._accept("?") is not None
         name = self._peek()
         if name.kind not in ("IDENTIFIER", "ESC_IDENTIFIER"):
-            raise _Stop
+            raise Stop
         self._next()
         field = name.text if name.kind == "IDENTIFIER" else name.text[1:-1]
         if optional:
@@ -258,7 +261,7 @@ class _Parser:
                 self._next()
                 value = None if token.kind == "null" else token.kind == "true"
                 return Literal(self._id(token.offset), value)
-        raise _Stop
+        raise Stop
 
     def _number(self) -> Expr:
         start = self._peek()
@@ -266,7 +269,7 @@ class _Parser:
         token = self._next()
         kind = token.kind
         if kind not in ("NUM_INT", "NUM_FLOAT", "NUM_UINT") or (sign and kind == "NUM_UINT"):
-            raise _Stop
+            raise Stop
         value: object
         if kind == "NUM_FLOAT":
             value, name = parse_double(sign + token.text), "double"
@@ -293,16 +296,16 @@ class _Parser:
         dotted = "." if self._accept(".") else ""
         name = self._peek()
         if name.kind != "IDENTIFIER":
-            raise _Stop
+            raise Stop
         if self._is_message():
             return self._message(dotted)
         self._next()
         if self._peek().kind != "(":
-            if name.text in _RESERVED:
+            if name.text in RESERVED:
                 return self._report(start.offset, f"reserved identifier: {name.text}")
             return Ident(self._id(name.offset), dotted + name.text)
         paren = self._next()
-        if name.text in _RESERVED:
+        if name.text in RESERVED:
             known = len(self.issues)
             self._arguments()
             del self.issues[known:]
@@ -327,7 +330,7 @@ class _Parser:
             optional = self._accept("?") is not None
             field = self._peek()
             if field.kind not in ("IDENTIFIER", "ESC_IDENTIFIER"):
-                raise _Stop
+                raise Stop
             self._next()
             field_id = self._id(self._expect(":").offset)
             text = field.text if field.kind == "IDENTIFIER" else field.text[1:-1]

@@ -259,7 +259,7 @@ class _Step:
 
     Attributes:
         part: The part.
-        state: Where the machine stands before it; in front of the first item of a repetition.
+        state: The state of the machine before it; in front of the first item of a repetition.
         again: The same in front of further items.
         steps: Its parts.
         inside: Where its part begins, of one that may be missing or comes several times.
@@ -393,7 +393,7 @@ class _Unfit(Exception):
 
 
 Stack = tuple["_State", "Stack"] | None
-"""States to return to, nearest first; at its end comes what the rule before stands in, which may be anything."""
+"""States to return to, nearest first; at its end comes what contains the rule before, which may be anything."""
 
 
 class _Config(NamedTuple):
@@ -417,7 +417,7 @@ class _Config(NamedTuple):
 
 
 class _Configs:
-    """Ways on that are told apart by state, alternative and precedence alone; their stacks are merged."""
+    """Ways on that differ by state, alternative and precedence alone; their stacks are merged."""
 
     def __init__(self, *, full: bool) -> None:
         self.full = full
@@ -444,7 +444,7 @@ class _Configs:
         return len(self.stacks)
 
     def merged(self, stacks: Iterable[Stack]) -> frozenset[Stack]:
-        """Return stacks; where nothing is known of what stands around, an end stands for all that begin like it."""
+        """Return stacks; where nothing is known of what is around, an end stands for all that begin like it."""
         if self.full:
             return frozenset(stacks)
         known = {_unrolled(stack) for stack in stacks}
@@ -462,7 +462,7 @@ class _Configs:
         return list(found.values())
 
     def finished(self) -> list[_Config]:
-        """Return those that have come to the end of a rule."""
+        """Return those that are at the end of a rule."""
         return [config for config in self if config.state.kind == "end"]
 
 
@@ -554,7 +554,7 @@ class _Prediction:
             ahead += self.look(ahead) != END
 
     def fallback(self, before: _Configs, ahead: int) -> int:
-        """Return an alternative that had come to the end of the rule before nothing fitted."""
+        """Return an alternative that was at the end of the rule before nothing fitted."""
         for fits in (True, False):
             found = [
                 config.alternative

@@ -1,7 +1,7 @@
 """Regular expressions as the API server applies them: Go's grammar and words, RE2's matching.
 
 `regex_syntax` parses every pattern as Go would. Then google-re2 decides, or Python's `re` where `regex_stdlib` proves
-that it says the same and stays fast. In front stands a memory of texts seen before, for each pattern its own: looking a
+that it says the same and stays fast. In front is a memory of texts seen before, for each pattern its own: looking a
 text up costs about 0.05 us, asking RE2 0.7 us.
 """
 
@@ -155,7 +155,7 @@ class Pattern:
 
 
 def _part(text: str, data: bytes, start: int, end: int) -> str:
-    """Return what stands in a text between two of its bytes; of one that is no UTF-8, what it was."""
+    """Return the part of a text between two of its bytes; of one that is no UTF-8, what it was."""
     part = data[start:end].decode()
     if _REPLACEMENT not in part:
         return part

@@ -59,7 +59,7 @@ def to_stdlib(tree: Node) -> tuple[str, bool] | None:
 
 
 def _sequence(items: list[Node], follow: Ranges) -> str:
-    """Write down items that stand one after the other, before something that begins with `follow`."""
+    """Write down items that follow each other, before something that begins with `follow`."""
     written = []
     for position, item in enumerate(items):
         after = _first_of(items[position + 1 :], follow)

@@ -147,7 +147,7 @@ def _entry(decoded: JsonObject) -> JsonObject:
 def _reencoded(value: Any) -> Any:
     """Return what raw JSON reads as after it was written once: floats without fraction become integers.
 
-    Never recursive: fieldsV1 is whatever somebody stored.
+    Never recursive: fieldsV1 is whatever was stored.
     """
     if type(value) is not dict and type(value) is not list:
         return _reencoded_scalar(value)

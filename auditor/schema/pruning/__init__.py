@@ -1,7 +1,7 @@
 """Pruning: what a schema does not know is removed.
 
 In: an object and its schema. Out: the object with less in it, and the dotted paths of what went. Nothing here knows
-why a field is there; defaults and nulls are the next room. Follows apiextensions-apiserver
+why a field is there; defaults and nulls are the next package. Follows apiextensions-apiserver
 pkg/apiserver/schema/pruning.
 """
 

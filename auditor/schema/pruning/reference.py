@@ -1,6 +1,6 @@
 """Pruning: fields that a schema does not know are removed.
 
-What is dropped depends on where it stands, not on its type: an object where the schema says string loses all its keys.
+What is dropped depends on its position, not on its type: an object where the schema says string loses all its keys.
 Paths are put together only where something was dropped, from the leaf up.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/pruning/algorithm.go.

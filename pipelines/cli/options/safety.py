@@ -57,7 +57,9 @@ HARMLESS: Final = frozenset({
     "max_scan", "names", "namespace", "new_crds", "no_headers", "no_watch_cache", "old", "old_crds", "old_sidecar",
     "openapi",
     "output", "paths", "salvage", "server_print", "show_kind", "show_labels", "show_managed_fields", "shown_as",
-    "sidecar", "sort_by", "source", "strict_templates", "values", "where",
+    "sidecar", "sort_by", "source", "strict_templates", "values", "where", "about", "allow_missing_template_keys",
+    "api_group", "api_version", "as_diff", "categories", "chunk_size", "with_history", "max_depth", "namespaced", "now",
+    "output_watch_events", "raw", "recursive", "subresource", "template", "types", "verbs", "watch", "watch_only",
     # how objects are checked, which the summary and the manifest report
     "apply", "assume_formats", "at", "etcd_prefix", "fail_on", "fail_on_sealed", "feature_gates", "field_gates",
     "field_validation", "how", "ignore_missing",

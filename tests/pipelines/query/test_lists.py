@@ -46,7 +46,7 @@ def _ask(store: DumpStore, case: dict[str, Any]) -> tuple[int, Any]:
     for one in found:
         namespace = one["metadata"].get("namespace")
         names.append(f"{namespace}/{one['metadata']['name']}" if namespace else one["metadata"]["name"])
-    return 200, sorted(names)
+    return 200, names
 
 
 @cache
@@ -75,7 +75,7 @@ def test_every_list_is_answered_as_the_server_did(store: DumpStore) -> None:
     codes = dict.fromkeys((200, 400, 429, 500), 0)
     for case in _lists():
         code, answer = _ask(store, case)
-        wanted = sorted(case["items"]) if case["code"] == 200 else _normal(case["body"])
+        wanted = case["items"] if case["code"] == 200 else _normal(case["body"])
         if code != case["code"] or (answer if code == 200 else _normal(answer)) != wanted:
             wrong.append((case, code, answer))
         codes[case["code"]] += 1

@@ -1,0 +1,85 @@
+"""``kubectl api-resources``: the kinds there are, each at its preferred version.
+
+Source: kubectl pkg/cmd/apiresources/apiresources.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from auditor.base.visible import visible
+from auditor.printing.tables import align
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from auditor.printing.discovery import Resource
+
+__all__ = ["ResourceFilter", "resource_lines"]
+
+_BUILTIN_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+_CUSTOM_VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceFilter:
+    """Which kinds are printed and how; names are those of kubectl's flags.
+
+    Attributes:
+        api_group: None: of all groups.
+        namespaced: None: both.
+    """
+
+    api_group: str | None = None
+    namespaced: bool | None = None
+    verbs: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    sort_by: str = ""
+    output: str = ""
+    headers: bool = True
+
+
+def resource_lines(resources: Sequence[tuple[Resource, bool]], wanted: ResourceFilter) -> str:
+    """Return the lines for kinds.
+
+    Args:
+        resources: In discovery order, each with whether a definition made it.
+        wanted: What is asked for.
+    """
+    preferred: dict[tuple[str, str], tuple[Resource, tuple[str, ...]]] = {}
+    for one, is_custom in resources:
+        preferred.setdefault((one.group, one.plural), (one, _verbs(one, is_custom=is_custom)))
+    kept = [pair for pair in preferred.values() if _fits(*pair, wanted)]
+    kept.sort(key=lambda pair: (pair[0].group, pair[0].plural))
+    if wanted.sort_by == "name":
+        kept.sort(key=lambda pair: pair[0].plural)
+    elif wanted.sort_by == "kind":
+        kept.sort(key=lambda pair: pair[0].kind)
+    if wanted.output == "name":
+        return "".join(f"{visible(one.group_resource)}\n" for one, _ in kept)
+    heads = ["NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND"]
+    lines = [[*heads, "VERBS", "CATEGORIES"] if wanted.output == "wide" else heads] if wanted.headers else []
+    for one, verbs in kept:
+        cells = [one.plural, ",".join(one.short_names), one.api_version, str(one.namespaced).lower(), one.kind]
+        if wanted.output == "wide":
+            cells += [",".join(verbs), ",".join(one.categories)]
+        lines.append([visible(cell) for cell in cells])
+    return align("".join("\t".join(line) + "\n" for line in lines))
+
+
+def _verbs(one: Resource, *, is_custom: bool) -> tuple[str, ...]:
+    if one.verbs or is_custom:
+        return one.verbs or _CUSTOM_VERBS
+    if (one.group, one.plural) == ("", "namespaces"):
+        return tuple(verb for verb in _BUILTIN_VERBS if verb != "deletecollection")
+    return _BUILTIN_VERBS
+
+
+def _fits(one: Resource, verbs: tuple[str, ...], wanted: ResourceFilter) -> bool:
+    return (
+        (wanted.api_group is None or one.group == wanted.api_group)
+        and (wanted.namespaced is None or one.namespaced is wanted.namespaced)
+        and set(wanted.verbs) <= set(verbs)
+        and set(wanted.categories) <= set(one.categories)
+    )

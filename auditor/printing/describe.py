@@ -1,0 +1,153 @@
+"""``kubectl describe`` of custom resources: all fields in words, and the events about the object.
+
+Source: kubectl pkg/describe/describe.go (genericDescriber, smartLabelFor, DescribeEvents); text/tabwriter.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.golang.text import display
+from auditor.golang.unicode import is_letter
+from auditor.printing.eventlist import interval, sorted_events
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from auditor.base.records import JsonObject
+
+__all__ = ["described"]
+
+_PADDING: Final = 2
+_MOST: Final = 140
+"""Bytes of an annotation on one line."""
+_NOT_PRINTED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_SKIPPED: Final = frozenset(
+    [".metadata.name", ".metadata.namespace", ".metadata.labels", ".metadata.annotations", ".metadata.managedFields"]
+)
+_ACRONYMS: Final = frozenset(["API", "URL", "UID", "GUID"])
+
+
+def described(obj: JsonObject, events: Sequence[JsonObject] | None, now: float) -> str:
+    """Return the description of an object.
+
+    Args:
+        obj: As a server reads it.
+        events: Those about it, in any order; None leaves them out.
+        now: Seconds since 1970, for how long ago they were.
+    """
+    metadata: Any = obj.get("metadata") or {}
+    lines = [f"Name:\t{metadata.get('name') or ''}", f"Namespace:\t{metadata.get('namespace') or ''}"]
+    lines += _labels(metadata.get("labels") or {})
+    lines += _annotations(metadata.get("annotations") or {})
+    lines += _content(obj, 0, "")
+    if events is None:
+        return _tabbed(lines)
+    if not events:
+        return _tabbed([*lines, "Events:\t<none>"])
+    table = ["Events:", "  Type\tReason\tAge\tFrom\tMessage", "  ----\t------\t----\t----\t-------"]
+    table += [_event(event, now) for event in sorted_events(events)]
+    return _tabbed(lines) + _tabbed(table)
+
+
+def _labels(labels: dict[str, str]) -> list[str]:
+    shown = [f"{key}={labels[key]}" for key in sorted(labels)] or ["<none>"]
+    return [f"{'' if at else 'Labels:'}\t{one}" for at, one in enumerate(shown)]
+
+
+def _annotations(annotations: dict[str, str]) -> list[str]:
+    out: list[str] = []
+    for key in sorted(annotations):
+        if key == _NOT_PRINTED:
+            continue
+        value = annotations[key].removesuffix("\n")
+        lead = "\t" if out else "Annotations:\t"
+        if len(value.encode("utf-8", "replace")) + len(key) + 2 > _MOST or "\n" in value:
+            out.append(f"{lead}{key}:")
+            out += [f"\t  {_shortened(line)}" for line in value.split("\n")]
+        else:
+            out.append(f"{lead}{key}: {value}")
+    return out or ["Annotations:\t<none>"]
+
+
+def _shortened(line: str) -> str:
+    data = line.encode("utf-8", "surrogatepass")
+    return line if len(data) <= _MOST - 2 else data[: _MOST - 2].decode("utf-8", "replace") + "..."
+
+
+def _content(obj: JsonObject, level: int, path: str) -> list[str]:
+    lines: list[str] = []
+    margin = "  " * level
+    for key in sorted(obj):
+        value, place = obj[key], f"{path}.{key}"
+        if place in _SKIPPED:
+            continue
+        if type(value) is dict:
+            lines += [f"{margin}{_label(key)}:", *_content(value, level + 1, place)]
+        elif type(value) is list:
+            lines.append(f"{margin}{_label(key)}:")
+            for one in value:
+                if type(one) is dict:
+                    lines += _content(one, level + 1, place)
+                else:
+                    lines += f"{margin}  {display(one)}".split("\n")
+        else:
+            lines += f"{margin}{_label(key)}:\t{display(value)}".split("\n")
+    return lines
+
+
+def _label(field: str) -> str:
+    """Return a name of a field in words: ``apiVersion`` is API Version."""
+    if not all(is_letter(letter) or letter == "-" for letter in field):
+        return field
+    parts = _camel_case(field)
+    merged: list[str] = []
+    at = 0
+    while at < len(parts):
+        part, following = parts[at], parts[at + 1] if at + 1 < len(parts) else ""
+        if len(part) >= 2 and following[:1].isupper() and not any(one.isalpha() and not one.isupper() for one in part):
+            merged.append(part + following)
+            at += 2
+            continue
+        merged.append(part)
+        at += 1
+    return " ".join(_word(part) for part in merged)
+
+
+def _word(part: str) -> str:
+    if part.upper() in _ACRONYMS:
+        return part.upper()
+    return part[:1].upper() + part[1:] if part == part.lower() else part
+
+
+def _camel_case(text: str) -> list[str]:
+    """Split a name where its letters change case; the last of several capitals begins the word after them."""
+    return re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z]*|[a-z]+|[^A-Za-z]+", text)
+
+
+def _event(event: JsonObject, now: float) -> str:
+    source: Any = event.get("source") or {}
+    involved: Any = event.get("involvedObject") or {}
+    message = str(event.get("message") or "").strip()
+    if involved.get("fieldPath"):
+        message = f"{involved['fieldPath']}: {message}"
+    by = source.get("component") or event.get("reportingComponent") or ""
+    return f"  {event.get('type') or ''}\t{event.get('reason') or ''}\t{interval(event, now)}\t{by}\t{message}"
+
+
+def _tabbed(lines: list[str]) -> str:
+    """Lay out lines of cells that tabs end: a column is as wide as its widest cell in lines that follow each other."""
+    rows = [line.split("\t") for line in lines]
+    deepest = max((len(row) for row in rows), default=0)
+    for at in range(deepest - 1):
+        start = 0
+        while start < len(rows):
+            stop = start
+            while stop < len(rows) and len(rows[stop]) > at + 1:
+                stop += 1
+            width = max((len(row[at]) for row in rows[start:stop]), default=0)
+            for row in rows[start:stop]:
+                row[at] = row[at].ljust(width + _PADDING)
+            start = max(stop, start + 1)
+    return "".join("".join(row) + "\n" for row in rows)

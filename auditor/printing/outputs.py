@@ -1,0 +1,182 @@
+"""The form of output that ``-o`` and ``--template`` ask for, and the files that they name.
+
+Source: kubectl pkg/cmd/get (get_flags.go, customcolumn_flags.go); cli-runtime pkg/genericclioptions.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from auditor.golang import jsontext
+from auditor.golang.printf import syntax
+from auditor.golang.template import GoTemplate, TemplateError, compile_go_template
+from auditor.golang.text import display, quote
+from auditor.printing.customcolumns import CustomColumns, parse_custom_columns, read_custom_columns
+from auditor.printing.jsonpath import JsonPathError, Template, compile_template
+from auditor.printing.jsonprint import to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from auditor.base.records import JsonObject
+    from auditor.printing.get import GetOptions
+
+__all__ = ["FORMATS", "Output", "Refused", "check_options"]
+
+FORMATS: Final = (
+    "custom-columns,custom-columns-file,go-template,go-template-file,json,jsonpath,jsonpath-as-json,jsonpath-file,"
+    "kyaml,name,template,templatefile,wide,yaml"
+)
+_PLAIN: Final = ("", "wide", "json", "yaml", "kyaml", "name")
+_JSONPATH: Final = ("jsonpath", "jsonpath-as-json", "jsonpath-file")
+_TEMPLATE: Final = ("template", "templatefile", "go-template", "go-template-file")
+_COLUMNS: Final = ("custom-columns", "custom-columns-file")
+
+
+class Refused(Exception):
+    """What was asked for cannot be done; the text follows ``error:``, and is followed by more lines."""
+
+    def __init__(self, text: str, more: tuple[str, ...] = ()) -> None:
+        super().__init__(text)
+        self.more = more
+
+
+def check_options(options: GetOptions) -> None:
+    """Refuse options that do not go together.
+
+    Raises:
+        Refused: With kubectl's text.
+    """
+    if options.show_labels and options.output not in ("", "wide"):
+        raise Refused(f"--show-labels option cannot be used with {options.output} printer")
+    if options.label_columns and options.output.startswith("custom-columns"):
+        raise Refused(f"--label-columns option cannot be used with {options.output} printer")
+
+
+class Output:
+    """A form of output.
+
+    Attributes:
+        name: Of the form; empty for a table.
+        template: The JSONPath template, if it is one.
+        go_template: The template of Go, if it is one.
+        custom: The columns of ``custom-columns``.
+        is_table: Whether the kind's own columns are printed.
+    """
+
+    def __init__(self, options: GetOptions) -> None:
+        """Read what is asked for.
+
+        Raises:
+            Refused: There is no such form, or its template is none.
+        """
+        output = options.output or ("go-template" if options.template else "")
+        name, given, rest = output.partition("=")
+        argument = options.template or rest
+        self.name = name
+        self.template: Template | None = None
+        self.go_template: GoTemplate | None = None
+        self.custom: CustomColumns | None = None
+        self.is_table = output in ("", "wide")
+        is_named = not (given and options.template)  # kubectl takes a template from one place
+        if name in options.extra_formats or output in _PLAIN:
+            return
+        if name in _JSONPATH and is_named:
+            self.template = _jsonpath(_given(argument, is_file=name == "jsonpath-file"))
+        elif name in _TEMPLATE and is_named:
+            self.go_template = _go_template(_given(argument, is_file=name in ("templatefile", "go-template-file")))
+        elif name in _COLUMNS and is_named:
+            self.custom = _custom(argument, is_file=name == "custom-columns-file")
+        else:
+            allowed = ",".join(sorted([*FORMATS.split(","), *options.extra_formats]))
+            raise Refused(
+                f'unable to match a printer suitable for the output format "{output}", allowed formats are: {allowed}'
+            )
+
+    def templated(self, value: JsonObject, *, allow_missing: bool, shown: Callable[[str], str]) -> str:
+        """Return what the JSONPath template makes of an object.
+
+        Raises:
+            Refused: It fails on the object.
+        """
+        if self.template is None:
+            return ""
+        try:
+            if self.name == "jsonpath-as-json":
+                return "".join(to_json(block) for block in self.template.find(value, allow_missing=allow_missing))
+            return self.template.execute(value, allow_missing=allow_missing, shown=shown)
+        except JsonPathError as error:
+            text = self.template.text
+            raise Refused(
+                f'error executing jsonpath "{text}": Error executing template: {error}. Printing more information for '
+                "debugging the template:",
+                (
+                    "\ttemplate was:\n",
+                    f"\t\t{text}\n",
+                    "\tobject given to jsonpath engine was:\n",
+                    f"\t\t{syntax(value)}\n",
+                    "\n\n",
+                ),
+            ) from None
+
+    def go_templated(self, value: JsonObject, out: Callable[[str], None], *, allow_missing: bool) -> None:
+        """Print what the template of Go makes of an object.
+
+        Raises:
+            Refused: It fails; the reason and the object are printed as well, as kubectl does.
+        """
+        if self.go_template is None:
+            return
+        text, error = self.go_template.execute(value, allow_missing=allow_missing)
+        out(text)
+        if error is not None:
+            raw = self.go_template.text
+            out(f"Error executing template: {error}. Printing more information for debugging the template:\n")
+            out(f"\ttemplate was:\n\t\t{raw}\n\traw data was:\n\t\t{jsontext.encode(value)}\n")
+            out(f"\tobject given to template engine was:\n\t\t{display(value)}\n\n")
+            raise Refused(f"error executing template {quote(raw)}: {error}")
+
+
+def _given(argument: str, *, is_file: bool) -> str:
+    if not argument:
+        raise Refused("template format specified but no template given")
+    if not is_file:
+        return argument
+    try:
+        return Path(argument).read_bytes().decode("utf-8", "surrogateescape")
+    except OSError as error:
+        raise Refused(f"error reading --template {argument}, {_reason(argument, error)}") from None
+
+
+def _reason(path: str, error: OSError) -> str:
+    """Return an error of the system in Go's words."""
+    verb = "read" if isinstance(error, IsADirectoryError) else "open"
+    return f"{verb} {path}: {(error.strerror or str(error)).lower()}"
+
+
+def _jsonpath(text: str) -> Template:
+    try:
+        return compile_template(text)
+    except JsonPathError as error:
+        raise Refused(f"error parsing jsonpath {text}, {error}") from None
+
+
+def _go_template(text: str) -> GoTemplate:
+    try:
+        return compile_go_template(text)
+    except TemplateError as error:
+        raise Refused(f"error parsing template {text}, {error}") from None
+
+
+def _custom(argument: str, *, is_file: bool) -> CustomColumns:
+    try:
+        if not is_file or not argument:
+            return parse_custom_columns(argument)
+        try:
+            text = Path(argument).read_text("utf-8", "surrogateescape")
+        except OSError as error:
+            raise Refused(f"error reading template {argument}, {_reason(argument, error)}") from None
+        return read_custom_columns(text)
+    except JsonPathError as error:
+        raise Refused(str(error)) from None

@@ -1,0 +1,68 @@
+"""When a snapshot was taken, as its newest objects tell: ages are printed relative to that."""
+
+from __future__ import annotations
+
+import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from auditor.builtin.protobuf import MAGIC, WireError, decode_stored
+from auditor.golang import jsontext
+from auditor.golang.times import GoTimeError, parse_rfc3339
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from auditor.server.dump import DumpStore
+
+__all__ = ["newest_time"]
+
+_LOOKED_AT: Final = 256
+"""Objects, the last ones written; a control plane renews a Lease every ten seconds."""
+
+
+def newest_time(store: DumpStore) -> float | None:
+    """Return the newest time in the objects that were written last, in seconds since 1970.
+
+    Returns:
+        None for exports, which say nothing of when what was written, and where no object that can be read has a time.
+        A time that is still to come here counts as now.
+    """
+    found = [
+        time for number, source in enumerate(store.plan.sources) if not source.is_export for time in _of(store, number)
+    ]
+    return min(max(found), datetime.datetime.now(datetime.UTC).timestamp()) if found else None
+
+
+def _of(store: DumpStore, number: int) -> Iterator[float]:
+    table, _ = store.source(number)
+    if not table.num_rows:
+        return
+    revisions = table["mod_revision"].to_numpy(zero_copy_only=False)
+    last = np.argsort(revisions, kind="stable")[-_LOOKED_AT:]
+    for row in store.taken(number, last):
+        data = store.stored_bytes(row)
+        try:
+            obj = decode_stored(data) if data.startswith(MAGIC) else jsontext.decode(data)
+        except (WireError, ValueError, RecursionError):
+            continue
+        for text in _times(obj):
+            try:
+                time = parse_rfc3339(text)
+            except GoTimeError:
+                continue
+            if not time.is_zero:
+                yield time.seconds + time.nanoseconds / 1e9
+
+
+def _times(obj: Any) -> Iterator[str]:
+    metadata = obj.get("metadata") if type(obj) is dict else None
+    if type(metadata) is not dict:
+        return
+    fields = metadata.get("managedFields")
+    spec = obj.get("spec") if obj.get("kind") == "Lease" else None
+    found = [metadata.get("creationTimestamp")]
+    found += [one.get("time") for one in fields if type(one) is dict] if type(fields) is list else []
+    found += [spec.get("renewTime")] if type(spec) is dict else []
+    yield from (one for one in found if type(one) is str)

@@ -1,0 +1,145 @@
+"""Which objects of one dump are not in another, and which differ: kind by kind, by namespace and name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.server.dump import Unreadable
+from auditor.sources.manifests.rows import read_header
+from auditor.sources.registry_key import printable_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from auditor.base.records import JsonObject
+    from auditor.printing.discovery import Resource
+    from auditor.server.dump import DumpStore, StoredRow
+
+__all__ = ["ObjectChange", "changed_paths", "compared_kinds", "differences", "kinds_named", "without_bookkeeping"]
+
+_BOOKKEEPING: Final = ("resourceVersion", "managedFields")
+"""Fields of metadata that change with every write."""
+
+Place = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectChange:
+    """One object that differs.
+
+    Attributes:
+        change: added, removed, changed, or unreadable where one side cannot be read.
+        old, new: As a server reads them; None: not there.
+    """
+
+    change: str
+    resource: Resource
+    namespace: str
+    name: str
+    old: JsonObject | None = None
+    new: JsonObject | None = None
+    reason: str = ""
+
+
+def compared_kinds(old: DumpStore, new: DumpStore) -> Iterator[Resource]:
+    """Yield each kind of either dump once, at its preferred version."""
+    seen: set[str] = set()
+    for store in (new, old):
+        for resource in store.discovery.resources:
+            prefix = store.key_prefix(resource)
+            if resource.is_stored and prefix not in seen:
+                seen.add(prefix)
+                yield resource
+
+
+def differences(
+    old: DumpStore, new: DumpStore, resource: Resource, *, namespace: str = "", name: str = ""
+) -> Iterator[ObjectChange | None]:
+    """Yield what differs of a kind, by namespace and name; None for each object that is the same.
+
+    Objects with the same bytes are the same; others are read, and compared without `resourceVersion` and
+    `managedFields`.
+    """
+    before, after = _rows(old, resource), _rows(new, resource)
+    for place in sorted(before.keys() | after.keys()):
+        if (namespace and place[0] != namespace) or (name and place[1] != name):
+            continue
+        row, other = before.get(place), after.get(place)
+        if row is not None and other is not None and old.stored_bytes(row) == new.stored_bytes(other):
+            yield None
+            continue
+        yield _compared(old, new, resource, place, row, other)
+
+
+def _compared(
+    old: DumpStore, new: DumpStore, resource: Resource, place: Place, row: StoredRow | None, other: StoredRow | None
+) -> ObjectChange | None:
+    try:
+        was = None if row is None else _read(old, resource, row)
+        now = None if other is None else _read(new, resource, other)
+    except Unreadable as error:
+        return ObjectChange("unreadable", resource, *place, reason=str(error))
+    if row is None or other is None:
+        return ObjectChange("added" if row is None else "removed", resource, *place, was, now)
+    if without_bookkeeping(was) == without_bookkeeping(now):
+        return None
+    return ObjectChange("changed", resource, *place, was, now)
+
+
+def _read(store: DumpStore, resource: Resource, row: StoredRow) -> JsonObject:
+    """Return an object as a server reads it, or as it is stored where only another version or a webhook can read it."""
+    definition = store.definition(resource)
+    if definition is not None and resource.version not in definition.versions:
+        return store.as_stored(resource, row)
+    try:
+        return store.read(resource, row)
+    except Unreadable as error:
+        if not error.needs_webhook:
+            raise
+    return store.as_stored(resource, row)
+
+
+def _rows(store: DumpStore, resource: Resource) -> dict[Place, StoredRow]:
+    """Return the rows of a kind by the namespace and name in their keys; in an export, by those in the objects."""
+    found: dict[Place, StoredRow] = {}
+    prefix = len(store.key_prefix(resource).encode())
+    for row in store.rows(resource):
+        if row.key is not None:
+            namespace, _, name = printable_key(row.key[prefix:]).rpartition("/")
+            found[namespace, name] = row
+            continue
+        header = read_header(store.stored_bytes(row))
+        if header is not None:
+            found[header.namespace or "", header.name] = row
+    return found
+
+
+def without_bookkeeping(obj: JsonObject | None) -> JsonObject | None:
+    """Return an object without the fields of metadata that change with every write."""
+    metadata = obj.get("metadata") if obj is not None else None
+    if obj is None or type(metadata) is not dict:
+        return obj
+    return {**obj, "metadata": {key: value for key, value in metadata.items() if key not in _BOOKKEEPING}}
+
+
+def changed_paths(old: Any, new: Any, most: int) -> list[str]:
+    """Return where two objects differ, at most so many paths: ``spec.replicas``, ``spec.containers[0].image``."""
+    return list(islice(_paths(old, new, ""), most))
+
+
+def _paths(old: Any, new: Any, path: str) -> Iterator[str]:
+    if type(old) is dict and type(new) is dict:
+        for key in sorted(old.keys() | new.keys()):
+            dotted = f"[{key!r}]" if "." in key or "/" in key else f".{key}"
+            yield from _paths(old.get(key), new.get(key), f"{path}{dotted}".removeprefix("."))
+    elif type(old) is list and type(new) is list and len(old) == len(new):
+        yield from (one for at in range(len(old)) for one in _paths(old[at], new[at], f"{path}[{at}]"))
+    elif old != new or type(old) is not type(new):
+        yield path
+
+
+def kinds_named(resources: Sequence[Resource], wanted: Resource) -> list[Resource]:
+    """Return those of some kinds that are the wanted one, at any version."""
+    return [one for one in resources if (one.group, one.plural) == (wanted.group, wanted.plural)]

@@ -1,0 +1,350 @@
+"""Rows of one shard and its counts. Whatever judged an object, its rows are written here, and counted here."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import auditor
+from auditor.base import tables
+from auditor.base.paths import plain_path
+from auditor.base.statuses import Impact, KeyClass, Status
+from auditor.plan.plan import has_objects
+from auditor.program.impact import cache_key_fault, impacts_of, worst
+from auditor.shards.columns import ObjectRows, part_name, write_parquet
+from auditor.shards.findings import FoundRows
+from auditor.shards.index import IndexBuilder
+from auditor.shards.result import ShardResult, object_name
+from auditor.shards.updates import NOT_ASKED, Outcome
+from auditor.sources.manifests.rows import fast_header
+from auditor.sources.registry_key import printable_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from auditor.base.records import AuditedObject, JsonObject
+    from auditor.crds.definition import CustomResourceDefinition
+    from auditor.crds.definitions_file import DefinitionEntry
+    from auditor.shards.audit import ShardAuditor
+    from auditor.shards.result import Kind
+
+__all__ = ["JudgedRow", "PartFiles", "RowHead", "RowWriter", "Standing"]
+
+_NO_REQUEST: Final = " (no API request reaches this key: only `etcdctl del` removes it)"
+_LISTED: Final = (KeyClass.MISPLACED, KeyClass.BUILTIN, KeyClass.DEFINITION)
+
+
+class JudgedRow(NamedTuple):
+    """The row of a key in objects/: its place, its class, and the columns of its own (`ObjectRows.OWN`).
+
+    Attributes:
+        at: Its position in the shard.
+        number: The number of its class, which has all columns that repeat (`RowWriter.class_of`).
+    """
+
+    at: int
+    number: int
+    namespace: str | None
+    name: str | None
+    uid: str | None
+    reason: str | None
+    findings: int
+    pruned: tuple[str, ...]
+    defaulted: tuple[str, ...]
+    put_code: int | None
+    label_code: int | None
+    status_code: int | None
+    size: int
+    value_hash: str
+
+
+class Standing(NamedTuple):
+    """Where an object stands: the number of its class of rows, and its impacts."""
+
+    number: int
+    impacts: tuple[Impact, ...]
+
+
+class RowWriter:
+    """Rows of one shard, and its counts.
+
+    Args:
+        owner: Audits the shard.
+        source: The name of its dump.
+        number: Its number.
+        live: Its rows of the live table.
+        is_export: Whether the dump is an export.
+
+    Attributes:
+        write: Writes the row of a key in objects/: a JudgedRow, or a plain tuple of its columns.
+    """
+
+    def __init__(self, owner: ShardAuditor, source: str, number: int, live: Any, *, is_export: bool) -> None:
+        self.owner = owner
+        self.is_export = is_export
+        self.cluster = owner.plan.options.cluster or None
+        self.source = source
+        meta = {
+            "tool": auditor.__version__,
+            "release": auditor.KUBERNETES_RELEASE,
+            "crds": owner.plan.crds_sha256,
+        }
+        self.objects = ObjectRows(tables.with_metadata(tables.OBJECTS, **meta), live)
+        self.write: Callable[[tuple[Any, ...]], None] = self.objects.append
+        self.found = FoundRows(tables.with_metadata(tables.FINDINGS, **meta), self.objects)
+        self.index = owner.sink.index(owner, self.cluster, source, meta, live)
+        self.result = ShardResult(number)
+        self._standings: dict[tuple[Any, ...], Standing] = {}
+
+    def standing(
+        self,
+        row: RowHead,
+        definition: CustomResourceDefinition,
+        audited: AuditedObject,
+        webhook: bool,
+        effect: str,
+        metadata: JsonObject,
+        outcome: Outcome,
+        *,
+        gave_up: bool = False,
+    ) -> Standing:
+        """Return where a judged object stands: objects of which the same facts hold stand alike."""
+        verdict = outcome.verdict
+        is_deleting, is_invalid = "deletionTimestamp" in metadata, bool(audited.findings)
+        facts = (
+            *(definition.name, row.plural, audited.audited_version, audited.stored_version, effect, is_deleting),
+            *(is_invalid, outcome.is_known, None if verdict is None else verdict.impacts),
+            *(not audited.pruned, not audited.defaulted, gave_up),
+            bool(cache_key_fault(audited.object, namespaced=definition.namespaced)),
+        )
+        found = self._standings.get(facts) if audited.unreadable is None else None
+        if found is None:
+            names = (row.group, row.plural, row.kind)
+            found = self.new_standing(names, definition, audited, effect, outcome, webhook=webhook, gave_up=gave_up)
+            if audited.unreadable is None:
+                self._standings[facts] = found
+        return found
+
+    def new_standing(
+        self,
+        names: tuple[str | None, str | None, str | None],
+        definition: CustomResourceDefinition,
+        audited: AuditedObject,
+        effect: str,
+        outcome: Outcome,
+        *,
+        webhook: bool = False,
+        gave_up: bool = False,
+    ) -> Standing:
+        """Return where a judged object stands, worked out from the object.
+
+        Args:
+            names: Group, plural and kind.
+            definition: What owns it.
+            audited: The object.
+            effect: What became of its metadata.
+            outcome: What updates come to.
+            webhook: Whether only a webhook could have read it.
+            gave_up: Whether its rules took too much time or memory.
+        """
+        impacts = impacts_of(audited, namespaced=definition.namespaced, by_webhook=webhook, metadata=effect)
+        impacts = outcome.merge(impacts)
+        is_invalid = bool(audited.findings)
+        status = Status.INVALID if is_invalid else Status.VALID
+        deleting = None
+        if audited.unreadable is not None:
+            status = Status.NEEDS_CONVERSION if webhook else Status.UNREADABLE
+        elif audited.object is not None:
+            deleting = "deletionTimestamp" in (audited.object.get("metadata") or ())
+        impact = worst(impacts, invalid=is_invalid and not outcome.is_known)
+        if gave_up and impact in (Impact.NONE, Impact.TOLERATED):
+            impact = Impact.UNKNOWN
+        number = self.class_of(names, audited, (status, impact, impacts), definition, deleting=deleting)
+        return Standing(number, impacts)
+
+    def simple_standing(
+        self, row: RowHead, audited: AuditedObject, status: Status, impacts: tuple[Impact, ...], impact: Impact | None
+    ) -> Standing:
+        """Return where a key stands whose value was not judged."""
+        names = (row.group, row.plural, row.kind)
+        return Standing(self.class_of(names, audited, (status, impact, impacts), None, deleting=None), impacts)
+
+    def object_row(
+        self,
+        row: RowHead,
+        audited: AuditedObject,
+        standing: Standing,
+        reason: str | None,
+        outcome: Outcome = NOT_ASKED,
+    ) -> None:
+        """Write the row of a key.
+
+        Args:
+            row: Whose it is.
+            audited: What came of its value.
+            standing: Where it stands.
+            reason: Why it could not be read or judged.
+            outcome: What updates come to.
+        """
+        self.result.rows += 1
+        if standing.impacts:
+            kind, place = (row.group or "", row.kind or row.plural or ""), (row.namespace, row.name)
+            place_ = row.place  # one with a reason fits no object of its kind
+            advice = _NO_REQUEST if place_ is not None and place_.status in _LISTED and place_.reason else ""
+            self.alarm(kind, row.key, place, standing.impacts, f"{reason or ''}{advice}", outcome.why_stuck)
+        self.write(
+            JudgedRow(
+                row.at,
+                standing.number,
+                row.namespace,
+                row.name,
+                row.uid if type(row.uid) is str else None,
+                reason,
+                len(audited.findings),
+                audited.pruned,
+                audited.defaulted,
+                *outcome.codes,
+                len(row.stored),
+                sha256(row.stored).hexdigest(),
+            )
+        )
+
+    def alarm(
+        self,
+        kind: Kind,
+        key: bytes | None,
+        place: tuple[str | None, str | None],
+        impacts: tuple[Impact, ...],
+        reason: str = "",
+        why_stuck: str = "",
+    ) -> None:
+        """Keep the first object of a kind that breaks its lists or worse, and the first that cannot be deleted.
+
+        Args:
+            kind: The kind.
+            key: The key of the object.
+            place: Its namespace and name, by which it is called where it has no key.
+            impacts: Its impacts.
+            reason: Why it could not be read.
+            why_stuck: What the server says to the end of its deletion.
+        """
+        is_breaking, is_stuck = impacts[0].is_breaking, Impact.BLOCKS_DELETE in impacts
+        if is_breaking or is_stuck:
+            called = object_name(key, *place)
+            if is_breaking:
+                self.result.note_breaking(kind, (called, reason, impacts[0]))
+            if is_stuck:
+                self.result.stuck.setdefault(kind, (called, why_stuck))
+
+    def class_of(
+        self,
+        names: tuple[str | None, str | None, str | None],
+        audited: AuditedObject,
+        standing: tuple[Status, Impact | None, tuple[Impact, ...]],
+        definition: CustomResourceDefinition | None,
+        *,
+        deleting: bool | None,
+    ) -> int:
+        """Return the number of the class of rows that an object belongs to.
+
+        Args:
+            names: Group, plural and kind.
+            audited: The object.
+            standing: Its status, impact and impacts.
+            definition: What owns it; None: it is no custom resource that was judged.
+            deleting: Whether it is being deleted; None: not known.
+        """
+        stored = None if self.is_export else audited.stored_version
+        is_storage = None
+        if definition is not None and stored is not None:
+            storage = self.owner.storage_of(definition)
+            is_storage = storage is not None and storage == stored
+        return self.objects.class_of(
+            (self.cluster, self.source, *names, stored, audited.audited_version, *standing, is_storage, deleting)
+        )
+
+    def finish(self) -> ShardResult:
+        """Count the rows, hand them to the sink, return the counts."""
+        for (kind, check, path, type_), count in self.found.counts():
+            self.result.findings[(kind, check, plain_path(path), type_)] += count
+        self.result.encrypted.update(self.owner.unsealer.counts)
+        self.owner.unsealer.counts.clear()
+        for (name, version), program in self.owner.programs.items():
+            before = self.owner.counted.get((name, version), (0, 0))
+            now = (program.proven, program.total - min(program.total, program.warm_up))
+            self.result.proven[(name, version, True)] += now[0] - before[0]
+            self.result.proven[(name, version, False)] += (now[1] - now[0]) - (before[1] - before[0])
+            self.owner.counted[(name, version)] = now
+        for shared, count in self.objects.counts():
+            kind = (shared["group"] or "", shared["kind"] or shared["plural"] or "")
+            self.result.statuses[(kind, shared["status"])] += count
+            for impact in {*shared["impacts"], shared["impact"]} - {None}:
+                self.result.impacts[(kind, impact)] += count
+        self.owner.sink.write(self, self.owner.parts)
+        return self.result
+
+
+class PartFiles:
+    """The sink of an audit: the rows of a shard become part files.
+
+    A sink says where rows go, which keys the dump has, and whether there is an index.
+    """
+
+    def index(self, owner: ShardAuditor, cluster: str | None, source: str, meta: dict[str, str], live: pa.Table) -> Any:
+        """Return what collects the rows of the index of a shard."""
+        return IndexBuilder(owner, cluster, source, meta, live)
+
+    def has_objects(self, owner: ShardAuditor, keys: pa.ChunkedArray, entry: DefinitionEntry, source: int) -> bool:  # noqa: ARG002 - other sinks
+        """Tell whether a dump has objects of a definition.
+
+        Args:
+            owner: Audits the shard.
+            keys: The keys of the dump, as far as the plan of the owner has them.
+            entry: The definition.
+            source: The number of the dump.
+        """
+        return has_objects(keys, entry, owner.plan.options.etcd_prefix)
+
+    def write(self, rows: RowWriter, parts: Path) -> None:
+        """Write the part files of a shard below a folder."""
+        name = part_name(rows.result.number)
+        objects = rows.objects.table()
+        write_parquet(objects, parts / "objects" / name)
+        if len(rows.found):
+            write_parquet(rows.found.table(objects), parts / "findings" / name)
+        rows.index.write(parts / "index", name)
+
+
+class RowHead:
+    """Identity of one row while it is being made; `at` is its position in the shard."""
+
+    __slots__ = ("at", "data", "group", "key", "kind", "name", "namespace", "place", "plural", "revision", "stored",
+                 "uid")  # fmt: skip
+
+    def __init__(self, at: int, key: bytes | None, revision: int | None, data: bytes) -> None:
+        self.at = at
+        self.key = key
+        self.revision = revision
+        self.data = self.stored = data
+        self.place: Any = None
+        self.group: str | None = None
+        self.plural: str | None = None
+        self.kind: str | None = None
+        self.namespace: str | None = None
+        self.name: str | None = None
+        self.uid: Any = None
+
+    def take_names(self) -> None:
+        """Fill the names from the header of the object, of which nothing else is decoded."""
+        header = fast_header(self.data)
+        if header is not None:
+            self.group, self.kind = header.group, header.kind or None
+            self.namespace, self.name = header.namespace or None, header.name or None
+
+    @property
+    def text_key(self) -> str | None:
+        """The key as text; None: it has none."""
+        return None if self.key is None else printable_key(self.key)

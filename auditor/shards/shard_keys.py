@@ -1,0 +1,427 @@
+"""The live keys of one shard, one after another: what each is, who judges its value, and which rows it has."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import orjson
+
+import auditor
+from auditor.base.errors import TooMuchToReport, WorkerLost
+from auditor.base.records import AuditedObject, Origin, Unreadable
+from auditor.base.statuses import Impact, KeyClass, Status
+from auditor.crds.definition import parse_definition
+from auditor.golang import jsontext
+from auditor.program.impact import cache_key_fault, impacts_of, needs_webhook
+from auditor.selectors.grammar import parse_field_selector, parse_label_selector
+from auditor.shards.builtin_rows import BuiltinRows
+from auditor.shards.fast_path import Lanes, effect_of, names_of
+from auditor.shards.result import NO_TIME, RULES_GIVEN_UP, object_name, shown_error
+from auditor.shards.row_writer import RowHead, RowWriter
+from auditor.shards.updates import NOT_ASKED, NOTHING_TOLD, Outcome
+from auditor.sources.encryption import resource_of
+from auditor.sources.registry_key import classify, listed_place, split_key
+from auditor.sources.storage_value import PROTOBUF_MAGIC
+from auditor.validation.rules import broken_rules
+
+if TYPE_CHECKING:
+    from auditor.base.records import Finding
+    from auditor.crds.definition import CustomResourceDefinition
+    from auditor.crds.definitions_file import DefinitionEntry
+    from auditor.plan.plan import Plan
+    from auditor.program.program import Judgement
+    from auditor.shards.audit import ShardAuditor
+    from auditor.shards.previous import Before
+    from auditor.shards.result import ShardResult
+
+__all__ = ["JudgedVersion", "Scope", "ShardKeys", "judged_version"]
+
+_IMPACTS_OF: Final = {Status.UNREADABLE: None, Status.SEALED: Impact.UNKNOWN}
+"""Impact of a key that is not judged, by its status; of all other statuses it is none."""
+
+
+class Scope:
+    """The scope of a run, with its selectors parsed."""
+
+    def __init__(self, plan: Plan) -> None:
+        scope = plan.options.scope
+        self.namespace = scope.namespace
+        self.labels = parse_label_selector(scope.labels)
+        self.fields = parse_field_selector(scope.fields)
+        self.include = {name.lower() for name in scope.include}
+        self.exclude = {name.lower() for name in scope.exclude}
+        self.whole = not self.include and not self.exclude
+
+    def has_kind(self, group: str, kind: str, plural: str) -> bool:
+        """Tell whether a kind is in scope."""
+        if self.whole:
+            return True
+        names = {name.lower() for part in (kind, plural) if part for name in (part, f"{part}.{group}")}
+        return not (names & self.exclude) and (not self.include or bool(names & self.include))
+
+    def has_object(self, audited: AuditedObject) -> bool:
+        """Tell whether an object is in scope by its labels and fields."""
+        if not self.labels and not self.fields:
+            return True
+        labels = ((audited.object or {}).get("metadata") or {}).get("labels") or {}
+        return all(r.matches(labels) for r in self.labels) and all(r.matches(audited.selectable) for r in self.fields)
+
+
+class JudgedVersion(NamedTuple):
+    """What a value is at one version.
+
+    Attributes:
+        audited: The object.
+        by_webhook: Whether only a conversion webhook could have read it at some version that was asked for.
+        effect: The impact of what the read did to its metadata; empty: none.
+    """
+
+    audited: AuditedObject
+    by_webhook: bool
+    effect: str
+
+
+def judged_version(judgement: Judgement, data: bytes) -> JudgedVersion:
+    """Return what a program says of a value, with the effect on its metadata where the program does not know it."""
+    audited, effect = judgement.audited, judgement.effect
+    if audited.object is None:
+        effect = ""
+    elif effect is None:
+        effect = effect_of(data, audited.object)
+    return JudgedVersion(audited, needs_webhook(audited), effect)
+
+
+class ShardKeys:
+    """Judges the keys of one shard.
+
+    Args:
+        owner: Has the programs.
+        rows: Takes the rows.
+        number: The number of the dump.
+        table: Its live table, as far as the plan of the owner has it.
+    """
+
+    def __init__(self, owner: ShardAuditor, rows: RowWriter, number: int, table: Any) -> None:
+        options = owner.plan.options
+        self.owner = owner
+        self.rows = rows
+        self.number = number
+        self.table = table
+        self.at = options.at_of_exports if rows.is_export else options.at
+        self.lanes = Lanes(owner, rows, self.at)
+        self.builtins = BuiltinRows(owner, rows)
+        self.late = 0
+
+    def place(self, row: RowHead, decoded: Any = None) -> tuple[KeyClass, DefinitionEntry | None, str | None]:
+        """Tell what a live key is: fill the names of its row, return (status, definition entry, reason)."""
+        owner = self.owner
+        entry: DefinitionEntry | None
+        if row.key is None:
+            status, entry, head, reason = owner.classify_export(row.data, decoded)
+            row.group, row.kind, row.namespace, row.name = head
+            row.plural = entry.plural if entry else None
+            return status, entry, reason
+        segments = split_key(row.key, owner.plan.options.etcd_prefix)
+        place = classify(segments, owner.scopes, owner.plan.sealed)
+        if place.status is KeyClass.OTHER and (listed := listed_place(segments, owner.scopes)) is not None:
+            status = KeyClass.MISPLACED if listed.status is KeyClass.CUSTOM else listed.status
+            place = replace(listed, status=status, reason=place.reason)
+        row.group, row.plural, row.namespace, row.name = place.group, place.plural, place.namespace, place.name
+        row.place = place
+        entry = owner.entries.get((place.group or "", place.plural or "")) if place.status.is_custom else None
+        if entry is not None:
+            row.kind = entry.kind
+        elif place.status in (KeyClass.BUILTIN, KeyClass.DEFINITION):
+            self.builtins.name(row)
+        return place.status, entry, place.reason
+
+    def add(self, at: int, key: bytes | None, revision: int | None, data: bytes) -> None:
+        """Write the rows of one live key, in its lane where it has one."""
+        lanes = self.lanes
+        obj: Any = None
+        lane = lanes.typed
+        if lane is not None:
+            place = None if key is None else lane.place_of(key)
+            if (key is None or place is not None) and lane.add_typed(at, data, place):
+                return
+        if data[:4] == PROTOBUF_MAGIC and key is not None and self.builtins.add(at, key, data):
+            return
+        try:
+            obj = orjson.loads(data)
+            place = None
+            if key is None:
+                lane = lanes.of_export(obj)
+            else:
+                lane, place = lanes.of_key(key, obj)
+        except orjson.JSONDecodeError:
+            lane = None
+        lanes.typed = lane if lane is not None and lane.has_typed() else None
+        if lane is None:
+            self.add_slowly(at, key, revision, data, obj)
+            return
+        judgement = lane.add(at, data, obj, place)
+        if judgement is not None and not lane.add_told(at, key, revision, data, judgement, place):
+            row = RowHead(at, key, revision, data)
+            row.group, row.plural, row.kind = lane.entry.group, lane.entry.plural, lane.entry.kind
+            row.namespace, row.name = place or names_of({}, data)
+            self.unread(row, lane.definition, judgement)
+
+    def unread(self, row: RowHead, definition: CustomResourceDefinition, judgement: Judgement) -> None:
+        """Write the rows of an object that its lane could not read."""
+        owner = self.owner
+        owner.decoded = None
+        if self.at == "storage":
+            self.custom(row, definition)  # perhaps it can be read at its own version
+        else:
+            self.rows_of(row, definition, [judged_version(judgement, row.data)])
+
+    def add_slowly(self, at: int, key: bytes | None, revision: int | None, data: bytes, decoded: Any = None) -> None:
+        """Classify one live key and write its rows."""
+        row = RowHead(at, key, revision, data)
+        owner = self.owner
+        owner.decoded = None
+        status, entry, reason = self.place(row, decoded)
+        scope = owner.scope
+        if not scope.has_kind(row.group or "", row.kind or "", row.plural or "") or (
+            scope.namespace and row.namespace != scope.namespace
+        ):
+            self.rows.result.out_of_scope += 1
+            return
+        if row.key is not None and (owner.unsealer.config is not None or row.data[:4] == b"k8s:"):
+            opened = owner.unsealer.open(row.key, resource_of(row.place), row.data)
+            if opened.data is None:
+                self.simple(row, Status.SEALED if opened.lacks_key else Status.UNREADABLE, opened.reason)
+                return
+            row.data = opened.data
+        if status is KeyClass.DEFINITION:
+            self.defined(row)
+            return
+        if status is KeyClass.BUILTIN:
+            self.builtins.add_row(row)
+            return
+        if entry is None or not status.is_custom:
+            self.simple(row, Status(status), reason)
+            return
+        definition = owner.definition(entry)
+        if isinstance(definition, str):
+            self.simple(row, Status.UNSERVED, definition)
+            return
+        if not definition.established:
+            self.simple(row, Status.UNSERVED, f"{definition.name} is not established: the server answers 404")
+            return
+        if status is KeyClass.MISPLACED:
+            self.misplaced(row, definition, reason)
+            return
+        self.custom(row, definition)
+
+    def misplaced(self, row: RowHead, definition: CustomResourceDefinition, reason: str | None) -> None:
+        """Write the row of a key below those of a kind that fits no object of it: only a LIST reads it.
+
+        Args:
+            row: The row of the key.
+            definition: The definition of the kind.
+            reason: Why the key fits no object.
+        """
+        audited, webhook, _ = self.owner.judge(definition, row.data, "storage")[0]
+        if audited.unreadable is not None:
+            impacts = impacts_of(audited, namespaced=definition.namespaced)
+            status = Status.NEEDS_CONVERSION if webhook else Status.UNREADABLE
+            self.simple(row, status, audited.unreadable.reason, impacts)
+        elif fault := cache_key_fault(audited.object, namespaced=definition.namespaced):
+            self.simple(row, Status.UNREADABLE, f"couldn't compute key: {fault}")
+        else:
+            self.simple(row, Status.OTHER, reason)
+
+    def out_of_time(self, at: int, key: bytes | None, revision: int | None) -> None:
+        """Write the row of a key for which the run had no time left."""
+        self.not_audited(at, key, revision, NO_TIME)
+        self.late += 1
+
+    def not_audited(self, at: int, key: bytes | None, revision: int | None, reason: str) -> None:
+        """Write the row of a key whose value is not looked at."""
+        row = RowHead(at, key, revision, b"")
+        if key is not None:
+            self.place(row)
+        self._row_of(row, AuditedObject(), Status.UNREADABLE, reason)
+
+    def simple(self, row: RowHead, status: Status, reason: str | None, impacts: tuple[Impact, ...] = ()) -> None:
+        """Write the row of a key that is not judged.
+
+        Args:
+            row: The row of the key.
+            status: Its status.
+            reason: Why it was not judged.
+            impacts: What is known of them; unreadable keys break lists without that.
+        """
+        is_somewhere = row.key is not None or row.kind  # a manifest without a kind breaks nothing: it stands at no key
+        if status is Status.UNREADABLE and is_somewhere:
+            impacts = impacts or (Impact.BREAKS_LIST,)
+        impact = impacts[0] if impacts else _IMPACTS_OF.get(status, Impact.NONE)
+        audited = AuditedObject()
+        self._row_of(row, audited, status, reason, impacts, impact)
+
+    def _row_of(
+        self,
+        row: RowHead,
+        audited: AuditedObject,
+        status: Status,
+        reason: str | None,
+        impacts: tuple[Impact, ...] = (),
+        impact: Impact | None = None,
+    ) -> None:
+        """Write the row of a key whose value was not judged as a custom resource."""
+        standing = self.rows.simple_standing(row, audited, status, impacts, impact)
+        self.rows.object_row(row, audited, standing, reason)
+
+    def defined(self, row: RowHead) -> None:
+        """Write the row of a definition: rules of it that do not compile are findings, for they break its objects."""
+        if self.is_torn(row):
+            self.builtins.add_row(row)
+            return
+        found: list[Finding] = []
+        try:
+            if b'"x-kubernetes-validations"' in row.data and self.has_objects(row):
+                found = broken_rules(parse_definition(jsontext.decode(row.data)))
+        except (auditor.AuditorError, jsontext.GoJsonError):
+            found = []
+        audited = AuditedObject(findings=tuple(found))
+        self._row_of(row, audited, Status.DEFINITION, None, (), Impact.NONE)
+        for finding in found:
+            self.rows.found.add(len(self.rows.objects) - 1, finding, NOTHING_TOLD)
+
+    def is_torn(self, row: RowHead) -> bool:
+        """Whether a server does not decode a definition; one that the plan could use it does."""
+        if row.key is None or self.builtins.is_skipped:
+            return False
+        if self.builtins.judged(row).status is Status.BUILTIN:
+            return False
+        entry = self.owner.by_name.get(row.name or "")
+        return entry is None or isinstance(self.owner.definition(entry), str)
+
+    def has_objects(self, row: RowHead) -> bool:
+        """Whether a definition has live keys in this dump; without any, its rules are not worth compiling."""
+        entry = self.owner.by_name.get(row.name or "")
+        if row.key is None or entry is None:
+            return True
+        return self.owner.sink.has_objects(self.owner, self.table["key"], entry, self.number)
+
+    def custom(self, row: RowHead, definition: CustomResourceDefinition) -> None:
+        """Judge a custom resource and write all its rows."""
+        owner = self.owner
+        data, before = row.data, None
+        if owner.changes is not None:
+            before = owner.changes.before(definition, row.namespace, row.name, is_manifest=row.key is None)
+            if before is not None and row.key is None:
+                data, owner.decoded = owner.changes.applied(definition, before, data), None
+        self.rows_of(row, definition, owner.judge(definition, data, self.at), before)
+
+    def rows_of(
+        self,
+        row: RowHead,
+        definition: CustomResourceDefinition,
+        judged: list[JudgedVersion],
+        before: Before | None = None,
+    ) -> None:
+        """Write all rows of a custom resource that was judged."""
+        owner = self.owner
+        if not owner.scope.has_object(judged[0].audited):
+            self.rows.result.out_of_scope += 1
+            return
+        if owner.changes is not None:
+            self.rows.result.changes["updated" if before is not None else "created"] += 1
+        gated = owner.gated.of(definition, row.data)  # told once, at the first version
+        observer = owner.observer
+        for audited, webhook, effect in judged:
+            reason = None if audited.unreadable is None else audited.unreadable.reason
+            outcome = self.outcome(row, audited, definition, before)
+            metadata = audited.object.get("metadata") if audited.object is not None else None
+            metadata = metadata if isinstance(metadata, dict) else {}
+            row.uid = metadata.get("uid")
+            if row.key is None:
+                row.namespace, row.name = metadata.get("namespace", row.namespace), metadata.get("name", row.name)
+            at = (definition.name, audited.audited_version or "")
+            program = owner.programs.get(at)
+            gave_up = outcome.gave_up or (program is not None and program.gave_up(audited.unevaluated_rules))
+            if gave_up:
+                reason = RULES_GIVEN_UP
+                self.rows.result.note_given_up(at, [object_name(row.key, row.namespace, row.name)])
+            standing = self.rows.standing(row, definition, audited, webhook, effect, metadata, outcome, gave_up=gave_up)
+            self.rows.object_row(row, audited, standing, reason, outcome)
+            number = len(self.rows.objects) - 1
+            for finding, told in outcome.rows(audited):
+                self.rows.found.add(number, finding, told)
+            for finding in gated:
+                self.rows.found.add(number, finding, NOTHING_TOLD)
+            gated = []
+            if program is None or program.total <= program.warm_up:
+                self.rows.result.interpreted[at] += 1
+            elif audited.unreadable is None and not audited.findings:
+                self.rows.result.valid[at] += 1
+            if audited.unevaluated_rules:
+                self.rows.result.unevaluated[at] += 1
+            if observer is not None:
+                observer.on_judged(row, definition, audited, outcome)
+        stored = judged[0].audited.stored_version
+        if stored is not None and not self.rows.is_export:
+            self.rows.result.stored[(definition.name, stored)] += 1
+        self.rows.index.add(definition, row.at, row.data, [one.audited for one in judged])
+
+    def outcome(
+        self, row: RowHead, audited: AuditedObject, definition: CustomResourceDefinition, before: Before | None
+    ) -> Outcome:
+        """Judge the updates of an object; where an export keeps it, its metadata are its key."""
+        if audited.object is None or not self.owner.plan.options.judges_updates:
+            return NOT_ASKED
+        if self.owner.changes is not None:
+            if before is None:
+                return NOT_ASKED
+            program = self.owner.program(definition, audited.audited_version or "")
+            place = None if row.key is None else (row.namespace, row.name)
+            return self.owner.changes.outcome(program, audited, before, place)
+        place = (row.namespace, row.name)
+        if row.key is None:
+            metadata = audited.object.get("metadata") or {}
+            place = (metadata.get("namespace"), metadata.get("name"))
+        program = self.owner.program(definition, audited.audited_version or "")
+        return self.owner.verdicts.judge(program, audited, row.data, place, row.revision, is_export=row.key is None)
+
+    def broken(self, row: RowHead, error: Exception) -> None:
+        """Write the row of a value that broke the auditor itself."""
+        with suppress(Exception):
+            if row.key is None and isinstance(error, WorkerLost | MemoryError):
+                row.take_names()  # what could not be decoded once is not tried again
+            else:
+                self.place(row)
+        reason = f"the auditor failed on this value ({shown_error(error)}); please report it"
+        if isinstance(error, MemoryError):
+            reason = "not audited: it needs more memory than there is (--memory)"
+        if isinstance(error, TooMuchToReport):
+            reason = f"not audited: {error}"
+        if isinstance(error, WorkerLost):
+            reason = f"not audited: worker lost ({error.found})"
+        audited = AuditedObject(unreadable=Unreadable(reason, Origin(self.rows.source)))
+        self._row_of(row, audited, Status.UNREADABLE, reason, (), None)
+        name = row.text_key or "/".join(part for part in (row.namespace, row.name) if part) or f"value {row.at}"
+        kind = ".".join(part for part in (row.kind or row.plural, row.group) if part)
+        self.rows.result.note_lost(f"{kind} {name}: {reason}" if row.key is None and kind else f"{name}: {reason}")
+
+    def finish(self) -> ShardResult:
+        """Count what the lanes took, finish the rows; return the counts."""
+        result = self.rows.result
+        if self.late:
+            result.note_lost(f"shard {result.number}: {self.late} keys: {NO_TIME}")
+            self.late = 0
+        for (name, version), lane in self.lanes.lanes.items():
+            lane.settle()
+            count = sum(lane.stored.values())
+            result.rows += count
+            result.valid[(name, version)] += count - lane.interpreted - lane.invalid
+            if lane.interpreted:
+                result.interpreted[(name, version)] += lane.interpreted
+            if lane.unevaluated:
+                result.unevaluated[(name, version)] += lane.unevaluated
+            if not self.rows.is_export:
+                result.stored.update({(name, stored): n for stored, n in lane.stored.items() if stored is not None})
+        return self.rows.finish()

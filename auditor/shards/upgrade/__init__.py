@@ -1,0 +1,17 @@
+"""An upgrade scan in workers: the plan with two sets of definitions, and shards judged under both."""
+
+from __future__ import annotations
+
+from auditor.shards.upgrade.plan import UpgradeOptions, UpgradePlan, plan_upgrade, with_status
+from auditor.shards.upgrade.scan import UpgradeResult, lost_upgrade_shard, merge_tallies, setup_upgrade
+
+__all__ = [
+    "UpgradeOptions",
+    "UpgradePlan",
+    "UpgradeResult",
+    "lost_upgrade_shard",
+    "merge_tallies",
+    "plan_upgrade",
+    "setup_upgrade",
+    "with_status",
+]

@@ -1,0 +1,153 @@
+"""The plan of an upgrade scan: the same sources, with the definitions of today and with those to come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import orjson
+
+import auditor
+from auditor.crds.as_v1 import as_manifest
+from auditor.crds.definition import document_name
+from auditor.crds.definitions_file import definition_entry, write_definitions
+from auditor.golang.jsontext import decode, encode
+from auditor.plan.definition_paths import definition_documents
+from auditor.plan.plan import Plan, make_plan
+from auditor.upgrade import after_update, in_cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from auditor.base.records import JsonObject
+    from auditor.crds.definitions_file import DefinitionEntry
+    from auditor.plan.options import AuditOptions
+
+__all__ = ["UpgradeOptions", "UpgradePlan", "plan_upgrade"]
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradeOptions:
+    """What an upgrade scan is asked beside what an audit is.
+
+    Attributes:
+        new_crds: Files or folders with the definitions to come; ``-`` is standard input.
+        missing: What becomes of definitions that are not among them: keep or delete.
+        assumptions: Format that this release does not know, to one that it does.
+        old_sidecars: Files of field-level gates of today, by name of the definition; those of the audit's options are
+            the ones to come.
+        via: Files or folders with the definitions of a release between; the scan is then that of the second hop.
+        plan_file: Where the plan goes; empty: nowhere.
+    """
+
+    new_crds: tuple[str, ...]
+    missing: str = "keep"
+    assumptions: dict[str, str] = field(default_factory=dict)
+    old_sidecars: tuple[str, ...] = ()
+    via: tuple[str, ...] = ()
+    plan_file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradePlan:
+    """The plans of the audits under the old and the new definitions: same sources, other definitions.
+
+    Attributes:
+        old: Definitions of the dump, replaced by name by those of --old-crds.
+        new: The same, replaced by name by those of --new-crds; those to be deleted are kept in it.
+        applied: Names of the definitions of --new-crds.
+        deleted: Names of those to be deleted.
+    """
+
+    old: Plan
+    new: Plan
+    applied: frozenset[str]
+    deleted: frozenset[str]
+    options: UpgradeOptions
+
+    def documents(self, name: str) -> tuple[JsonObject | None, JsonObject | None]:
+        """Return the old and the new document of a definition, or None if it has none."""
+        old, new = (
+            next((plan.definitions_file.document(entry) for entry in plan.entries if entry.name == name), None)
+            for plan in (self.old, self.new)
+        )
+        return None if old is None else with_status(self.old, name, old), None if name in self.deleted else new
+
+
+def with_status(plan: Plan, name: str, document: JsonObject) -> JsonObject:
+    """Return a definition of today as the cluster has it: one from a file has the status of the dump's."""
+    replaced = plan.replaced.get(name)
+    return in_cluster(document, None if replaced is None else decode(replaced).get("status"))
+
+
+def plan_upgrade(options: AuditOptions, upgrade: UpgradeOptions, workdir: Path) -> UpgradePlan:
+    """Open every dump once, and set the new definitions beside the old ones.
+
+    Raises:
+        AuditorError: A dump or a file of definitions cannot be read.
+    """
+    asked = replace(options, field_gates="", gate_sidecars=upgrade.old_sidecars)
+    old = make_plan(asked, workdir, go_on=True)
+    if upgrade.via:
+        old = _applied(old, _given(upgrade.via), workdir / "definitions-between.ndjson")
+    given = _given(upgrade.new_crds)
+    before = {entry.name for entry in old.entries}
+    new = replace(_applied(old, given, workdir / "definitions-new.ndjson"), options=options)
+    gone = before - given.keys() if upgrade.missing == "delete" else ()
+    return UpgradePlan(old, new, frozenset(given), frozenset(gone), upgrade)
+
+
+def _given(paths: tuple[str, ...]) -> dict[str, JsonObject]:
+    given = {document_name(document): _as_sent(document) for document in definition_documents(paths)}
+    if not given:
+        raise auditor.AuditorError(", ".join(paths), "no definition found", "CustomResourceDefinitions")
+    return given
+
+
+def _as_sent(document: JsonObject) -> JsonObject:
+    """Return a definition as a client sends it: one from another cluster without what its server wrote."""
+    metadata = document.get("metadata")
+    is_stored = type(metadata) is dict and "uid" in metadata and document.get("apiVersion") == "apiextensions.k8s.io/v1"
+    return as_manifest(document) if is_stored else document
+
+
+def _applied(old: Plan, given: dict[str, JsonObject], path: Path) -> Plan:
+    """Return a plan with definitions applied over those that it has.
+
+    Args:
+        old: The plan before.
+        given: The definitions to apply, by name.
+        path: The file that all go to.
+    """
+    entries, sha256 = write_definitions(path, _new_definitions(old, given))
+    return replace(
+        old,
+        definitions=str(path),
+        entries=entries,
+        from_files=old.from_files | given.keys(),
+        crds_sha256=sha256,
+        files_sha256="",
+    )
+
+
+def _new_definitions(old: Plan, given: dict[str, JsonObject]) -> Iterator[tuple[DefinitionEntry, bytes]]:
+    """Yield the definitions after the upgrade, by name: those of a plan, and what an update with those given makes."""
+    before = {entry.name: entry for entry in old.entries}
+    file = old.definitions_file
+    for name in sorted(before.keys() | given.keys()):
+        entry = before.get(name)
+        if name in given:
+            today = None if entry is None else with_status(old, name, file.document(entry))
+            document = after_update(today, given[name])
+            yield definition_entry(name, document, False), _encoded(document)
+        elif entry is not None:
+            yield entry, file.text(entry)
+
+
+def _encoded(document: JsonObject) -> bytes:
+    """Return a document as JSON in which numbers keep their types: 1.0 is no integer."""
+    try:
+        return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
+    except (TypeError, orjson.JSONEncodeError):  # a number or a string that only Go's own decoder makes
+        return encode(document).encode("utf-8", "surrogatepass")

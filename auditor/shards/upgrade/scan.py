@@ -1,0 +1,455 @@
+"""Shards of an upgrade scan, judged under both sets of definitions.
+
+A shard is audited as always, under the new definitions. An observer compares each object that comes out of it with what
+it is under the old ones; where nothing that it goes by changes, nothing is done for it a second time.
+"""
+
+from __future__ import annotations
+
+import gc
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import auditor
+from auditor.base import tables
+from auditor.base.paths import plain_path
+from auditor.base.statuses import Status
+from auditor.gates.change import gate_changes
+from auditor.gates.paths import places
+from auditor.golang.jsontext import encode
+from auditor.schema.structural import ABSENT
+from auditor.shards.audit import ShardAuditor, lost_shard
+from auditor.shards.columns import Rows, write_parquet
+from auditor.shards.conversions import convert_ahead
+from auditor.shards.shard_keys import JudgedVersion
+from auditor.shards.updates import NOT_ASKED
+from auditor.shards.upgrade.concerns import Concerns, concerns_of, hit_of, used_by
+from auditor.shards.upgrade.sides import (
+    Side,
+    by_field,
+    categories_of,
+    decoded,
+    is_refused,
+    managed_versions,
+    newly,
+    reason_of,
+    sample_of,
+    shown_key,
+    side_of,
+)  # fmt: skip
+from auditor.upgrade import (
+    Change,
+    Pairing,
+    Sample,
+    Tally,
+    UnknownFormats,
+    common_version,
+    compare_reads,
+    compare_verdicts,
+    has_value,
+)
+from auditor.upgrade.changes import VERDICT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from auditor.base.records import AuditedObject
+    from auditor.crds.definition import CustomResourceDefinition
+    from auditor.gates.change import GateChanges
+    from auditor.gates.paths import GatePath
+    from auditor.plan.plan import SourceShard
+    from auditor.shards.result import ShardResult
+    from auditor.shards.row_writer import RowHead
+    from auditor.shards.updates import Outcome
+    from auditor.shards.upgrade.plan import UpgradePlan
+
+__all__ = ["UpgradeResult", "lost_upgrade_shard", "merge_tallies", "setup_upgrade"]
+
+
+@dataclass(slots=True)
+class UpgradeResult:
+    """What one shard came to: the result of its audit, and a tally for each definition by name."""
+
+    number: int
+    audit: ShardResult
+    tallies: dict[str, Tally] = field(default_factory=dict)
+
+
+class UpgradeAuditor:
+    """Has shards audited under the new definitions, and compares every object with what it is under the old ones."""
+
+    def __init__(self, scan: UpgradePlan, parts: str) -> None:
+        self.plan = scan.new
+        self.auditor = ShardAuditor(scan.new, parts, observer=self)
+        self.scan = scan
+        self.before = ShardAuditor(scan.old, parts)
+        self.tallies: dict[str, Tally] = {}
+        self.pairings: dict[tuple[str, str, str], Pairing] = {}
+        self.formats: dict[tuple[str, str], UnknownFormats] = {}
+        self.gate_changes: dict[str, tuple[GateChanges, tuple[GatePath, ...]]] = {}
+        self.old_entries = {entry.name: entry for entry in scan.old.entries}
+        self.concerns: dict[str, Concerns] = {}
+        self.exported: dict[int, AuditedObject] = {}
+        self.rows = Rows(tables.CHANGES)
+        self.source_name = ""
+        self.is_export = False
+
+    def __call__(self, item: SourceShard) -> UpgradeResult:
+        """Audit one shard and write what changes."""
+        source = self.plan.sources[item.source]
+        self.source_name, self.is_export = source.name, source.is_export
+        self.begin()
+        convert_ahead(self.before, item)
+        result = self.auditor(item)
+        if len(self.rows):
+            write_parquet(self.rows.table(), self.auditor.parts / "changes" / f"part-{item.shard.number:05d}.parquet")
+        return UpgradeResult(item.shard.number, result, self.tallies)
+
+    def begin(self) -> None:
+        """Forget what was noticed of objects."""
+        meta = {"tool": auditor.__version__, "release": auditor.KUBERNETES_RELEASE, "crds": self.plan.crds_sha256}
+        self.rows = Rows(tables.with_metadata(tables.CHANGES, **meta))
+        self.tallies = {}
+
+    # ---- one object
+
+    def rejudged(
+        self, definition: CustomResourceDefinition, data: bytes, judged: list[JudgedVersion]
+    ) -> list[JudgedVersion]:
+        """Return what an object counts as under the new definition.
+
+        An export shows objects at a version that a client asked for. Where that version goes, the object is judged as
+        it is at one that remains: nothing says that it is stored at the version that the export shows.
+        """
+        self.exported.clear()
+        audited = judged[0].audited
+        if not self.is_export or audited.object is not None or not self._may_be_migrated(definition, audited):
+            return judged
+        old = self.before.definition(self.old_entries[definition.name])
+        version = None if isinstance(old, str) else common_version(old, definition)
+        if isinstance(old, str) or version is None:
+            return judged
+        first, by_webhook, _ = self.before.at_version(old, version, data)
+        if first.object is None:
+            return [JudgedVersion(first, True, "")] if by_webhook else judged
+        rewritten = encode(first.object).encode("utf-8", "surrogatepass")
+        judged = self.auditor.judge_alone(definition, rewritten, "stored")
+        self.exported[id(judged[0].audited)] = first
+        return judged
+
+    def on_judged(
+        self, row: RowHead, definition: CustomResourceDefinition, audited: AuditedObject, outcome: Outcome
+    ) -> None:
+        """Compare an object, judged under the new definition, with what it is under the old one."""
+        tally = self.tallies.get(definition.name)
+        if tally is None:
+            tally = self.tallies[definition.name] = Tally()
+        tally.objects += 1
+        new = side_of(audited, outcome)
+        self._count_facts(tally, row, definition, new)
+        if definition.name in self.scan.deleted:
+            self._add(row, tally, new, [Change(VERDICT, None, str(new.standing), "deleted")], {"deleted"})
+            return
+        entry = self.old_entries.get(definition.name)
+        old_definition = None if entry is None else self.before.definition(entry)
+        if old_definition is None or isinstance(old_definition, str) or not old_definition.established:
+            was = Status.ORPHANED if entry is None else Status.UNSERVED
+            self._add(row, tally, new, [Change(VERDICT, None, str(was), str(new.standing))], newly(new, 0))
+            return
+        self._count_gates(tally, row, definition, old_definition)
+        self._count_concerns(tally, row, definition, old_definition)
+        pairing = self._pairing(old_definition, definition, audited)
+        if pairing is not None and pairing.is_same(audited.stored_version):
+            tally.unreadable_before += new.rank == 4
+            self._add(row, tally, new, [], {"broken-before"} if new.rank >= 3 else set())
+            return
+        may_confuse = pairing is None or pairing.may_confuse
+        self._compare(row, tally, definition, old_definition, new, may_confuse=may_confuse)
+
+    def _pairing(
+        self, old: CustomResourceDefinition, new: CustomResourceDefinition, audited: AuditedObject
+    ) -> Pairing | None:
+        """Return how two definitions are paired, or None if only one of them has the version of the judged object."""
+        version = audited.audited_version or ""
+        at = self._at(old, version)
+        if at is None:
+            return None
+        key = (new.name, at, version)
+        found = self.pairings.get(key)
+        if found is None:
+            found = self.pairings[key] = Pairing(old, new, at, version)
+        return found
+
+    def _at(self, old: CustomResourceDefinition, version: str) -> str | None:
+        """Return the version of the old definition at which an object is judged that was judged at one of the new."""
+        at = self.plan.options.at_of_exports if self.is_export else self.plan.options.at
+        storage = self.before.storage_of(old)
+        if at == "storage":
+            # Where the read at the storage version failed, the object was judged at its own.
+            return storage if storage == version or version not in old.versions else None
+        return version if version in old.versions else storage
+
+    def _judged_before(self, old: CustomResourceDefinition, version: str, data: bytes) -> AuditedObject:
+        at = self.plan.options.at_of_exports if self.is_export else self.plan.options.at
+        if at in ("storage", "stored"):
+            return self.before.judge(old, data, at)[0].audited
+        fallback = self.before.storage_of(old) or next(iter(old.versions))
+        return self.before.at_version(old, version if version in old.versions else fallback, data).audited
+
+    def _outcome_of(
+        self,
+        side: ShardAuditor,
+        row: RowHead,
+        definition: CustomResourceDefinition,
+        audited: AuditedObject,
+        data: bytes,
+    ) -> Outcome:
+        if audited.object is None or not self.plan.options.judges_updates:
+            return NOT_ASKED
+        program = side.program(definition, audited.audited_version or "")
+        place = (row.namespace, row.name)
+        return side.verdicts.judge(program, audited, data, place, row.revision, is_export=row.key is None)
+
+    def _compare(
+        self,
+        row: RowHead,
+        tally: Tally,
+        new_definition: CustomResourceDefinition,
+        old: CustomResourceDefinition,
+        new: Side,
+        *,
+        may_confuse: bool,
+    ) -> None:
+        before = self.exported.get(id(new.audited)) or self._judged_before(
+            old, new.audited.audited_version or "", row.data
+        )
+        outcome = NOT_ASKED
+        if before.findings or new.audited.findings or new.outcome.verdict is not None or new.audited.object is None:
+            outcome = self._outcome_of(self.before, row, old, before, row.data)
+        was = side_of(before, outcome)
+        categories: set[str] = set()
+        changes: list[Change] = []
+        if id(new.audited) in self.exported:
+            changes += self._lost_on_the_way(row, old, self.before.judge(old, row.data, "stored")[0].audited, before)
+        if new.standing is Status.UNREADABLE and self._may_be_migrated(new_definition, new.audited):
+            migrated = None if before.object is None else self._after_migration(row, new_definition, old)
+            if migrated is None:
+                tally.rewrites["refused"] += 1
+            else:
+                first, after, first_outcome = migrated
+                if not self.is_export:  # an export shows another version than it is stored at
+                    categories.add("unmigrated")
+                    refused = is_refused(first_outcome)
+                    tally.migration_refused += refused
+                    tally.rewrites["refused" if refused else "passed"] += 1
+                    changes.append(Change(VERDICT, None, str(was.standing), str(Status.UNREADABLE)))
+                    tally.sample("unmigrated", Sample(shown_key(row), reason_of(new.audited)))
+                changes += self._lost_on_the_way(row, old, before, first)
+                was, new = side_of(first, first_outcome), after
+                self._count_object(tally, row, new_definition, new.audited)
+        categories |= {"data-loss"} if any(one.is_loss for one in changes) else set()
+        if was.audited.object is not None and new.audited.object is not None:
+            if was.rank or new.rank:
+                if new.standing != was.standing:
+                    changes.append(Change(VERDICT, None, str(was.standing), str(new.standing)))
+                changes += compare_verdicts(by_field(was), by_field(new))
+            reads = compare_reads(was.audited, new.audited, lambda: decoded(row.data), may_confuse=may_confuse)
+            categories |= categories_of(reads)
+            changes += reads
+        elif new.standing != was.standing:
+            changes.append(Change(VERDICT, None, str(was.standing), str(new.standing)))
+        is_new = self._needs_webhook(self.auditor, new_definition, new.audited)
+        if is_new and not self._needs_webhook(self.before, old, before):
+            categories.add("needs-conversion")
+        categories |= newly(new, was.rank)
+        if self.is_export and new.standing is Status.NEEDS_CONVERSION and new.audited.audited_version in old.versions:
+            categories = (categories - {"needs-conversion"}) | {"unconverted"}
+        tally.unreadable_before += new.rank == 4 and was.rank == 4
+        if new.rank in (1, 2) and any(one.change == VERDICT and one.path and one.old is ABSENT for one in changes):
+            categories.add("tolerated" if new.rank == 1 else "invalid")
+        self._add(row, tally, new, changes, categories)
+
+    def _lost_on_the_way(
+        self, row: RowHead, old: CustomResourceDefinition, before: AuditedObject, first: AuditedObject
+    ) -> list[Change]:
+        """Return what an object loses when it is rewritten at a version that remains; a webhook may move it instead."""
+        if old.conversion == "Webhook" or before.object is None or first.object is None:
+            return []
+        return [one for one in compare_reads(before, first, lambda: decoded(row.data)) if one.is_loss]
+
+    def _needs_webhook(self, side: ShardAuditor, definition: CustomResourceDefinition, audited: AuditedObject) -> bool:
+        """Whether only a webhook can read an object at the storage version; of exports nobody knows."""
+        return (
+            not self.is_export
+            and definition.conversion == "Webhook"
+            and definition.webhook is None
+            and audited.stored_version in definition.versions
+            and audited.stored_version != side.storage_of(definition)
+        )
+
+    def _may_be_migrated(self, definition: CustomResourceDefinition, audited: AuditedObject) -> bool:
+        """Whether an object cannot be read only because its version goes: under the old definition it can be rewritten.
+
+        That takes a version that both definitions have, and can be read at.
+        """
+        entry = self.old_entries.get(definition.name)
+        old = None if entry is None else self.before.definition(entry)
+        own = audited.stored_version
+        return (
+            old is not None
+            and not isinstance(old, str)
+            and own in old.versions
+            and own not in definition.versions
+            and not old.versions.keys().isdisjoint(definition.versions)
+        )
+
+    def _after_migration(
+        self, row: RowHead, new_definition: CustomResourceDefinition, old: CustomResourceDefinition
+    ) -> tuple[AuditedObject, Side, Outcome] | None:
+        """Judge an object as it would be once it was rewritten under the old definition; None: that would not help.
+
+        Returns:
+            What it is under the old definition at the version it would be written at, what it would then be under the
+            new one, and what the old server says to the write.
+        """
+        at = common_version(old, new_definition)
+        if at is None:
+            return None
+        first = self.before.at_version(old, at, row.data).audited
+        if first.object is None:
+            return None
+        outcome = self._outcome_of(self.before, row, old, first, row.data)
+        data = encode(first.object).encode("utf-8", "surrogatepass")
+        after = self.auditor.judge(new_definition, data, "stored" if self.is_export else "storage")[0].audited
+        return first, side_of(after, self._outcome_of(self.auditor, row, new_definition, after, data)), outcome
+
+    # ---- what is told
+
+    def _count_facts(self, tally: Tally, row: RowHead, definition: CustomResourceDefinition, new: Side) -> None:
+        """Count what hangs on the new definition alone: migration, managedFields, unknown formats."""
+        audited = new.audited
+        storage = self.auditor.storage_of(definition)
+        if not self.is_export and audited.stored_version is not None and audited.stored_version != storage:
+            tally.to_migrate += 1
+        if audited.object is None and self._may_be_migrated(definition, audited):
+            return  # what the server says to a write under the old definition counts (`_compare`)
+        if audited.object is None:
+            tally.rewrites["unknown" if new.standing is Status.NEEDS_CONVERSION else "refused"] += 1
+            if new.standing is not Status.NEEDS_CONVERSION:
+                tally.sample("rewrite-refused", Sample(shown_key(row), reason_of(audited)))
+            return
+        code = new.outcome.codes[0]
+        tally.rewrites["unknown" if code is None else "passed" if code < 300 else "refused"] += 1
+        if code is not None and code >= 300 and new.outcome.verdict is not None:
+            tally.sample("rewrite-refused", Sample(shown_key(row), new.outcome.verdict.put.message))
+        self._count_object(tally, row, definition, audited)
+
+    def _count_object(
+        self, tally: Tally, row: RowHead, definition: CustomResourceDefinition, audited: AuditedObject
+    ) -> None:
+        """Count what an object holds: versions in managedFields that go, values of unknown formats."""
+        obj = audited.object or {}
+        for version in managed_versions(obj, definition):
+            tally.managed[version] += 1
+            tally.sample(f"managed {version}", Sample(shown_key(row), ""))
+        formats = self._formats(definition, audited.audited_version or "")
+        if formats:
+            for place, name, value, fails in formats.values(obj):
+                tally.formats[(place, name)] += 1
+                if fails:
+                    tally.failing[(place, name)] += 1
+                    tally.sample(f"format {place} {name}", Sample(shown_key(row), encode(value)))
+
+    def _count_gates(
+        self, tally: Tally, row: RowHead, definition: CustomResourceDefinition, old: CustomResourceDefinition
+    ) -> None:
+        """Count the use of fields whose gates change."""
+        found = self.gate_changes.get(definition.name)
+        if found is None:
+            made = gate_changes(self.before.gated.gates(old), self.auditor.gated.gates(definition))
+            paths = {path for change in made.changes for path in change.paths} | {*made.closed, *made.opened}
+            found = self.gate_changes[definition.name] = made, tuple(sorted(paths, key=str))
+        changes, concerned = found
+        if not concerned:
+            return
+        stored = decoded(row.data)
+        for path in concerned:
+            if any(True for _ in places(stored, path.steps)):
+                tally.gates[str(path)] += 1
+                if path in changes.closed:
+                    tally.closed[str(path)] += 1
+                    tally.sample(f"gate {path}", Sample(shown_key(row), f"{path} is switched off"))
+
+    def _count_concerns(
+        self, tally: Tally, row: RowHead, definition: CustomResourceDefinition, old: CustomResourceDefinition
+    ) -> None:
+        """Count who uses versions and subresources that go, and the objects under new transition rules."""
+        found = self.concerns.get(definition.name)
+        if found is None:
+            found = self.concerns[definition.name] = concerns_of(old, definition)
+        if not found:
+            return
+        stored = decoded(row.data)
+        for path in found.transitions:
+            tally.hits[("has", path)] += has_value(stored, path)
+        if found.versions or found.subresources:
+            used = set(used_by(stored, found))
+            tally.users.update(used)
+            tally.uses.update({what for what, _ in used})
+
+    def _formats(self, definition: CustomResourceDefinition, version: str) -> UnknownFormats:
+        found = self.formats.get((definition.name, version))
+        if found is None:
+            schema = definition.versions[version].schema
+            found = self.formats[(definition.name, version)] = UnknownFormats(schema, self.scan.options.assumptions)
+        return found
+
+    def _add(self, row: RowHead, tally: Tally, new: Side, changes: list[Change], categories: set[str]) -> None:
+        for change in changes:
+            self._add_row(row, new, change)
+            tally.count(change, plain_path(change.path or ""))
+        tally.hits.update({hit for change in changes if (hit := hit_of(change)) is not None})
+        tally.categories.update(categories or {"unchanged"})
+        for category in categories - {"unmigrated"}:
+            if len(tally.samples.get(category, ())) < 3:
+                tally.sample(category, sample_of(row, new, changes, category))
+
+    def _add_row(self, row: RowHead, new: Side, change: Change) -> None:
+        old_text, new_text = change.texts()
+        self.rows.append(
+            (
+                self.plan.options.cluster or None,
+                self.source_name,
+                row.text_key,
+                row.group,
+                row.kind,
+                None if self.is_export else new.audited.stored_version,
+                new.audited.audited_version,
+                row.namespace,
+                row.name,
+                change.change,
+                change.path,
+                old_text,
+                new_text,
+            )
+        )
+
+
+def setup_upgrade(scan: UpgradePlan, parts: str) -> Callable[[SourceShard], UpgradeResult]:
+    """Make a worker ready, as `auditor.shards.audit.setup` does."""
+    gc.disable()
+    return UpgradeAuditor(scan, parts)
+
+
+def lost_upgrade_shard(item: SourceShard, error: Exception, *, scan: UpgradePlan, parts: str) -> UpgradeResult:
+    """Write the rows of a shard whose worker died twice."""
+    return UpgradeResult(item.shard.number, lost_shard(item, error, plan=scan.new, parts=parts))
+
+
+def merge_tallies(results: list[UpgradeResult]) -> Iterator[tuple[str, Tally]]:
+    """Yield (definition, tally of all shards), by name."""
+    total: dict[str, Tally] = {}
+    for result in sorted(results, key=lambda one: one.number):
+        for name, tally in result.tallies.items():
+            total.setdefault(name, Tally()).merge(tally)
+    yield from sorted(total.items())

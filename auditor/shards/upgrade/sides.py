@@ -1,0 +1,163 @@
+"""An object under one set of definitions: how bad it is, and the examples that a summary gives of what changes."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from auditor.base.statuses import Impact, Status
+from auditor.program.impact import needs_webhook
+from auditor.storage_read.read import ReadError, decode_value
+from auditor.updates.field_path import locate
+from auditor.updates.managed_fields import last_writer
+from auditor.upgrade import Change, Sample, worst_by_field
+from auditor.upgrade.changes import VERDICT
+
+if TYPE_CHECKING:
+    from auditor.base.records import AuditedObject, JsonObject
+    from auditor.crds.definition import CustomResourceDefinition
+    from auditor.shards.updates import Outcome
+
+__all__ = [
+    "Side",
+    "by_field",
+    "categories_of",
+    "decoded",
+    "is_refused",
+    "managed_versions",
+    "newly",
+    "reason_of",
+    "sample_of",
+    "shown_key",
+    "side_of",
+]
+
+
+class Side(NamedTuple):
+    """An object under one set of definitions."""
+
+    audited: AuditedObject
+    outcome: Outcome
+    standing: Status | Impact
+
+    @property
+    def rank(self) -> int:
+        """How bad it is: 0 valid, 1 tolerated, 2 invalid (no update verdict), 3 blocked, 4 not to be read."""
+        if isinstance(self.standing, Impact):
+            return 3 if self.standing.blocks else 1
+        return {Status.VALID: 0, Status.INVALID: 2}.get(self.standing, 4)
+
+
+def side_of(audited: AuditedObject, outcome: Outcome) -> Side:
+    """Return an object under one set of definitions."""
+    return Side(audited, outcome, standing_of(audited, outcome))
+
+
+def standing_of(audited: AuditedObject, outcome: Outcome) -> Status | Impact:
+    if audited.unreadable is not None:
+        return Status.NEEDS_CONVERSION if needs_webhook(audited) else Status.UNREADABLE
+    impacts = outcome.verdict.impacts if outcome.verdict is not None else ()
+    blocks = [impact for impact in impacts if impact.blocks]
+    if blocks:
+        return min(blocks, key=attrgetter("rank"))
+    if audited.findings:
+        return Impact.TOLERATED if outcome.is_known else Status.INVALID
+    return Status.VALID
+
+
+def newly(new: Side, before: int) -> set[str]:
+    """Return the categories that follow from how bad an object is, and was."""
+    if new.rank >= 3 and before >= new.rank:
+        return {"broken-before"}
+    if new.rank < before:
+        return {"mended"}
+    if new.rank == before:
+        return set()
+    if new.rank == 4:
+        return {str(new.standing)}
+    return {("tolerated", "invalid", "blocked")[new.rank - 1]}
+
+
+_NOT_CHECKED: Final = "some validation rules were not checked"
+_CATEGORY: Final = {"defaulted": "drift", "default-changed": "drift", "selector": "selector"}
+
+
+def categories_of(changes: list[Change]) -> set[str]:
+    """Return the categories of changes of what reads show."""
+    return {"data-loss" if one.is_loss else _CATEGORY.get(one.change, "drift") for one in changes}
+
+
+def by_field(side: Side) -> dict[str, str]:
+    """Return the worst verdict of each field that has findings."""
+    return worst_by_field((finding.field, told.verdict) for finding, told in side.outcome.rows(side.audited))
+
+
+def is_refused(outcome: Outcome) -> bool:
+    """Tell whether the server refuses to write an object back unchanged."""
+    code = outcome.codes[0]
+    return code is not None and code >= 300
+
+
+def reason_of(audited: AuditedObject) -> str:
+    """Return why an object cannot be read; empty where it can."""
+    return "" if audited.unreadable is None else audited.unreadable.reason
+
+
+def shown_key(row: Any) -> str:
+    """Return what `auditor show` finds a row by."""
+    return row.text_key or f"{row.namespace or ''}/{row.name}"
+
+
+def decoded(data: bytes) -> Any:
+    """Return the decoded value; empty where it does not decode."""
+    try:
+        return decode_value(data)
+    except ReadError:
+        return {}
+
+
+def managed_versions(obj: JsonObject, definition: CustomResourceDefinition) -> set[str]:
+    """Return the versions that managedFields name and the definition does not have."""
+    metadata = obj.get("metadata")
+    entries = metadata.get("managedFields") if type(metadata) is dict else None
+    if not entries:
+        return set()
+    start = f"{definition.group}/"
+    named = {entry.get("apiVersion") for entry in entries if type(entry) is dict}
+    versions = {text.removeprefix(start) for text in named if type(text) is str and text.startswith(start)}
+    return versions - definition.versions.keys()
+
+
+def sample_of(row: Any, new: Side, changes: list[Change], category: str) -> Sample:
+    """Return an object as an example of a category: what the matter is, and who last wrote the field."""
+    key = shown_key(row)
+    if category in ("unreadable", "needs-conversion"):
+        return Sample(key, reason_of(new.audited))
+    if category in ("blocked", "invalid", "tolerated"):
+        fields = {change.path for change in changes if change.change == VERDICT}
+        told = [one for one in new.outcome.rows(new.audited) if one[0].field in fields or None in fields]
+        # The note that rules were not checked is the consequence of another finding, which names the cause.
+        told.sort(key=lambda one: (_NOT_CHECKED in one[0].message, one[0].field == "<nil>"))
+        if told:
+            finding, about = told[0]
+            return Sample(key, finding.message, about.last_manager, about.last_write)
+        verdict = new.outcome.verdict
+        return Sample(key, verdict.put.message if verdict is not None else "")
+    for change in changes:
+        if change.change != VERDICT and category in categories_of([change]):
+            return _sample_of_change(key, row, change)
+    return Sample(key, reason_of(new.audited))
+
+
+def _sample_of_change(key: str, row: Any, change: Change) -> Sample:
+    old, new = (_cut(text) for text in change.texts())
+    text = f"{change.path} = {old}" if change.is_loss else f"{change.path}: {old} -> {new}"
+    stored = decoded(row.data)
+    found = last_writer(stored, locate(stored, change.path or "")[0]) or (None, None)
+    return Sample(key, text, *found)
+
+
+def _cut(text: str | None) -> str:
+    if text is None:
+        return "nothing"
+    return text if len(text) <= 80 else f"{text[:80]}..."

@@ -1,0 +1,1 @@
+"""What commands about objects and kinds of dumps do: lists of kinds, explanations, events, histories, comparisons."""

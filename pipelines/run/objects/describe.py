@@ -1,0 +1,108 @@
+"""`auditor describe`: custom resources in words, with the events about them."""
+
+from __future__ import annotations
+
+import datetime
+import sys
+from typing import TYPE_CHECKING, Any
+
+from auditor.base.errors import PlanError
+from auditor.base.visible import visible
+from auditor.printing.arguments import UsageError, read_arguments
+from auditor.printing.describe import described
+from auditor.printing.discovery import UnknownResource
+from auditor.printing.get import NotShown, StatusError
+from auditor.server.clock import newest_time
+from auditor.server.dump import DumpStore
+from pipelines.run.query import Writer, open_store
+from pipelines.streams import ErrorLines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from auditor.base.records import JsonObject
+    from auditor.printing.arguments import Wanted
+    from auditor.printing.discovery import Resource
+    from pipelines.run.query import QueryOptions
+
+__all__ = ["run_describe"]
+
+
+def run_describe(options: QueryOptions, *, now: float | None) -> int:
+    """Print the objects that are asked for; return the exit code: 1 where one of them is not there."""
+    out, err = Writer(sys.stdout), ErrorLines()
+    with open_store(options, err) as store:
+        if not isinstance(store, DumpStore):
+            advice = "name it in the place of the report"
+            raise PlanError(options.target, "this needs the dump of one cluster", "", advice)
+        errors: list[StatusError] = []
+        try:
+            wanted = read_arguments(
+                store.discovery,
+                options.args,
+                selective=bool(options.labels),
+                all_namespaces=False,
+                warn=lambda text: err(f"{text}\n"),
+            )
+            _refuse_builtin(store, wanted)
+            found = list(_objects(store, wanted, options, errors))
+            texts = [_text(store, one, now, with_events=len(found) == 1) for one in found]
+        except (UnknownResource, UsageError) as error:
+            err(f"error: {error}\n")
+            return 2
+        shown = "\n\n\n".join(text.removesuffix("\n") for text in texts)
+        if texts:
+            out("\n".join(map(visible, shown.split("\n"))) + "\n")
+        for failed in errors:
+            reason = f" ({failed.reason})" if failed.reason else ""
+            lead = "error" if isinstance(failed, NotShown) else f"Error from server{reason}"
+            err(f"{lead}: {failed.message}\n")
+        if errors:
+            return 1
+        if not texts:
+            err(f"No resources found{f' in {options.namespace} namespace' if options.namespace else ''}.\n")
+        return 3 if store.sealed or store.corrupt or any(source.damage for source in store.plan.sources) else 0
+
+
+def _refuse_builtin(store: DumpStore, wanted: Wanted) -> None:
+    for resource in (*wanted.kinds, *(one for one, _ in wanted.names)):
+        if store.definition(resource) is None:
+            raise UsageError(
+                f"{resource.group_resource} is built in, and only custom resources are described here: "
+                "`auditor query` prints its columns, with -o yaml all of it"
+            )
+
+
+def _objects(
+    store: DumpStore, wanted: Wanted, options: QueryOptions, errors: list[StatusError]
+) -> Iterator[tuple[Resource, JsonObject]]:
+    for resource in wanted.kinds:
+        try:
+            for obj in store.list_objects(resource, options.namespace, options.labels, ""):
+                yield resource, obj
+        except StatusError as error:
+            errors.append(error)
+    for resource, name in wanted.names:
+        try:
+            yield resource, store.get_object(resource, options.namespace if resource.namespaced else "", name)
+        except StatusError as error:
+            errors.append(error)
+
+
+def _text(store: DumpStore, one: tuple[Resource, JsonObject], now: float | None, *, with_events: bool) -> str:
+    """Return the description of an object; of several objects kubectl prints no events."""
+    resource, obj = one
+    if not with_events:
+        return described(obj, None, 0)
+    metadata: Any = obj.get("metadata") or {}
+    moment = now if now is not None else newest_time(store)
+    moment = moment if moment is not None else datetime.datetime.now(datetime.UTC).timestamp()
+    events = store.list_objects(store.discovery.resolve("events"), metadata.get("namespace") or "", "", "")
+    about = [event for event in events if _is_about(event, resource, metadata)]
+    return described(obj, about, moment)
+
+
+def _is_about(event: JsonObject, resource: Resource, metadata: JsonObject) -> bool:
+    involved: Any = event.get("involvedObject") or {}
+    wanted = (resource.kind, metadata.get("name"), metadata.get("uid"))
+    return (involved.get("kind"), involved.get("name"), involved.get("uid")) == wanted

@@ -1,0 +1,183 @@
+"""`auditor diff DUMP DUMP [KIND[/NAME]]`: objects added, removed and changed from one dump to another."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from auditor.base.errors import PlanError
+from auditor.base.visible import visible
+from auditor.golang import jsontext
+from auditor.printing.discovery import UnknownResource
+from auditor.printing.tables import align
+from auditor.printing.textdiff import yaml_diff
+from auditor.report.manifest import MANIFEST
+from auditor.server.comparison import (
+    ObjectChange,
+    changed_paths,
+    compared_kinds,
+    differences,
+    kinds_named,
+    without_bookkeeping,
+)
+from auditor.server.dump import DumpStore
+from auditor.sources.stores.locations import is_remote
+from pipelines.run.query import open_store
+from pipelines.streams import ErrorLines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from auditor.printing.discovery import Resource
+    from pipelines.run.query import QueryOptions
+
+__all__ = ["are_dumps", "run_diff_dumps"]
+
+_PATHS = 3
+
+
+def are_dumps(old: str, new: str) -> bool:
+    """Tell two dumps from two reports.
+
+    Raises:
+        PlanError: One is a report and the other a dump.
+    """
+    reports = [(Path(one) / MANIFEST).exists() or is_remote(one) for one in (old, new)]
+    if reports[0] != reports[1]:
+        names = [
+            f"{one} is a {'report' if is_report else 'dump'}"
+            for one, is_report in zip((old, new), reports, strict=True)
+        ]
+        raise PlanError("", " and ".join(names), "two reports, or two dumps", "a report is compared with a report")
+    if any(reports) or any(Path(one).is_dir() and (Path(one) / "objects").is_dir() for one in (old, new)):
+        return False
+    return all(Path(one).exists() for one in (old, new))
+
+
+def run_diff_dumps(options: QueryOptions, new: str, wanted: str, write: Callable[[str], None], *, output: str) -> int:
+    """Compare two dumps; return the exit code.
+
+    Args:
+        options: How both are opened; the target is the older one.
+        new: The newer one.
+        wanted: KIND or KIND/NAME; empty: everything.
+        write: Takes the output.
+        output: text or ndjson.
+    Raises:
+        PlanError: There is no such kind or object.
+    """
+    err = ErrorLines()
+    with open_store(options, err) as before, open_store(replace(options, target=new), err) as after:
+        if not (isinstance(before, DumpStore) and isinstance(after, DumpStore)):
+            raise PlanError("", "one side is the report of a fleet", "two dumps")
+        kind, _, name = wanted.partition("/")
+        kinds = _kinds(before, after, kind)
+        found = _all(before, after, kinds, options.namespace, name)
+        damaged = any(source.damage for store in (before, after) for source in store.plan.sources)
+        unread = _printed(found, after, (options.target, new), write, output=output, whole=bool(name))
+        if name and not any(found.counts.values()):
+            raise PlanError("", f"neither dump has {wanted}", "", "-n NAMESPACE says where; auditor query prints names")
+        return 3 if damaged or unread or before.sealed or after.sealed else 0
+
+
+def _kinds(before: DumpStore, after: DumpStore, kind: str) -> list[Resource]:
+    kinds = list(compared_kinds(before, after))
+    if not kind:
+        return kinds
+    for store in (after, before):
+        try:
+            return kinds_named(kinds, store.discovery.resolve(kind))
+        except UnknownResource:
+            continue
+    raise PlanError("", f"neither dump has a kind {kind}", "", "auditor api-resources DUMP prints the kinds")
+
+
+class _All:
+    """The differences of some kinds, and how many objects are what."""
+
+    def __init__(self, changes: Callable[[], Iterator[ObjectChange | None]]) -> None:
+        self.counts = dict.fromkeys(("added", "removed", "changed", "unreadable", "same"), 0)
+        self._changes = changes
+
+    def __iter__(self) -> Iterator[ObjectChange]:
+        for change in self._changes():
+            self.counts["same" if change is None else change.change] += 1
+            if change is not None:
+                yield change
+
+
+def _all(before: DumpStore, after: DumpStore, kinds: list[Resource], namespace: str, name: str) -> _All:
+    return _All(
+        lambda: (
+            change
+            for resource in kinds
+            for change in differences(before, after, resource, namespace=namespace, name=name)
+        )
+    )
+
+
+def _printed(
+    found: _All, store: DumpStore, names: tuple[str, str], write: Callable[[str], None], *, output: str, whole: bool
+) -> int:
+    """Print the differences; return how many objects could not be read."""
+    rows: list[list[str]] = []
+    for change in found:
+        if output == "ndjson":
+            write(jsontext.encode(_record(store, change)) + "\n")
+        elif whole and change.change != "unreadable":
+            was, now = (_shown(store, change.resource, one) for one in (change.old, change.new))
+            text = yaml_diff(was, now, names, for_terminal=sys.stdout.isatty())
+            write(text or f"{_place(change)}: redacted values differ (--show-secrets prints them)\n")
+        else:
+            rows.append([change.change, change.resource.group_resource, _place(change), _where(change)])
+    counts = found.counts
+    if output != "ndjson" and not whole:
+        head = [["CHANGE", "KIND", "OBJECT", "FIELDS"]] if rows else []
+        write(align("".join("\t".join(map(visible, row)) + "\n" for row in [*head, *rows])))
+        unread = f", {counts['unreadable']} not read" if counts["unreadable"] else ""
+        write(
+            f"{chr(10) if rows else ''}{counts['added']} added, {counts['removed']} removed, "
+            f"{counts['changed']} changed, {counts['same']} the same{unread}\n"
+        )
+    elif output != "ndjson" and not any(count for name, count in counts.items() if name != "same"):
+        write("the same\n" if counts["same"] else "")
+    return counts["unreadable"]
+
+
+def _place(change: ObjectChange) -> str:
+    return f"{change.namespace}/{change.name}" if change.namespace else change.name
+
+
+def _where(change: ObjectChange) -> str:
+    if change.change == "unreadable":
+        return change.reason[:120]
+    if change.change != "changed":
+        return ""
+    paths = changed_paths(without_bookkeeping(change.old), without_bookkeeping(change.new), _PATHS + 1)
+    return ", ".join(paths[:_PATHS]) + (", ..." if len(paths) > _PATHS else "")
+
+
+def _shown(store: DumpStore, resource: Resource, obj: Any) -> Any:
+    plain = without_bookkeeping(obj)
+    return None if plain is None else store.concealed(resource, plain)
+
+
+def _record(store: DumpStore, change: ObjectChange) -> dict[str, Any]:
+    """Return a difference as a line of NDJSON."""
+    record: dict[str, Any] = {
+        "change": change.change,
+        "group": change.resource.group,
+        "kind": change.resource.kind,
+        "namespace": change.namespace,
+        "name": change.name,
+    }
+    if change.reason:
+        record["reason"] = change.reason
+    if change.change == "changed":
+        record["paths"] = changed_paths(without_bookkeeping(change.old), without_bookkeeping(change.new), 100)
+    for side, obj in (("old", change.old), ("new", change.new)):
+        if obj is not None:
+            record[side] = _shown(store, change.resource, obj)
+    return record

@@ -1,0 +1,153 @@
+"""`auditor api-resources`, `explain` and `events`: what a dump says of its kinds, and of what happened."""
+
+from __future__ import annotations
+
+import datetime
+import sys
+from typing import TYPE_CHECKING, Any
+
+from auditor.base.errors import PlanError
+from auditor.base.visible import visible
+from auditor.printing.api_resources import resource_lines
+from auditor.printing.discovery import UnknownResource
+from auditor.printing.eventlist import event_lines, is_about, sorted_events
+from auditor.printing.explain import NoSuchField, explained, with_type_fields
+from auditor.printing.get import StatusError
+from auditor.server.clock import newest_time
+from auditor.server.dump import DumpStore
+from pipelines.run.query import Writer, open_store
+from pipelines.streams import ErrorLines, plain
+
+if TYPE_CHECKING:
+    from auditor.crds.definition import CustomResourceDefinition
+    from auditor.printing.api_resources import ResourceFilter
+    from auditor.printing.discovery import Resource
+    from pipelines.run.query import QueryOptions
+
+__all__ = ["run_api_resources", "run_events", "run_explain"]
+
+_NOT_BY_DEFAULT = frozenset(["storageversions", "podgroups", "workloads", "leasecandidates"])
+"""Built-in kinds that a server serves only if its options say so; they are printed where a dump has objects of them."""
+
+
+def _dump(store: object, target: str) -> DumpStore:
+    if isinstance(store, DumpStore):
+        return store
+    raise PlanError(target, "this needs the dump of one cluster", "", "name it in the place of the report")
+
+
+def run_api_resources(options: QueryOptions, wanted: ResourceFilter) -> int:
+    """Print the kinds that a server with the definitions of a dump has."""
+    with open_store(options, ErrorLines()) as opened:
+        store = _dump(opened, options.target)
+        pairs = [
+            (one, store.definition(one) is not None) for one in store.discovery.resources if _is_served(store, one)
+        ]
+        Writer(sys.stdout)(resource_lines(pairs, wanted))
+    return 0
+
+
+def _is_served(store: DumpStore, resource: Resource) -> bool:
+    if store.definition(resource) is not None or resource.plural not in _NOT_BY_DEFAULT:
+        return True
+    return any(True for _ in store.rows(resource))
+
+
+def run_explain(options: QueryOptions, path: str, *, api_version: str, recursive: bool, most_levels: int) -> int:
+    """Print what a definition says of a kind or one of its fields; return kubectl's exit code."""
+    out, err = Writer(plain(sys.stdout)), ErrorLines()  # the tabs are kubectl's; every other text is escaped here
+    with open_store(options, err) as opened:
+        store = _dump(opened, options.target)
+        try:
+            resource, fields = _resource_and_path(store, path)
+            if api_version:
+                resource = _at(store, resource, api_version)
+        except UnknownResource as error:
+            err(f"{error}\n")
+            return 1
+        except LookupError as error:
+            err(f"error: {error.args[0]}\n")
+            return 1
+        definition = store.definition(resource)
+        if definition is None:
+            err(
+                f"error: {resource.group_resource} is built in, and this program has no descriptions of "
+                "built-in kinds: only kinds of definitions can be explained\n"
+            )
+            return 2
+        head = [("GROUP:", resource.group), ("KIND:", resource.kind), ("VERSION:", resource.version)]
+        out("".join(f"{name:<12}{visible(value)}\n" for name, value in head) + "\n")
+        schema = with_type_fields(_schema(definition, resource.version))
+        try:
+            text = explained(schema, fields, recursive=recursive, most_levels=most_levels)
+        except NoSuchField as error:
+            err(f"error: {error}\n")
+            return 1
+        out("\n".join(map(_line, text.split("\n"))) + "\n")
+    return 0
+
+
+def _line(text: str) -> str:
+    return "\t".join(map(visible, text.split("\t")))
+
+
+def _schema(definition: CustomResourceDefinition, version: str) -> dict[str, object] | None:
+    """Return the schema of a version as the definition writes it."""
+    spec = definition.document.get("spec") or {}
+    own: dict[str, Any] = next((one for one in spec.get("versions") or () if one.get("name") == version), {})
+    schema = (own.get("schema") or spec.get("validation") or {}).get("openAPIV3Schema")
+    return schema if type(schema) is dict else None
+
+
+def _resource_and_path(store: DumpStore, text: str) -> tuple[Resource, list[str]]:
+    """Return the kind and the path of fields that ``widgets.spec.size`` or ``widgets.example.com.spec`` names."""
+    word, _, rest = text.partition(".")
+    first = store.discovery.resolve(word)
+    for one in (first, *store.discovery.resources):
+        long = one.group_resource
+        if word in (one.plural, one.one, *one.short_names) and one.group and f"{text}.".startswith(f"{long}."):
+            return one, [name for name in text[len(long) :].split(".") if name]
+    return first, [name for name in rest.split(".") if name]
+
+
+def _at(store: DumpStore, resource: Resource, api_version: str) -> Resource:
+    for one in store.discovery.resources:
+        if one.plural == resource.plural and one.api_version == api_version:
+            return one
+    raise LookupError(f'couldn\'t find resource for "{api_version}, Resource={resource.plural}"')
+
+
+def run_events(options: QueryOptions, *, about: str, types: tuple[str, ...], headers: bool, now: float | None) -> int:
+    """Print the events of a dump, the oldest first; return the exit code."""
+    out, err = Writer(sys.stdout), ErrorLines()
+    wanted = {one.lower() for text in types for one in text.split(",") if one}
+    if wanted - {"normal", "warning"}:
+        raise PlanError("--types", ", ".join(sorted(wanted)), "Normal or Warning")
+    with open_store(options, err) as opened:
+        store = _dump(opened, options.target)
+        resource = store.discovery.resolve("events")
+        try:
+            found = list(store.list_objects(resource, options.namespace, options.labels, ""))
+            if about:
+                found = [event for event in found if is_about(event, *_named(store, about))]
+        except UnknownResource as error:
+            err(f"error: {error}\n")
+            return 1
+        except StatusError as error:
+            err(f"Error from server ({error.reason}): {error.message}\n")
+            return 2
+        events = [one for one in sorted_events(found) if not wanted or str(one.get("type")).lower() in wanted]
+        if not events:
+            err(f"No events found in {options.namespace} namespace.\n" if options.namespace else "No events found.\n")
+            return 0
+        moment = now if now is not None else newest_time(store)
+        moment = moment if moment is not None else datetime.datetime.now(datetime.UTC).timestamp()
+        out(event_lines(events, moment, headers=headers, with_namespace=not options.namespace))
+        return 3 if store.sealed or any(source.damage for source in store.plan.sources) else 0
+
+
+def _named(store: DumpStore, about: str) -> tuple[str, str]:
+    kind, slash, name = about.partition("/")
+    if not slash or not name:
+        raise PlanError("--for", about, "KIND/NAME")
+    return store.discovery.resolve(kind).kind, name

@@ -1,0 +1,135 @@
+"""`auditor show KEY --history [--diff]`: the revisions of an object that a snapshot still has, with their contents."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from auditor.base.errors import PlanError
+from auditor.printing.jsonprint import to_json
+from auditor.printing.textdiff import yaml_diff
+from auditor.printing.yamltext import YamlTextError, to_yaml
+from auditor.server.comparison import without_bookkeeping
+from auditor.server.dump import DumpStore, Unreadable
+from auditor.server.history import check_history, key_revisions
+from auditor.sources.registry_key import printable_key
+from pipelines.run.query import Writer, open_stores
+from pipelines.run.show import resource_of, rows_of
+from pipelines.streams import ErrorLines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from auditor.base.records import JsonObject
+    from auditor.printing.discovery import Resource
+    from auditor.server.dump import StoredRow
+    from auditor.server.history import Revision
+    from pipelines.run.query import QueryOptions
+
+__all__ = ["run_history"]
+
+
+def run_history(options: QueryOptions, key: str, *, output: str, as_diff: bool) -> int:
+    """Print the revisions of a key, oldest first; return the exit code.
+
+    Raises:
+        PlanError: There is no such key, or the dump has no history.
+    """
+    out, err = Writer(sys.stdout), ErrorLines()
+    found: list[dict[str, Any]] = []
+    unread = 0
+    with open_stores(options, err) as opened:
+        for store in opened.stores.values():
+            if not isinstance(store, DumpStore):
+                raise PlanError(options.target, "the dump of this report is not here", "", "--dump names it")
+            for source, stored in _keys(store, key, options):
+                before: tuple[JsonObject | None, str] = (None, "/dev/null")
+                for one, obj, reason in _contents(store, source, stored, options):
+                    unread += bool(reason)
+                    record: dict[str, Any] = {"revision": one.revision}
+                    record |= {"deleted": True} if one.deleted else {"version": one.version}
+                    if reason:
+                        record["reason"] = reason
+                    elif obj is not None:
+                        record["object"] = obj
+                    found.append(record)
+                    if as_diff:
+                        label = f"revision {one.revision}"
+                        out(f"unreadable: {label}: {reason}\n" if reason else _step(before, obj, label))
+                        before = (obj, label)
+        damaged = opened.is_damaged()
+    if not found:
+        raise PlanError(options.target, f"there is no key {key}", "", "`auditor query` prints the names")
+    if not as_diff:
+        out(to_json(found) if output == "json" else "".join(f"---\n{_yaml(one)}" for one in found))
+    return 3 if damaged or unread else 0
+
+
+def _keys(store: DumpStore, key: str, options: QueryOptions) -> Iterator[tuple[int, bytes]]:
+    """Yield the sources and keys that are asked for; an etcd key may be one that was deleted."""
+    rows = [row for row in rows_of(store, key, options.namespace) if row.key is not None]
+    if rows:
+        yield from ((row.source, row.key or b"") for row in rows)
+        return
+    for number, source in enumerate(store.plan.sources):
+        check_history(source)
+        for one in _candidates(store, key, options.namespace):
+            yield number, one
+
+
+def _candidates(store: DumpStore, key: str, namespace: str) -> list[bytes]:
+    """Return the etcd keys that a key or KIND/NAME stands for, where nothing is alive at them."""
+    if key.startswith("/"):
+        return [key.encode("utf-8", "surrogateescape")]
+    kind, _, name = key.partition("/")
+    words = (one for one in store.discovery.resources if kind in (one.plural, one.one, one.kind, *one.short_names))
+    resource = next(words, None)
+    if resource is None or not name:
+        return []
+    middle = f"{namespace or 'default'}/" if resource.namespaced else ""
+    return [f"{store.key_prefix(resource)}{middle}{name}".encode("utf-8", "surrogateescape")]
+
+
+def _contents(
+    store: DumpStore, number: int, key: bytes, options: QueryOptions
+) -> Iterator[tuple[Revision, JsonObject | None, str]]:
+    """Yield each revision of a key with its object, or the reason why it cannot be read."""
+    source = store.plan.sources[number]
+    check_history(source)
+    for one in key_revisions(source, key, exact=True):
+        if one.deleted:
+            yield one, None, ""
+            continue
+        row = one.row(number)
+        resource, status = resource_of(store, row, options)
+        if resource is None:
+            yield one, None, status
+            continue
+        try:
+            yield one, _object(store, resource, row), ""
+        except Unreadable as error:
+            yield one, None, f"{printable_key(key)}: {error}"
+
+
+def _object(store: DumpStore, resource: Resource, row: StoredRow) -> JsonObject:
+    try:
+        obj = store.read(resource, row)
+    except Unreadable as error:
+        if not error.needs_webhook:
+            raise
+        obj = store.as_stored(resource, row)
+    return store.concealed(resource, without_bookkeeping(obj) or obj)
+
+
+def _step(before: tuple[JsonObject | None, str], now: JsonObject | None, label: str) -> str:
+    text = yaml_diff(before[0], now, (before[1], label), for_terminal=sys.stdout.isatty())
+    if not text and now is None:
+        return f"--- {before[1]}\n+++ {label} (deleted)\n"
+    return text or f"--- {before[1]}\n+++ {label} (only resourceVersion and managedFields)\n"
+
+
+def _yaml(record: dict[str, Any]) -> str:
+    try:
+        return to_yaml(record, for_terminal=sys.stdout.isatty())
+    except YamlTextError:  # control characters, which the real writer refuses
+        return to_json(record)

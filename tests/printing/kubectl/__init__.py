@@ -1,0 +1,1 @@
+"""Commands that kubectl was asked against a real server, and what it printed."""

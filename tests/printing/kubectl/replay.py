@@ -1,0 +1,70 @@
+"""Run the recorded commands through `auditor query`, in this process."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import click
+
+from auditor.base.errors import AuditorError
+from pipelines.cli.main import cli
+
+HERE = Path(__file__).parent
+
+
+def answers(folder: Path = HERE) -> list[Any]:
+    """Return the recorded runs of kubectl."""
+    recorded: list[Any] = json.loads(gzip.decompress((folder / "answers.json.gz").read_bytes()))
+    return recorded
+
+
+def snapshot(folder: Path, target: Path) -> Path:
+    """Write the snapshot of the server that kubectl asked."""
+    path = target / "snapshot.db"
+    path.write_bytes(gzip.decompress((folder / "snapshot.db.gz").read_bytes()))
+    return path
+
+
+def auditor(*args: str, folder: Path = HERE) -> tuple[int, str, str]:
+    """Run a command of the auditor; return its exit code, standard output and standard error."""
+    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8", newline=""), io.TextIOWrapper(io.BytesIO(), "utf-8", newline="")
+    code, before = 0, Path.cwd()
+    os.chdir(folder)
+    try:
+        with mock.patch.object(sys, "stdout", out), mock.patch.object(sys, "stderr", err):
+            try:
+                cli.main(list(args), standalone_mode=False)
+            except SystemExit as stop:
+                code = int(stop.code or 0)
+            except (click.ClickException, AuditorError) as error:
+                code = 2
+                err.write(f"error: {error}\n")
+    finally:
+        os.chdir(before)
+    out.flush()
+    err.flush()
+    return code, out.buffer.getvalue().decode(), err.buffer.getvalue().decode()  # type: ignore[attr-defined]
+
+
+def query(dump: Path, recorded: Any) -> tuple[int, str, str]:
+    """Run `auditor query` with the arguments of kubectl; kubectl's namespace is `default` where none is given."""
+    args = [arg.replace("FILES/", "files/") for arg in recorded["args"]]
+    if not {"-n", "-A"} & set(args):
+        args = [*args, "-n", "default"]
+    more = ["--show-secrets", "--now", str(recorded["now"])]
+    return auditor("query", str(dump), *args, *more)
+
+
+def ask(dump: Path, recorded: Any) -> tuple[int, str, str]:
+    """Run a recorded command, whatever its verb is."""
+    if recorded["verb"] == "get":
+        return query(dump, recorded)
+    now = ["--now", str(recorded["now"])] if recorded["verb"] in ("events", "describe") else []
+    return auditor(recorded["verb"], str(dump), *recorded["args"], *now)

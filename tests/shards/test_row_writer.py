@@ -1,0 +1,99 @@
+"""Rows of a shard: one record of the columns, an observer that sees objects, a sink that takes rows."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+
+from auditor.plan.options import AuditOptions
+from auditor.plan.plan import cut_shards, make_plan
+from auditor.shards.audit import ShardAuditor
+from auditor.shards.columns import ObjectRows
+from auditor.shards.row_writer import JudgedRow, PartFiles
+from tests.documents import definition_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from auditor.plan.plan import Plan
+
+SCHEMA = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}}
+
+
+def planned(folder: Path) -> Plan:
+    """Return the plan of a dump with valid and invalid objects."""
+    crds, dump = folder / "crd.json", folder / "dump.ndjson"
+    crds.write_text(json.dumps(definition_of(SCHEMA)))
+    objects = [
+        {
+            "apiVersion": "x.example.com/v1",
+            "kind": "X",
+            "metadata": {
+                "name": f"n{number}",
+                "namespace": "a",
+                "uid": "u",
+                "creationTimestamp": "2026-01-01T00:00:00Z",
+            },
+            "spec": {"size": "no" if number % 3 == 0 else number},
+        }
+        for number in range(90)
+    ]
+    dump.write_text("".join(json.dumps(one) + "\n" for one in objects))
+    for name in ("objects", "findings"):
+        (folder / "parts" / name).mkdir(parents=True)
+    return make_plan(AuditOptions(dumps=(str(dump),), crds=(str(crds),)), folder)
+
+
+class Seen:
+    """An observer that notes names."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def begin(self) -> None:
+        """Forget all."""
+        self.names = []
+
+    def rejudged(self, _definition: Any, _data: bytes, judged: Any) -> Any:
+        """Let it be as it is."""
+        return judged
+
+    def on_judged(self, row: Any, _definition: Any, audited: Any, _outcome: Any) -> None:
+        """Note an object, and whether it is valid."""
+        self.names.append(f"{row.name} {not audited.findings}")
+
+
+class Counted(PartFiles):
+    """A sink that writes nothing."""
+
+    def write(self, rows: Any, _parts: Any) -> None:
+        """Note how many rows there are."""
+        self.rows = len(rows.objects), len(rows.found)
+
+
+def test_a_row_has_the_columns_of_its_table() -> None:
+    assert JudgedRow._fields == ("at", "number", *ObjectRows.OWN)
+
+
+def test_an_observer_sees_every_object_once_and_the_rows_stay_as_they_are(tmp_path: Path) -> None:
+    plan, tables, seen = planned(tmp_path), [], Seen()
+    parts = tmp_path / "parts"
+    for observer in (None, seen):
+        auditor = ShardAuditor(plan, str(parts), observer=observer)
+        for shard in cut_shards(plan):
+            auditor(shard)
+        tables.append([pq.read_table(path) for path in sorted(parts.rglob("*.parquet"))])
+    assert sorted(seen.names) == sorted(f"n{number} {number % 3 != 0}" for number in range(90))
+    assert len(tables[0]) >= 3
+    assert [one.equals(other) for one, other in zip(*tables, strict=True)] == [True] * len(tables[0])
+
+
+def test_a_sink_takes_the_rows_in_place_of_files(tmp_path: Path) -> None:
+    plan, sink = planned(tmp_path), Counted()
+    auditor = ShardAuditor(plan, str(tmp_path / "parts"), sink=sink)
+    for shard in cut_shards(plan)[:1]:
+        result = auditor(shard)
+    assert sink.rows[0] == result.rows > 0
+    assert not list((tmp_path / "parts").rglob("*.parquet"))
