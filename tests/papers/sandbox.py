@@ -110,6 +110,13 @@ def make_sandbox(folder: Path) -> None:
         "apiVersion": "bakery.example.com/v1", "kind": "Loaf", "metadata": {"name": "loaf-00", "namespace": "north"},
         "spec": {"flour": "spelt"}}]}))  # fmt: skip
     (folder / "config.yaml").write_text(_KEYS)
+    (folder / "enc").mkdir()
+    for name in ("east", "west", "huge"):
+        (folder / "enc" / f"{name}.yaml").write_text(_KEYS)
+    (folder / "fleet.yaml").write_text(
+        "clusters:\n- {name: prod, dump: backups/west.db, encryptionConfig: enc/west.yaml, crds: [crds]}\n"
+        "- {name: staging, dump: backups/east.db}\n"
+    )
     (folder / "auditor.yaml.example").write_text("audit:\n  fail-on: blocked\n")
     _kine(folder / "k3s" / "state.db")
     with tarfile.open(folder / "backup.tar.gz", "w:gz") as archive:
