@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.base.visible import visible, visible_tree
 from auditor.golang.text import display
 from auditor.golang.unicode import is_letter
 from auditor.printing.eventlist import interval, sorted_events
@@ -26,22 +27,27 @@ _NOT_PRINTED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _SKIPPED: Final = frozenset(
     [".metadata.name", ".metadata.namespace", ".metadata.labels", ".metadata.annotations", ".metadata.managedFields"]
 )
+_ON_ONE_LINE: Final = frozenset(["labels", "name", "namespace"])
+"""Members whose texts have no lines in any object that a server takes."""
 _ACRONYMS: Final = frozenset(["API", "URL", "UID", "GUID"])
 
 
-def described(obj: JsonObject, events: Sequence[JsonObject] | None, now: float) -> str:
+def described(obj: JsonObject, events: Sequence[JsonObject] | None, now: float, *, on_terminal: bool = False) -> str:
     """Return the description of an object.
 
     Args:
         obj: As a server reads it.
         events: Those about it, in any order; None leaves them out.
         now: Seconds since 1970, for how long ago they were.
+        on_terminal: Indent the further lines of a value, so that no line begins with content; kubectl does not.
     """
+    if on_terminal:
+        obj = _visible_names(obj)
     metadata: Any = obj.get("metadata") or {}
     lines = [f"Name:\t{metadata.get('name') or ''}", f"Namespace:\t{metadata.get('namespace') or ''}"]
     lines += _labels(metadata.get("labels") or {})
     lines += _annotations(metadata.get("annotations") or {})
-    lines += _content(obj, 0, "")
+    lines += _content(obj, 0, "", on_terminal=on_terminal)
     if events is None:
         return _tabbed(lines)
     if not events:
@@ -49,6 +55,16 @@ def described(obj: JsonObject, events: Sequence[JsonObject] | None, now: float) 
     table = ["Events:", "  Type\tReason\tAge\tFrom\tMessage", "  ----\t------\t----\t----\t-------"]
     table += [_event(event, now) for event in sorted_events(events)]
     return _tabbed(lines) + _tabbed(table)
+
+
+def _visible_names(value: Any) -> Any:
+    """Return a value whose names and labels have no control characters; other texts keep their lines."""
+    if type(value) is dict:
+        return {
+            visible(name): visible_tree(below) if name in _ON_ONE_LINE else _visible_names(below)
+            for name, below in value.items()
+        }
+    return [_visible_names(one) for one in value] if type(value) is list else value
 
 
 def _labels(labels: dict[str, str]) -> list[str]:
@@ -76,24 +92,25 @@ def _shortened(line: str) -> str:
     return line if len(data) <= _MOST - 2 else data[: _MOST - 2].decode("utf-8", "replace") + "..."
 
 
-def _content(obj: JsonObject, level: int, path: str) -> list[str]:
+def _content(obj: JsonObject, level: int, path: str, *, on_terminal: bool) -> list[str]:
     lines: list[str] = []
     margin = "  " * level
+    hanging = f"\n{margin}    " if on_terminal else "\n"
     for key in sorted(obj):
         value, place = obj[key], f"{path}.{key}"
         if place in _SKIPPED:
             continue
         if type(value) is dict:
-            lines += [f"{margin}{_label(key)}:", *_content(value, level + 1, place)]
+            lines += [f"{margin}{_label(key)}:", *_content(value, level + 1, place, on_terminal=on_terminal)]
         elif type(value) is list:
             lines.append(f"{margin}{_label(key)}:")
             for one in value:
                 if type(one) is dict:
-                    lines += _content(one, level + 1, place)
+                    lines += _content(one, level + 1, place, on_terminal=on_terminal)
                 else:
-                    lines += f"{margin}  {display(one)}".split("\n")
+                    lines += f"{margin}  {display(one)}".replace("\n", hanging).split("\n")
         else:
-            lines += f"{margin}{_label(key)}:\t{display(value)}".split("\n")
+            lines += f"{margin}{_label(key)}:\t{display(value)}".replace("\n", hanging).split("\n")
     return lines
 
 

@@ -42,7 +42,7 @@ def check_environment(group: click.Group) -> None:
             os.environ.setdefault(canonical, os.environ[name])
         elif name not in _OWN and not name.startswith(_OF_COMMANDS) and not _OF_SERVICES.fullmatch(name):
             rest = name.removeprefix(_PREFIX)
-            same = [one for one in known if one.endswith(f"_{rest}")]  # the name of the command is missing
+            same = [one for one in known if one in {f"{begin}{rest}" for begin in begins}]  # the command is missing
             near = (same or difflib.get_close_matches(name, [*known, *_OWN], n=1, cutoff=0))[0]
             found = f"{visible(name)}: no option has this environment variable; the nearest is {near}"
             alike = difflib.SequenceMatcher(None, rest, near.removeprefix(_PREFIX)).ratio()

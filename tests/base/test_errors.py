@@ -7,7 +7,11 @@ import pytest
 
 from auditor.base import errors
 
-CLASSES = [one for name in errors.__all__ if isinstance(one := getattr(errors, name), type)]
+CLASSES = [
+    one
+    for name in errors.__all__
+    if isinstance(one := getattr(errors, name), type) and issubclass(one, errors.AuditorError)
+]
 
 
 @pytest.mark.parametrize("error", CLASSES, ids=lambda error: error.__name__)

@@ -56,7 +56,7 @@ def test_a_flag_wins_over_the_environment_and_that_over_the_file(tmp_path):
     ("text", "said"),
     [
         ("audit:\n  fail_onn: never\n", "fail_onn: there is no such option"),
-        ("audti:\n  jobs: 1\n", "audti: there is no such command; expected one of audit"),
+        ("audti:\n  jobs: 1\n", "audti: there is no such command; expected one of accept"),
         ("audit: 5\n", "expected a mapping of options"),
         ("audit: {jobs: [1, 2]}\n", "own.yaml: audit: jobs: expected one value"),
         ("audit: {selector: {app: web}}\n", "own.yaml: audit: selector: expected one value"),

@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import shutil
 import subprocess
+import sys
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ import pytest
 
 from auditor.base.errors import PlanError, SourceError
 from auditor.plan.definition_paths import definition_documents
+from tests.shared import ROOT
 
 SAMPLE = Path(__file__).resolve().parents[2] / "sample-data/cluster.db.gz"
 TEMPLATE = "{{- if .Values.x }}\napiVersion: {{ .Values.y }}\n{{- end }}\n"
@@ -101,6 +104,10 @@ def test_the_definitions_of_a_backup_archive_are_read_as_those_of_a_dump(tmp_pat
 def test_commands_take_charts(tmp_path: Path) -> None:
     folder = chart(tmp_path, "app", "Aa")
     done = subprocess.run(
-        ["auditor", "crds", "check", str(packed(folder))], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "pipelines", "crds", "check", str(packed(folder))],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     assert "aas.example.com" in done.stdout, done.stderr

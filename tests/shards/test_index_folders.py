@@ -126,7 +126,7 @@ def test_a_kind_leads_nowhere(tmp_path: Path, kind: str) -> None:
     outside = tmp_path / "in" / "deep"
     outside.mkdir(parents=True)
     audit(write(tmp_path / "dump.ndjson", documents), outside / "r")
-    assert sorted(path.relative_to(tmp_path).parts[0] for path in tmp_path.rglob("*.parquet")) == ["in"] * 5
+    assert sorted(path.relative_to(tmp_path).parts[0] for path in tmp_path.rglob("*.parquet")) == ["in"] * 6
     assert pq.read_table(outside / "r" / "findings")["name"].to_pylist() == ["a"]
 
 

@@ -27,6 +27,7 @@ from auditor.report.findings.rows import (
 from auditor.report.findings.severity import parse_rules, rank
 from auditor.report.findings.table import read_rows, write_rows
 from auditor.report.findings.titles import title_of
+from auditor.report.manifest import whole_report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,9 +89,10 @@ def causes_of(report: Path) -> list[dict[str, Any]]:
     from auditor.report.reader import read_manifest  # noqa: PLC0415
 
     manifest = read_manifest(str(report), "--diff")
-    rows = read_rows(report)
-    rows = build_causes(report, manifest) if rows is None else rows
-    started = datetime.datetime.fromisoformat(manifest["started"])
+    with whole_report(str(report)):
+        rows = read_rows(report)
+        rows = build_causes(report, manifest) if rows is None else rows
+        started = datetime.datetime.fromisoformat(manifest["started"])
     return [
         {**row, "first_seen": row["first_seen"] or started, "last_seen": row["last_seen"] or started} for row in rows
     ]

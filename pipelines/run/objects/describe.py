@@ -93,13 +93,13 @@ def _text(store: DumpStore, one: tuple[Resource, JsonObject], now: float | None,
     """Return the description of an object; of several objects kubectl prints no events."""
     resource, obj = one
     if not with_events:
-        return described(obj, None, 0)
+        return described(obj, None, 0, on_terminal=sys.stdout.isatty())
     metadata: Any = obj.get("metadata") or {}
     moment = now if now is not None else newest_time(store)
     moment = moment if moment is not None else datetime.datetime.now(datetime.UTC).timestamp()
     events = store.list_objects(store.discovery.resolve("events"), metadata.get("namespace") or "", "", "")
     about = [event for event in events if _is_about(event, resource, metadata)]
-    return described(obj, about, moment)
+    return described(obj, about, moment, on_terminal=sys.stdout.isatty())
 
 
 def _is_about(event: JsonObject, resource: Resource, metadata: JsonObject) -> bool:

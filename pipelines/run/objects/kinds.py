@@ -78,6 +78,8 @@ def run_explain(options: QueryOptions, path: str, *, api_version: str, recursive
         head = [("GROUP:", resource.group), ("KIND:", resource.kind), ("VERSION:", resource.version)]
         out("".join(f"{name:<12}{visible(value)}\n" for name, value in head) + "\n")
         schema = with_type_fields(_schema(definition, resource.version))
+        if sys.stdout.isatty():
+            schema = _visible_names(schema)
         try:
             text = explained(schema, fields, recursive=recursive, most_levels=most_levels)
         except NoSuchField as error:
@@ -87,8 +89,21 @@ def run_explain(options: QueryOptions, path: str, *, api_version: str, recursive
     return 0
 
 
+def _visible_names(schema: Any) -> Any:
+    """Return a schema whose texts have no control characters, descriptions excepted: these are wrapped."""
+    if type(schema) is dict:
+        return {
+            visible(name): text if name == "description" and type(text) is str else _visible_names(text)
+            for name, text in schema.items()
+        }
+    if type(schema) is list:
+        return [_visible_names(one) for one in schema]
+    return visible(schema) if type(schema) is str else schema
+
+
 def _line(text: str) -> str:
-    return "\t".join(map(visible, text.split("\t")))
+    """Return a line as kubectl has it, with tabs; on a terminal with spaces, as content may have tabs too."""
+    return ("  " if sys.stdout.isatty() else "\t").join(map(visible, text.split("\t")))
 
 
 def _schema(definition: CustomResourceDefinition, version: str) -> dict[str, object] | None:

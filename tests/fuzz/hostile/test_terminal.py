@@ -78,6 +78,10 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "fields": (("fields", "{export}", "ws", "--values"), ("fields", "report", "ws", "--values"), ("fields", "report", "ks"), ("fields", "{snapshot}", "ws", "-o", "json")),
     "gates check": (("gates", "check", "{crds}", "--sidecar", "sidecar.yaml"), ("gates", "check", "{garbage}")),
     "gates list": (("gates", "list", "{export}", "--sidecar", "sidecar.yaml"), ("gates", "list", "{export}", "-o", "json")),
+    "api-resources": (("api-resources", "{export}"), ("api-resources", "report", "-o", "wide")),
+    "describe": (("describe", "{export}", "ws"), ("describe", "report", "ws", "-A"), ("describe", "{snapshot}", ATTACK)),
+    "events": (("events", "{export}"), ("events", "{snapshot}", "-A"), ("events", "{garbage}")),
+    "explain": (("explain", "{export}", "ws"), ("explain", "{export}", "ws.spec", "--recursive"), ("explain", "{export}", ATTACK)),
     "gates simulate": (("gates", "simulate", "{manifest}", "--crds", "{crds}", "--sidecar", "sidecar.yaml"),),
     "query": (
         *(("query", target, *asked) for target in ("{export}", "{snapshot}", "report") for asked in _QUERIES),
