@@ -260,7 +260,7 @@ class ShardAuditor:
         judge = self.shard_keys(item, table, rows)
         add = judge.add if self.has_lanes(judge) else judge.add_slowly
         keys, revisions = (_listed(rows[name]) for name in ("key", "mod_revision"))
-        self.rule_time.left = rule_seconds(item.bytes)
+        self.rule_time.begin(rule_seconds(item.bytes))
         until = self.plan.options.until
         failed: dict[int, Exception] = {}
         for at, key, revision, data in zip(range(len(rows)), keys, revisions, cut_values(rows, values), strict=True):

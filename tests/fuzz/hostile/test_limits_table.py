@@ -23,6 +23,7 @@ from auditor.sources.stores import patience, s3
 from auditor.sources.yaml import compose, convert, events
 from auditor.validation import node
 from auditor.validation.keywords import failure
+from auditor.validation.rules.evaluate import SPARE_SECONDS
 from pipelines.cli.main import cli
 from pipelines.limits import Memory, Seconds
 
@@ -103,6 +104,7 @@ def fixed_limits() -> dict[str, str]:
         "time of rules of all slow objects of a shard": (
             f"{limits._SLOW_SECONDS:.0f} s and {limits._SLOW_SECONDS_A_BYTE * (1 << 20):.0f} s for each 1 MiB"
         ),
+        "the same, of all objects after these": f"{SPARE_SECONDS:.0f} s",
         "an answer of a KMS helper": f"{kms._TIMEOUT:.0f} s",
         "calls of a helper command (KMS, conversion) by one process": f"{helper_command.CALLS:,}",
         "calls of a helper command without an answer, together": f"{helper_command.FAILING_SECONDS:.0f} s",
