@@ -10,6 +10,7 @@ import click
 
 from auditor.base import parquet_guard, path_size
 from auditor.plan import limits
+from auditor.printing.jsonpath import Visits
 from auditor.program import conversion_command as conversion
 from auditor.report import manifest as report
 from auditor.shards import findings as found_rows
@@ -105,6 +106,9 @@ def fixed_limits() -> dict[str, str]:
             f"{limits._SLOW_SECONDS:.0f} s and {limits._SLOW_SECONDS_A_BYTE * (1 << 20):.0f} s for each 1 MiB"
         ),
         "the same, of all objects after these": f"{SPARE_SECONDS:.0f} s",
+        "values that a printer column's path looks at, and those of a table": (
+            f"{Visits.EACH:,}, {Visits()._together:,}"
+        ),
         "an answer of a KMS helper": f"{kms._TIMEOUT:.0f} s",
         "calls of a helper command (KMS, conversion) by one process": f"{helper_command.CALLS:,}",
         "calls of a helper command without an answer, together": f"{helper_command.FAILING_SECONDS:.0f} s",
