@@ -106,6 +106,9 @@ def fixed_limits() -> dict[str, str]:
             f"{limits._SLOW_SECONDS:.0f} s and {limits._SLOW_SECONDS_A_BYTE * (1 << 20):.0f} s for each 1 MiB"
         ),
         "the same, of all objects after these": f"{SPARE_SECONDS:.0f} s",
+        "time of slow matches of patterns in a shard": (
+            f"{limits._MATCH_SECONDS:.0f} s and {limits._MATCH_SECONDS_A_BYTE * (1 << 20):.0f} s for each 1 MiB"
+        ),
         "values that a printer column's path looks at, and those of a table": (
             f"{Visits.EACH:,}, {Visits()._together:,}"
         ),
