@@ -19,6 +19,7 @@ __all__ = [
     "EnvironmentRefused",
     "Locked",
     "NotStructural",
+    "PatternTooSlow",
     "PlanError",
     "Refused",
     "ReportNotWritable",
@@ -171,6 +172,10 @@ def is_environment(error: OSError) -> bool:
 
 class TooMuchToReport(Exception):
     """More would have to be reported of one object than can be held; the object is lost, by name, and no other."""
+
+
+class PatternTooSlow(TooMuchToReport):
+    """Matching the patterns of an object would take longer than there is time; it is lost in the same way."""
 
 
 def refusal(error: BaseException) -> Refused | None:

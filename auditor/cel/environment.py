@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from auditor.base.errors import PatternTooSlow
 from auditor.cel.errors import CelError, CompileError, GaveUp, Issue
 from auditor.cel.operations import text_memory
 from auditor.cel.operations.cost import Cancelled, Tracker
@@ -246,6 +247,8 @@ class Program:
             return end.failure.as_value(), tracker.cost
         except MemoryError:
             return GaveUp("evaluation took too much memory"), tracker.cost
+        except PatternTooSlow:
+            return GaveUp("evaluation took too long"), tracker.cost
         except RecursionError:
             return CelError("internal error: recursion too deep"), tracker.cost
         return value, tracker.cost

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from typing import Final
 
-__all__ = ["LEAST_MEMORY", "SIZE_IN_MEMORY", "bound_process", "bound_worker", "rule_seconds"]
+__all__ = ["LEAST_MEMORY", "SIZE_IN_MEMORY", "bound_process", "bound_worker", "pattern_seconds", "rule_seconds"]
 
 LEAST_MEMORY: Final = 128 << 20
 """Bytes without which no process of a run gets far."""
 _SLOW_SECONDS, _SLOW_SECONDS_A_BYTE = 5.0, 20.0 / (1 << 20)
 """How long the slow objects of a shard may take together: so much, and so much more for each byte of its values."""
-
+_MATCH_SECONDS, _MATCH_SECONDS_A_BYTE = 2.0, 5.0 / (1 << 20)
+"""The same of patterns that are slow to match."""
 
 SIZE_IN_MEMORY: Final = 64
 """Bytes that a byte of JSON takes as objects of Python, and as what is made of them, at most."""
@@ -46,3 +47,12 @@ def rule_seconds(size: int) -> float:
         size: Bytes of its values.
     """
     return _SLOW_SECONDS + size * _SLOW_SECONDS_A_BYTE
+
+
+def pattern_seconds(size: int) -> float:
+    """Return how long the patterns of a shard that are slow may be matched together.
+
+    Args:
+        size: Bytes of its values.
+    """
+    return _MATCH_SECONDS + size * _MATCH_SECONDS_A_BYTE

@@ -12,7 +12,7 @@ from auditor.golang import jsontext
 from auditor.golang.text import display, float_json
 from auditor.golang.times import GoTimeError, parse_rfc3339
 from auditor.printing.durations import human_duration
-from auditor.printing.jsonpath import JsonPathError, Template, compile_template
+from auditor.printing.jsonpath import JsonPathError, Template, TooManyVisits, Visits, compile_template
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -73,20 +73,33 @@ def custom_resource_columns(declared: Iterable[Any]) -> tuple[tuple[Column, Temp
     return tuple(out)
 
 
-def custom_resource_row(columns: Iterable[tuple[Column, Template]], obj: JsonObject, now: float) -> list[Cell]:
+def custom_resource_row(
+    columns: Iterable[tuple[Column, Template]],
+    obj: JsonObject,
+    now: float,
+    visits: Visits | None = None,
+    given_up: list[str] | None = None,
+) -> list[Cell]:
     """Return the cells after NAME; null where there is nothing, or of another type than the column's.
 
     Args:
         columns: As `custom_resource_columns` gives them.
         obj: After the read at the version whose columns these are.
         now: Seconds since 1970, for ages.
+        visits: How many values the paths of a table may look at; None: those of this row as many as those of a table.
+        given_up: Takes the names of columns whose paths would have looked at more; their cells are null.
     """
     out: list[Cell] = []
+    visits = Visits() if visits is None else visits
     for column, template in columns:
         try:
-            blocks = template.find(obj)
+            blocks = template.find(obj, visits=visits)
         except JsonPathError:
             blocks = []
+        except TooManyVisits:
+            blocks = []
+            if given_up is not None:
+                given_up.append(column.name)
         values = blocks[0] if blocks else []
         out.append(_cell(column.type, values[0], now) if values else None)
     return out

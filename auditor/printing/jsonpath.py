@@ -22,7 +22,7 @@ from auditor.golang.unicode import MAX_RUNE, digits_end, is_digit, is_letter, is
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["JsonPathError", "Template", "compile_template", "relaxed", "to_text"]
+__all__ = ["JsonPathError", "Template", "TooManyVisits", "Visits", "compile_template", "relaxed", "to_text"]
 
 
 class JsonPathError(ValueError):
@@ -31,6 +31,40 @@ class JsonPathError(ValueError):
     def __init__(self, stage: str, text: str) -> None:
         super().__init__(text)
         self.stage = stage
+
+
+class TooManyVisits(Exception):
+    """An evaluation would look at more values than it may: a path of some ``..`` meets each value many times."""
+
+
+class Visits:
+    """How many values evaluations may look at together, and each of them (`EACH` at most).
+
+    Args:
+        together: Values for all evaluations; each may look at `LEAST` whatever the others looked at.
+    """
+
+    EACH: Final = 1_000_000
+    LEAST: Final = 1_000
+
+    def __init__(self, together: int = 5 * EACH) -> None:
+        self._together = together
+        self._left = 0
+
+    def begin(self) -> None:
+        """Begin an evaluation."""
+        self._left = min(self.EACH, max(self._together, self.LEAST))
+
+    def add(self, count: int) -> None:
+        """Take note of so many values.
+
+        Raises:
+            TooManyVisits: The evaluation may look at no more.
+        """
+        self._together -= count
+        self._left -= count
+        if self._left < 0:
+            raise TooManyVisits
 
 
 class _Step(NamedTuple):
@@ -304,13 +338,20 @@ class Template:
         steps = self.blocks[0] if len(self.blocks) == 1 else (_Step("text"),)
         return tuple(step.value for step in steps) if all(step.kind == "key" for step in steps) else None
 
-    def find(self, data: Any, *, allow_missing: bool = True) -> list[list[Any]]:
+    def find(self, data: Any, *, allow_missing: bool = True, visits: Visits | None = None) -> list[list[Any]]:
         """Return the results of each block in turn, those inside ranges once an item.
 
+        Args:
+            data: The object.
+            allow_missing: A field that is missing gives nothing.
+            visits: How many values may be looked at; None: as many as there are.
         Raises:
             JsonPathError: With stage ``exec``.
+            TooManyVisits: More values than that would have to be looked at.
         """
-        return _Run(self.blocks, allow_missing=allow_missing).blocks_from(0, data)
+        if visits is not None:
+            visits.begin()
+        return _Run(self.blocks, allow_missing=allow_missing, visits=visits).blocks_from(0, data)
 
     def execute(self, data: Any, *, allow_missing: bool = True, shown: Callable[[str], str] = str) -> str:
         """Return the text that the template makes of an object.
@@ -371,8 +412,11 @@ def relaxed(expression: str) -> str:
 class _Run:
     """One evaluation of a template; what opens and closes ranges is counted wherever it stands, even in a filter."""
 
-    def __init__(self, blocks: tuple[tuple[_Step, ...], ...], *, allow_missing: bool) -> None:
+    def __init__(
+        self, blocks: tuple[tuple[_Step, ...], ...], *, allow_missing: bool, visits: Visits | None = None
+    ) -> None:
         self.blocks = blocks
+        self.visit: Callable[[int], None] = _ignore if visits is None else visits.add
         self.allow_missing = allow_missing
         self.opened = 0
         self.closed = 0
@@ -409,18 +453,19 @@ class _Run:
 
     def step(self, step: _Step, values: list[Any]) -> list[Any]:
         kind = step.kind
+        self.visit(len(values))
         if kind == "key":
             return self.key(step.value, values)
         if kind == "slice":
-            return _sliced(step.value, values)
+            return _sliced(step.value, values, self.visit)
         if kind == "all":
-            return [child for value in values for child in _children(value)]
+            return [child for value in values for child in _children(value, self.visit)]
         if kind == "text":
             return [step.value]
         if kind == "value":
             return [step.value] * len(values)
         if kind == "below":
-            return [each for value in values for each in _descendants(value)]
+            return [each for value in values for each in _descendants(value, self.visit)]
         if kind == "union":
             return [each for part in step.value for each in self.steps(part, values)]
         if kind == "filter":
@@ -488,7 +533,11 @@ def _compare(operator: str, left: Any, right: Any) -> bool:
     return bool((left <= right) is (operator == "<="))
 
 
-def _sliced(wanted: _Slice, values: list[Any]) -> list[Any]:
+def _ignore(_count: int) -> None:
+    """Take no note of how many values are looked at."""
+
+
+def _sliced(wanted: _Slice, values: list[Any], visit: Callable[[int], None]) -> list[Any]:
     out: list[Any] = []
     for value in values:
         if value is None:
@@ -509,25 +558,30 @@ def _sliced(wanted: _Slice, values: list[Any]) -> list[Any]:
             raise JsonPathError("exec", f"starting index {start} is greater than ending index {stop}")
         if wanted.step is not None and wanted.step <= 0:
             raise JsonPathError("exec", "step must be > 0")
+        visit(stop - start)
         out += value[start : stop : wanted.step or 1]
     return out
 
 
-def _children(value: Any) -> list[Any]:
+def _children(value: Any, visit: Callable[[int], None]) -> list[Any]:
+    if type(value) not in (dict, str, list):
+        return []
+    visit(len(value))
     if type(value) is dict:
         return [value[key] for key in sorted(value)]
     if type(value) is str:
         return list(value.encode("utf-8", "surrogatepass"))  # Go's strings are made of bytes
-    return value if type(value) is list else []
+    assert type(value) is list
+    return value
 
 
-def _descendants(value: Any) -> list[Any]:
+def _descendants(value: Any, visit: Callable[[int], None]) -> list[Any]:
     """Return a value and everything below it that is made of parts, depth first."""
     out: list[Any] = []
     todo = [value]
     while todo:
         one = todo.pop()
-        children = _children(one)
+        children = _children(one, visit)
         if children:
             out.append(one)
             if type(one) is not str:

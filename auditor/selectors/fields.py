@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.base.errors import SelectorError
 from auditor.golang.text import display
-from auditor.printing.jsonpath import JsonPathError, compile_template
+from auditor.printing.jsonpath import JsonPathError, TooManyVisits, Visits, compile_template
 
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
@@ -132,9 +132,11 @@ def _find(path: str, obj: JsonObject) -> Any:
             value = value.get(key)
         return value
     try:
-        found = template.find(obj)
+        found = template.find(obj, visits=Visits())
     except JsonPathError as error:
         raise SelectorError(path, f"unexpected error finding value with jsonPath: {error}") from None
+    except TooManyVisits:
+        raise SelectorError(path, "looks at too many values of an object") from None
     if not found or not found[0]:
         return None
     if len(found) > 1 or len(found[0]) > 1:

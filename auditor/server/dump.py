@@ -32,7 +32,8 @@ from auditor.plan.plan import cut_value, open_live, open_values
 from auditor.printing.columns import age_of, custom_resource_columns, custom_resource_row
 from auditor.printing.discovery import Discovery, Resource
 from auditor.printing.get import NotShown, StatusError, not_found
-from auditor.printing.left_out import OF_THE_COMMAND, left_out
+from auditor.printing.jsonpath import Visits
+from auditor.printing.left_out import OF_THE_COMMAND, given_up_cells, left_out
 from auditor.printing.tables import Header
 from auditor.program.conversion_command import ConversionCommand
 from auditor.program.impact import cache_key_fault
@@ -785,8 +786,15 @@ class DumpStore:
             return [scale_cells(one, age_of(_metadata(one).get("creationTimestamp") or "", now)) for one in objects]
         if self.definition(resource) is None:
             return builtin_cells(resource.group, resource.kind, objects, now, listed=listed)
-        columns = self.columns(resource)
-        return [[_name(one), *custom_resource_row(columns, one, now)] for one in objects]
+        columns, visits = self.columns(resource), Visits()
+        given_up: list[str] = []
+        rows: list[Sequence[Cell]] = [
+            [_name(one), *custom_resource_row(columns, one, now, visits, given_up)] for one in objects
+        ]
+        if given_up:
+            self.failed += 1
+            self.warn(given_up_cells(given_up))
+        return rows
 
 
 def name_of(resource: Resource) -> str:

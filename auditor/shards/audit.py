@@ -19,7 +19,8 @@ from auditor.base.errors import EngineError, WorkerLost
 from auditor.base.statuses import KeyClass
 from auditor.crds.definition import parse_definition
 from auditor.golang import jsontext
-from auditor.plan.limits import bound_worker, rule_seconds
+from auditor.golang.regex.compiled import MATCH_TIME
+from auditor.plan.limits import bound_worker, pattern_seconds, rule_seconds
 from auditor.plan.plan import CHANGED, Plan, SourceShard, cut_values, is_at_rest, open_live, open_values
 from auditor.program.conversion_command import ConversionCommand
 from auditor.program.program import AuditProgram
@@ -260,7 +261,8 @@ class ShardAuditor:
         judge = self.shard_keys(item, table, rows)
         add = judge.add if self.has_lanes(judge) else judge.add_slowly
         keys, revisions = (_listed(rows[name]) for name in ("key", "mod_revision"))
-        self.rule_time.left = rule_seconds(item.bytes)
+        self.rule_time.begin(rule_seconds(item.bytes))
+        MATCH_TIME.begin(pattern_seconds(item.bytes))
         until = self.plan.options.until
         failed: dict[int, Exception] = {}
         for at, key, revision, data in zip(range(len(rows)), keys, revisions, cut_values(rows, values), strict=True):

@@ -218,8 +218,9 @@ def _read_dump(shown: str, path: Path, into: _Manifests) -> None:
 
 
 def _judge(options: ValidateOptions, manifests: _Manifests) -> CreateJudge:
+    from auditor.golang.regex.compiled import MATCH_TIME  # noqa: PLC0415
     from auditor.plan.definition_paths import definition_documents  # noqa: PLC0415
-    from auditor.plan.limits import rule_seconds  # noqa: PLC0415
+    from auditor.plan.limits import pattern_seconds, rule_seconds  # noqa: PLC0415
     from auditor.sources.crd_files import definitions_in  # noqa: PLC0415
     from auditor.updates.create import CreateJudge  # noqa: PLC0415
     from auditor.validation.rules.evaluate import RuleTime  # noqa: PLC0415
@@ -227,6 +228,7 @@ def _judge(options: ValidateOptions, manifests: _Manifests) -> CreateJudge:
     given = definition_documents(options.crds)
     if options.crds and not given:
         raise PlanError(", ".join(options.crds), "no definition found", "at least one CustomResourceDefinition")
+    MATCH_TIME.begin(pattern_seconds(manifests.size))
     among: list[JsonObject] = [one for _, document in manifests.documents for one in definitions_in(document.value)]
     return CreateJudge(
         [*among, *given],

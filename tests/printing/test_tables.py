@@ -1,11 +1,13 @@
 """Tables and ages where kubectl has ways of its own; each text is what its printers wrote."""
 
+from time import thread_time
 from typing import Any
 
 import pytest
 
 from auditor.printing.columns import cell_text, custom_resource_columns, custom_resource_row
 from auditor.printing.customcolumns import parse_custom_columns
+from auditor.printing.jsonpath import Visits
 from auditor.printing.tables import Header, Row, TableText
 
 NOW = 1_795_000_000.0
@@ -55,3 +57,45 @@ def test_labels_stand_in_the_order_of_their_pairs() -> None:
 def test_a_column_is_not_narrower_than_above_a_broken_line(values: list[str], text: str) -> None:
     objects = [{"v": value} for value in values]
     assert parse_custom_columns("V:.v,V:.v").render(objects, headers=True) == (text, None)
+
+
+def _nested(depth: int) -> dict[str, Any]:
+    value: Any = 1
+    for _ in range(depth):
+        value = {"a": value}
+    return {"v": value}
+
+
+@pytest.mark.parametrize("path", ["..a..a..a..a", "..a..a..a..a.a", "..a..a.*..a"])
+def test_a_path_that_meets_each_value_many_times_is_given_up(path: str) -> None:
+    columns = custom_resource_columns(
+        [
+            {"name": "A", "type": "string", "jsonPath": path},
+            {"name": "B", "type": "string", "jsonPath": ".v"},
+            {"name": "C", "type": "string", "jsonPath": "..a"},
+        ]
+    )
+    visits, given_up = Visits(), list[str]()
+    begun = thread_time()
+    for _ in range(20):
+        row = custom_resource_row(columns, _nested(150), NOW, visits, given_up)
+        assert row[0] is None
+        assert str(row[1]).startswith('{"a":{"a":')
+        assert str(row[2]).startswith('{"a":{"a":')
+    assert set(given_up) == {"A"}
+    assert len(given_up) == 20
+    assert thread_time() - begun < 8
+    assert custom_resource_row(columns, _nested(3), NOW, Visits(), given_up)[1] == '{"a":{"a":{"a":1}}}'
+    assert len(given_up) == 20
+
+
+def test_one_list_met_many_times_is_not_held_many_times() -> None:
+    columns = custom_resource_columns([{"name": "A", "type": "string", "jsonPath": "..a..a..b[*]"}])
+    obj = _nested(60)
+    value: Any = obj["v"]
+    while type(value["a"]) is dict:
+        value = value["a"]
+    value["a"] = {"b": list(range(50_000))}
+    given_up: list[str] = []
+    assert custom_resource_row(columns, obj, NOW, None, given_up) == [None]
+    assert given_up == ["A"]

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import codecs
 import re
-from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from functools import lru_cache, partial
+from math import inf
+from time import thread_time
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import re2
 
+from auditor.base.errors import PatternTooSlow
 from auditor.golang.memory import Memory
 from auditor.golang.regex.stdlib import to_stdlib
 from auditor.golang.regex.syntax import GoRegexError, parse
@@ -21,7 +24,7 @@ from auditor.golang.regex.syntax import GoRegexError, parse
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["GoRegexError", "Pattern", "compile_pattern"]
+__all__ = ["MATCH_TIME", "GoRegexError", "MatchTime", "Pattern", "compile_pattern"]
 
 _LABEL: Final = "[a-z0-9]+(?:-+[a-z0-9]+)*"
 _SUBDOMAIN: Final = rf"{_LABEL}(?:\.{_LABEL})*"
@@ -58,6 +61,49 @@ def _replaced(error: UnicodeError) -> tuple[bytes, int]:
 codecs.register_error(_AS_REPLACEMENT, _replaced)
 
 _BETWEEN_BYTES = "\\B"
+_SECONDS_A_STEP: Final = 2e-9
+"""What a byte of a text costs for each instruction of a pattern, if RE2 must follow all of them at once."""
+_MEASURED_FROM: Final = 50_000
+"""Bytes times instructions from which on a match is measured: it may take a tenth of a millisecond."""
+_QUICK_SECONDS: Final = 0.1
+_SPARE_SECONDS: Final = 1.0
+_SHOWN: Final = 60
+
+Found = TypeVar("Found")
+
+
+class MatchTime:
+    """How long RE2 may match, in seconds of processor time, for all patterns of a process; a match cannot be ended.
+
+    So one that may take longer than what is left is not begun. Past that, patterns that were quick so far still have
+    `_SPARE_SECONDS` together. Go is no faster: where this takes seconds, so does a server for each request.
+    """
+
+    def __init__(self) -> None:
+        self._left = inf
+
+    def begin(self, seconds: float) -> None:
+        """Let all matches from now on take so long together."""
+        self._left = seconds
+
+    def may_take(self, seconds: float, spent: float) -> bool:
+        """Return whether a match that takes so long at most may begin.
+
+        Args:
+            seconds: How long.
+            spent: What its pattern took so far.
+        """
+        is_quick = seconds <= _QUICK_SECONDS and spent <= _QUICK_SECONDS
+        return seconds <= self._left or (is_quick and self._left > -_SPARE_SECONDS)
+
+    def took(self, seconds: float) -> None:
+        """Take note of what a match took."""
+        self._left -= seconds
+
+
+MATCH_TIME: Final = MatchTime()
+"""That of this process: without limit until `begin`."""
+
 _MEMORY_FOR_LARGE = 1 << 30
 
 
@@ -70,7 +116,7 @@ class Pattern:
         matches: The same without memory.
     """
 
-    __slots__ = ("_re2", "_written", "matches", "search", "source")
+    __slots__ = ("_re2", "_spent", "_written", "matches", "search", "source")
 
     source: str
     search: Callable[[str], bool]
@@ -79,6 +125,7 @@ class Pattern:
     def __init__(self, source: str) -> None:
         syntax = parse(source)
         self.source = source
+        self._spent = 0.0
         self._written = syntax.re2
         self._re2: re2._Regexp | None = None
         known = _NAMES.get(source)
@@ -88,7 +135,7 @@ class Pattern:
             translated = to_stdlib(syntax.tree) if len(source) <= _LONGEST_PROOF else None
         if translated is None:
             self._compiled()
-            self.matches = self._matches_between_bytes if _BETWEEN_BYTES in source else _by_re2(self._compiled())
+            self.matches = self._matches_between_bytes if _BETWEEN_BYTES in source else self._by_re2()
         else:
             self.matches = _by_stdlib(*translated)
         self.search = Memory(self.matches).__getitem__
@@ -98,11 +145,45 @@ class Pattern:
             self._re2 = _compile_re2(self._written)
         return self._re2
 
+    def _by_re2(self) -> Callable[[str], bool]:
+        """Return what tells whether a text matches."""
+        find, size, measured = _finder(self._compiled()), _program_size(self._compiled()), self._measured
+        unmeasured = _MEASURED_FROM // size
+
+        def matches(text: str) -> bool:
+            data = text.encode("utf-8", _AS_REPLACEMENT)
+            return find(data) if len(data) <= unmeasured else measured(find, data, len(data) * size)
+
+        return matches
+
+    def _measured(self, find: Callable[[bytes], Found], data: bytes, steps: int) -> Found:
+        """Return what a match finds, if there is time for it.
+
+        Raises:
+            PatternTooSlow: It may take longer.
+        """
+        if not MATCH_TIME.may_take(steps * _SECONDS_A_STEP, self._spent):
+            shown = self.source if len(self.source) <= _SHOWN else self.source[:_SHOWN] + "…"
+            raise PatternTooSlow(
+                f"a pattern of {len(self.source):,} characters takes too long on a text of {len(data):,} bytes: {shown}"
+            )
+        begun = thread_time()
+        found = find(data)
+        took = thread_time() - begun
+        self._spent += took
+        MATCH_TIME.took(took)
+        return found
+
     def _first(self, data: bytes, at: int) -> tuple[int, int] | None:
         r"""Return the leftmost match from `at` on; RE2 finds a `\B` inside of a character too, Go does not."""
         compiled = self._compiled()
+        size = _program_size(compiled)
         while True:
-            found = compiled.search(data, at)
+            steps = (len(data) - at) * size
+            if steps > _MEASURED_FROM:
+                found = self._measured(partial(compiled.search, pos=at), data, steps)
+            else:
+                found = compiled.search(data, at)
             if found is None:
                 return None
             start, end = found.span()
@@ -170,20 +251,23 @@ def _character_length(data: bytes, at: int) -> int:
     return length
 
 
-def _by_re2(compiled: re2._Regexp) -> Callable[[str], bool]:
+def _finder(compiled: re2._Regexp) -> Callable[[bytes], bool]:
     """Return what tells whether a pattern matches, without the wrapper's object for a match, which costs more."""
     search = compiled.search
     try:
         match, anywhere = compiled._regexp.Match, re2._Anchor.UNANCHORED  # noqa: SLF001 - where it has them
     except AttributeError:
-        return lambda text: search(text.encode("utf-8", _AS_REPLACEMENT)) is not None
+        return lambda data: search(data) is not None
 
-    def matches(text: str) -> bool:
-        data = text.encode("utf-8", _AS_REPLACEMENT)
+    def matches(data: bytes) -> bool:
         found: bool = match(anywhere, data, 0, len(data))[0] != _NO_MATCH
         return found
 
     return matches
+
+
+def _program_size(compiled: re2._Regexp) -> int:
+    return max(1, int(compiled.programsize))
 
 
 _NO_MATCH: Final = (-1, -1)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from auditor.schema.structural import StructuralSchema
     from auditor.validation.rules.values import Adapters
 
-__all__ = ["LEAST_SECONDS", "OBJECT_BUDGET", "OBJECT_SECONDS", "RuleProgram", "RuleTime"]
+__all__ = ["LEAST_SECONDS", "OBJECT_BUDGET", "OBJECT_SECONDS", "SPARE_SECONDS", "RuleProgram", "RuleTime"]
 
 OBJECT_BUDGET: Final = 10_000_000
 """What all rules of one object may cost together."""
@@ -48,7 +48,11 @@ OBJECT_SECONDS: Final = 60.0
 Time of the processor, so that a busy machine changes no verdict.
 """
 LEAST_SECONDS: Final = 0.1
-"""How long the rules of any object may compute, however long those of others took."""
+"""How long the rules of an object may compute however long those of others took, see `SPARE_SECONDS`."""
+SPARE_SECONDS: Final = 1.0
+"""How long all objects may take together that begin after the slow ones have had their time."""
+_QUICK_SECONDS: Final = 0.01
+"""How long the rules of an object may compute once that is over as well: nearly all take less than a thousandth."""
 _MUCH: Final = 100_000
 """Cost from which on the result of an evaluation is remembered: it took a tenth of a second, looking it up a
 thousandth."""
@@ -71,21 +75,44 @@ class RuleTime:
 
     Args:
         one: For one object.
-        together: For all objects that take longer than `LEAST_SECONDS`, which each may take whatever others took.
+        together: For all objects that take longer than `LEAST_SECONDS`.
     """
 
     def __init__(self, one: float = OBJECT_SECONDS, together: float = inf) -> None:
         self.one = one
         self.left = together
+        self.spare = SPARE_SECONDS
+        self._refused: set[RuleProgram] = set()
 
-    def deadline(self) -> float:
-        """Return the moment (of `thread_time`) at which rules that begin now are given up."""
-        return thread_time() + min(self.one, max(self.left, LEAST_SECONDS))
+    def begin(self, together: float) -> None:
+        """Let the slow objects of what is judged next take so long together, whatever those before them took."""
+        self.left = together
+        self.spare = SPARE_SECONDS
+        self._refused.clear()
 
-    def ended(self, seconds: float) -> None:
+    def deadline(self, program: RuleProgram) -> float:
+        """Return the moment (of `thread_time`) at which rules that begin now are given up.
+
+        Where the slow objects have had their time, any object may take `LEAST_SECONDS` until all of these together
+        are `SPARE_SECONDS`; then as long as all but slow rules take, and those of a version of which an object was
+        given up no time at all.
+        """
+        if self.left > LEAST_SECONDS:
+            most = self.left
+        elif self.spare > 0:
+            most = LEAST_SECONDS
+        else:
+            most = 0.0 if program in self._refused else _QUICK_SECONDS
+        return thread_time() + min(self.one, most)
+
+    def ended(self, program: RuleProgram, seconds: float, *, gave_up: bool) -> None:
         """Take note of how long the rules of an object took."""
+        if self.left <= LEAST_SECONDS and seconds > _QUICK_SECONDS / 2:
+            self.spare -= seconds
         if seconds > LEAST_SECONDS:
             self.left -= seconds
+        if gave_up and self.spare <= 0:
+            self._refused.add(program)
 
 
 class RuleProgram:
@@ -147,7 +174,7 @@ class RuleProgram:
             The findings; None: a limit is met, or may be, so that it counts which evaluations come first.
         """
         begun = thread_time()
-        walk = _Walk(self._adapters, self.time.deadline(), self._known)
+        walk = _Walk(self._adapters, self.time.deadline(self), self._known)
         walk.budget -= spent
         try:
             for node, value, trail in evaluations:
@@ -157,15 +184,15 @@ class RuleProgram:
                 return None
             self.gave_up = True
         finally:
-            self.time.ended(thread_time() - begun)
+            self.time.ended(self, thread_time() - begun, gave_up=walk.gave_up)
         return walk.found
 
     def _walk(self, new: JsonObject, old: JsonObject | None, twin: CorrelatedObject | None) -> list[Finding]:
         begun = thread_time()
-        walk = _Walk(self._adapters, self.time.deadline(), self._known)
+        walk = _Walk(self._adapters, self.time.deadline(self), self._known)
         with suppress(_Stop):
             walk.node(self.root, new, old, None, (twin, None))
-        self.time.ended(thread_time() - begun)
+        self.time.ended(self, thread_time() - begun, gave_up=walk.gave_up)
         self.gave_up = self.gave_up or walk.gave_up
         return walk.found
 

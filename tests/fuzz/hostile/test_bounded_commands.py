@@ -69,3 +69,20 @@ def test_a_check_of_a_definition_bounds_what_it_prints(output: str, tmp_path: Pa
     assert cost.code == 1
     assert cost.out.count("Unsupported value: ") >= len(VALUES)
     assert cost.megabytes < 400
+
+
+def test_query_gives_up_a_column_that_meets_each_value_many_times(tmp_path: Path) -> None:
+    value: Any = 1
+    for _ in range(150):
+        value = {"a": value}
+    path = dump(tmp_path / "dump.ndjson", {"type": "object", "x-kubernetes-preserve-unknown-fields": True}, value)
+    lines = path.read_text().splitlines()
+    crd = json.loads(lines[0])
+    columns = [{"name": "P", "type": "string", "jsonPath": "..a..a..a..a"}]
+    crd["spec"]["versions"][0]["additionalPrinterColumns"] = columns
+    path.write_text("\n".join([json.dumps(crd), *lines[1:]]) + "\n")
+    cost = run_auditor("query", str(path), "ws", "-A")
+    assert cost.code == 3
+    assert "d           a0" in cost.out
+    assert "error: 1 cell is left out: the path of the column looks at too many values of the object: P" in cost.out
+    assert cost.seconds < 5

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from time import thread_time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -89,11 +90,33 @@ def test_too_much_text_is_given_up_before_it_is_made() -> None:
         [text_memory.replace("a" * 1000, "a", "b" * 1000) for _ in range(100)]
 
 
+def _rules() -> RuleProgram:
+    program = RuleProgram.of(_program(LOOPING).version.structural)
+    assert program is not None
+    return program
+
+
 def test_an_object_has_time_whatever_the_others_took() -> None:
-    time = RuleTime(10.0, 3.0)
-    before = time.deadline()
-    time.ended(5.0)
-    assert before - 10 < time.deadline() < before - 2.5
+    time, program = RuleTime(10.0, 3.0), _rules()
+    before = time.deadline(program)
+    time.ended(program, 5.0, gave_up=True)
+    assert before - 10 < time.deadline(program) < before - 2.5
+
+
+def test_many_slow_objects_do_not_take_the_least_time_each() -> None:
+    program = _rules()
+    other = _rules()
+    program.time = other.time = RuleTime(10.0, 0.0)
+    begun = thread_time()
+    for number in range(60):
+        program.run({"spec": {"l": list(range(1000 + number))}})
+        assert program.unevaluated() == 1
+    assert thread_time() - begun < 2.5
+    assert other.run({"spec": {"l": [-1]}})
+    assert other.unevaluated() == 0
+    program.time.begin(10.0)
+    assert not program.run({"spec": {"l": list(range(300))}})
+    assert program.unevaluated() == 0
 
 
 def test_a_rule_that_makes_a_gigabyte_is_not_evaluated_and_named(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import click
 
 from auditor.base import parquet_guard, path_size
 from auditor.plan import limits
+from auditor.printing.jsonpath import Visits
 from auditor.program import conversion_command as conversion
 from auditor.report import manifest as report
 from auditor.shards import findings as found_rows
@@ -23,6 +24,7 @@ from auditor.sources.stores import patience, s3
 from auditor.sources.yaml import compose, convert, events
 from auditor.validation import node
 from auditor.validation.keywords import failure
+from auditor.validation.rules.evaluate import SPARE_SECONDS
 from pipelines.cli.main import cli
 from pipelines.limits import Memory, Seconds
 
@@ -102,6 +104,13 @@ def fixed_limits() -> dict[str, str]:
         "text of a column that is used in many rows of a row group": size(parquet_guard.MOST_TEXT),
         "time of rules of all slow objects of a shard": (
             f"{limits._SLOW_SECONDS:.0f} s and {limits._SLOW_SECONDS_A_BYTE * (1 << 20):.0f} s for each 1 MiB"
+        ),
+        "the same, of all objects after these": f"{SPARE_SECONDS:.0f} s",
+        "time of slow matches of patterns in a shard": (
+            f"{limits._MATCH_SECONDS:.0f} s and {limits._MATCH_SECONDS_A_BYTE * (1 << 20):.0f} s for each 1 MiB"
+        ),
+        "values that a printer column's path looks at, and those of a table": (
+            f"{Visits.EACH:,}, {Visits()._together:,}"
         ),
         "an answer of a KMS helper": f"{kms._TIMEOUT:.0f} s",
         "calls of a helper command (KMS, conversion) by one process": f"{helper_command.CALLS:,}",
