@@ -29,6 +29,13 @@ NOT_DECODED = "not decoded"
 """The reason of a value that was to be skipped."""
 _NODE_PORTS: Final = ("ranges", "servicenodeports")
 """The one range that every server reads; addresses of services are objects since 1.33."""
+_LISTED_AT_START: Final = frozenset(
+    {("", "services"), ("networking.k8s.io", "ipaddresses"), ("networking.k8s.io", "servicecidrs")}
+)
+"""Kinds that a server lists to check addresses and ports of services, as it must have done a minute after its start.
+
+Source: pkg/registry/core/rest/storage_core.go (PostStartHook) and the repair loops of ipallocator and portallocator.
+"""
 _NO_START: Final = " (no node port can be allocated, and a server that starts ends after a minute)"
 _UNLISTED = frozenset({"ranges", "masterleases", "peerserverleases"})
 
@@ -123,6 +130,8 @@ def judge_at(group: str | None, plural: str | None, data: bytes, name: str | Non
     judged = judge_stored(target, plural, data, namespaced=bool(is_namespaced(plural)))
     if judged.status is Status.UNREADABLE and (plural, name) == _NODE_PORTS:
         return judged._replace(reason=f"{judged.reason}{_NO_START}", impacts=(Impact.CRASHES_SERVER,))
+    if judged.status is Status.UNREADABLE and (group or "", plural) in _LISTED_AT_START:
+        return judged._replace(impacts=(Impact.CRASHES_SERVER, *judged.impacts))
     return judged
 
 

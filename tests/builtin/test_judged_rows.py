@@ -243,6 +243,24 @@ def test_a_torn_range_of_node_ports_ends_a_server_and_others_do_not(tmp_path, ke
     assert done.exit_code == 1
 
 
+@pytest.mark.parametrize(
+    ("key", "impacts"),
+    [
+        ("/registry/services/specs/shop/torn", ["crashes-server", "breaks-list"]),
+        ("/registry/ipaddresses/10.0.0.9", ["crashes-server", "breaks-list"]),
+        ("/registry/servicecidrs/torn", ["crashes-server", "breaks-list"]),
+        ("/registry/services/endpoints/shop/torn", ["breaks-list"]),
+        ("/registry/configmaps/shop/torn", ["breaks-list"]),
+    ],
+)
+def test_what_a_server_must_list_to_start_ends_it(tmp_path, key, impacts):
+    """A server of 1.37.2 with one of the first three ended 61 seconds after its start (initial IP and port check)."""
+    done, rows = audit(tmp_path, {key: b"torn"})
+    assert (rows[key]["status"], rows[key]["impacts"]) == ("unreadable", impacts)
+    assert ("ends the API server process" in done.output) == ("crashes-server" in impacts)
+    assert done.exit_code == 1
+
+
 def test_validate_says_of_manifests_what_an_audit_says(tmp_path):
     bad = {**json.loads(CONFIG_MAP), "data": {"a": 5}}
     old = {"kind": "Ingress", "apiVersion": "extensions/v1beta1", "metadata": {"name": "a", "namespace": "shop"}}

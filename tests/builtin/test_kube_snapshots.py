@@ -22,6 +22,8 @@ FAILING = {
         "resourceclaims/shop/old": 'no kind "ResourceClaim" is registered for version "resource.k8s.io/v1alpha2"',
     },
 }
+ENDING = {"services/specs/shop/unk"}
+"""The server ends a minute after it starts: it cannot list the services, whose addresses it checks."""
 SERVED = {
     "cronjobs/shop/old": "v1beta1",
     "poddisruptionbudgets/shop/old": "v1beta1",
@@ -47,7 +49,7 @@ def test_snapshots_are_judged_as_the_server_answered(name, tmp_path):
     broken = {key: row for key, row in rows.items() if row["status"] == "unreadable"}
     assert broken.keys() >= FAILING[name].keys()
     for key, row in broken.items():
-        assert row["impact"] == "breaks-list"
+        assert row["impact"] == ("crashes-server" if key in ENDING else "breaks-list")
         assert f"because of /registry/{key}\n" in done.output
         assert row["reason"].startswith(FAILING[name].get(key, "")), key
         assert key.partition("/")[2].startswith(("shop/", "specs/shop/"))
