@@ -44,6 +44,7 @@ from pipelines.console import OutputClosed, forget_output, watch_streams
 from pipelines.deep import allow_depth
 from pipelines.exit_codes import Ended, exit_code_of, reason_of
 from pipelines.import_path import leave_out_current_folder
+from pipelines.log import LOG
 from pipelines.streams import escape_streams
 
 if TYPE_CHECKING:
@@ -193,6 +194,14 @@ def _error_text(error: AuditorError) -> str:
     return _indented(text).lstrip() if isinstance(error, (EngineError, SelectorError)) else visible(text)
 
 
+def _report_error(text: str, code: int) -> None:
+    """Print what ended the command: a line, or an event where the log is JSON."""
+    if LOG.as_json:
+        LOG.error("error", text, exit_code=code)
+    else:
+        click.echo(f"error: {text}", err=True)
+
+
 def _indented(text: str) -> str:
     return "\n".join(f"    {visible(line)}" for line in text.rstrip("\n").split("\n"))
 
@@ -234,7 +243,7 @@ def main() -> None:
         click.echo(f"{usage}Error: {visible(error.format_message())}", err=True)
         sys.exit(2)
     except AuditorError as error:
-        click.echo(f"error: {_error_text(error)}", err=True)
+        _report_error(_error_text(error), error.exit_code)
         sys.exit(error.exit_code)
     except (_ClosedPipe, OutputClosed):
         forget_output()
@@ -246,7 +255,7 @@ def main() -> None:
             with contextlib.suppress(OSError):  # stdout may be on the full disk
                 sys.stdout.flush()
             forget_output()
-            click.echo(f"error: {visible(str(refused))}", err=True)
+            _report_error(visible(str(refused)), refused.exit_code)
             sys.exit(refused.exit_code)
         import traceback  # noqa: PLC0415
 

@@ -61,3 +61,11 @@ def test_content_cannot_forge_a_line(capsys: pytest.CaptureFixture[str]) -> None
     text, as_json = capsys.readouterr().err.splitlines()
     assert "\x1b" not in text + as_json
     assert json.loads(as_json)["message"] == "a\nb\x1b[31m"
+
+
+def test_an_error_is_an_event_too(audit: Callable[..., Any]) -> None:  # noqa: F811
+    done = audit("--report", "r", "--log-format", "json", dump="no-such.db")
+    events = [json.loads(line) for line in done.stderr.splitlines()]
+    assert [one["event"] for one in events] == ["start", "error"]
+    assert (events[1]["exit_code"], events[1]["level"]) == (2, "error")
+    assert "no-such.db" in events[1]["message"]
