@@ -13,10 +13,10 @@ __all__ = ["job_options", "log_options"]
 
 
 def _keep(_: click.Context, __: click.Parameter, value: str) -> Keep | None:
-    from pipelines.run.job.keep import Keep  # noqa: PLC0415 - help is instant
-
     if not value.strip():
         return None
+    from pipelines.run.job.keep import Keep  # noqa: PLC0415 - only where it is given
+
     found = Keep.parse(value)
     if found is None:
         raise click.BadParameter(f"{value!r}; expected a number of reports such as 30, or an age such as 90d, 12w, 36h")
