@@ -120,7 +120,8 @@ def store_failures(url: str) -> Iterator[None]:
     except (OSError, ValueError, http.client.HTTPException, pa.ArrowException) as error:
         text = str(error).replace(url, shown_url(url)).partition("\n")[0] or type(error).__name__
         text = text if len(text) <= _MOST_TEXT else text[:_MOST_TEXT] + "..."
-        raise StoreUnreachable(shown_url(url), text, "", "see the credentials in use") from None
+        kind = SourceError if isinstance(error, ValueError) else StoreUnreachable  # a URL that no client knows
+        raise kind(shown_url(url), text, "", "see the credentials in use") from None
 
 
 class _Stream:
