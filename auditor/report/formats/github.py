@@ -33,7 +33,7 @@ def write_annotations(content: Content, out: TextIO) -> None:
     for severity, count in content.tally().by_severity.items():
         totals[_LEVELS[severity]] += count
     shown: Counter[str] = Counter()
-    wanted = dict.fromkeys(_LEVELS, _SHOWN)
+    wanted: dict[str, int] = {}
     lines: list[tuple[str, str]] = []
     for severity in _LEVELS:
         wanted[severity] = max(0, _SHOWN - shown[_LEVELS[severity]])

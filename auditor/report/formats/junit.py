@@ -33,9 +33,6 @@ _SKIPPED: Final = ("needs-conversion", "unserved", "sealed", "orphaned")
 @dataclass(slots=True)
 class _Suite:
     cases: list[str] = field(default_factory=list)
-    failures: int = 0
-    errors: int = 0
-    skipped: int = 0
     left_out: int = 0
 
 
@@ -57,12 +54,7 @@ class _Suites:
     def add(self, case: _Case) -> None:
         problem = case.problem
         suite = self.by_kind.setdefault(problem.kind_name, _Suite())
-        is_error = problem.type in _ERRORS
-        if is_error:
-            suite.errors += 1
-        else:
-            suite.failures += 1
-        tag = "error" if is_error else "failure"
+        tag = "error" if problem.type in _ERRORS else "failure"
         first = cut(case.texts[0], _LONGEST)
         body = "\n".join(map(visible, case.texts[:20]))
         body += f"\nand {len(case.texts) - 20} more" if len(case.texts) > 20 else ""

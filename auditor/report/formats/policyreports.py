@@ -36,12 +36,10 @@ class _Api:
     version: str
     namespaced: str
     cluster: str
-    subjects: str
-    text: str
 
 
-_OPEN: Final = _Api("openreports.io/v1alpha1", "Report", "ClusterReport", "resources", "message")
-_POLICY: Final = _Api("wgpolicyk8s.io/v1alpha2", "PolicyReport", "ClusterPolicyReport", "resources", "message")
+_OPEN: Final = _Api("openreports.io/v1alpha1", "Report", "ClusterReport")
+_POLICY: Final = _Api("wgpolicyk8s.io/v1alpha2", "PolicyReport", "ClusterPolicyReport")
 
 
 @dataclass(slots=True)
@@ -72,7 +70,7 @@ def _write(content: Content, out: TextIO, api: _Api) -> None:
         namespace = problem.namespace if _NAME.fullmatch(problem.namespace) else ""
         place = (problem.cluster, namespace)
         part = parts.setdefault(place, _Part())
-        text = json.dumps(_result(problem, api, stamp))
+        text = json.dumps(_result(problem, stamp))
         if part.results and part.size + len(text) > MOST_BYTES - 5000:
             size -= part.size
             _flush(content, out, api, place, part)
@@ -97,7 +95,7 @@ def _outcome(problem: Problem) -> str:
     return "warn" if problem.severity == "low" else "fail"
 
 
-def _result(problem: Problem, api: _Api, stamp: dict[str, int]) -> dict[str, Any]:
+def _result(problem: Problem, stamp: dict[str, int]) -> dict[str, Any]:
     api_version = "/".join(one for one in (problem.group, problem.version or "v1") if one)
     resource = {"apiVersion": api_version, "kind": problem.kind, "name": problem.name or problem.key}
     if problem.namespace:
@@ -119,8 +117,8 @@ def _result(problem: Problem, api: _Api, stamp: dict[str, int]) -> dict[str, Any
         "timestamp": stamp,
         "result": _outcome(problem),
         "scored": True,
-        api.subjects: [resource],
-        api.text: cut(problem.message, _LONGEST),
+        "resources": [resource],
+        "message": cut(problem.message, _LONGEST),
         "properties": {name: cut(value, _LONGEST) for name, value in properties.items() if value},
     }
     return result

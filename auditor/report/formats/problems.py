@@ -113,7 +113,6 @@ class Tally:
     """Numbers of problems that are not accepted."""
 
     by_severity: Counter[str] = field(default_factory=Counter)
-    by_cause: Counter[str] = field(default_factory=Counter)
     accepted: int = 0
     total: int = 0
 
@@ -150,14 +149,6 @@ class Content:
     _tally: Tally | None = None
 
     @property
-    def statuses(self) -> dict[str, int]:
-        """Objects by status, over all kinds."""
-        found: Counter[str] = Counter()
-        for kind in self.kinds:
-            found.update(kind.statuses)
-        return dict(sorted(found.items()))
-
-    @property
     def open_causes(self) -> list[Cause]:
         """The causes that have objects which are not accepted."""
         return [cause for cause in self.causes if cause.is_open]
@@ -172,7 +163,6 @@ class Content:
                     self._tally.accepted += 1
                     continue
                 self._tally.by_severity[one.severity] += 1
-                self._tally.by_cause[one.cause] += 1
         return self._tally
 
     def worst(self, most: int) -> Iterator[Problem]:
