@@ -40,6 +40,7 @@ REACHING: Final = {
     "allow_critical": "it decides which findings count",
     "history": "it decides what is written, and where",
     "keep_history": "it removes files",
+    "notify": "it sends a message about the run to another machine",
     "max_new": "it decides which findings count",
     "fail_on_standing": "it decides which findings count",
     "fleet": "it names keys, and the clusters that must have a dump",
