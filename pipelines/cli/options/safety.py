@@ -29,6 +29,8 @@ REACHING: Final = {
     "report_mode": "it decides who can read the report",
     "save_index": "it decides what is written, and where",
     "query output": "it can write a file",
+    "upgrade output": "it can write a file",
+    "validate output": "it can write a file",
     "insecure_http": "it reads data that others can change in transit",
     "engine": "it decides which machines get the dumps",
     "ray_address": "it decides which machines get the dumps",
