@@ -170,6 +170,7 @@ def audit(
     owners: str,
     history: str,
     keep_history: int,
+    notify: tuple[str, ...],
     redact: bool,
     clusters: str,
     fleet: str,
@@ -271,7 +272,7 @@ def audit(
     )
     check_since(options)
     if not report_root:
-        sys.exit(_run(options, explain_program, outputs))
+        sys.exit(_run(options, explain_program, outputs, notify))
     from pipelines.run.job import JobOptions, plan_job, planned_lines, run_job  # noqa: PLC0415
 
     job = JobOptions(report_root, report_name, keep_reports, lock=not no_lock)
@@ -279,7 +280,7 @@ def audit(
         click.echo("\n".join(visible(line) for line in planned_lines(plan_job(job, options))))
         return
     with run_job(job, options) as found:
-        sys.exit(_run(found, explain_program, outputs))
+        sys.exit(_run(found, explain_program, outputs, notify))
 
 
 def _check_target(report: str, root: str, since: str, diff: str, *, asked: bool) -> None:
@@ -294,13 +295,15 @@ def _check_target(report: str, root: str, since: str, diff: str, *, asked: bool)
         raise click.UsageError("--keep-reports, --no-lock and --dry-run need --report-root")
 
 
-def _run(options: AuditOptions, explain_program: str | None, texts: tuple[str, ...]) -> int:
-    """Run the audit, write its formats, print its summary, and return the exit code."""
+def _run(options: AuditOptions, explain_program: str | None, texts: tuple[str, ...], urls: tuple[str, ...]) -> int:
+    """Run the audit, write its formats, print its summary, send its messages, and return the exit code."""
     from auditor.report.terminal import summary  # noqa: PLC0415
     from auditor.sources.stores.locations import shown_url  # noqa: PLC0415
     from pipelines.run.fleet import run_anywhere  # noqa: PLC0415
     from pipelines.run.report.formats import parse_outputs, prints, write_report  # noqa: PLC0415
+    from pipelines.run.report.notify import notify, parse_receivers  # noqa: PLC0415
 
+    receivers = parse_receivers(urls)
     outputs = parse_outputs(texts, options.report)
     shown = shown_url(options.report)
     dumps = ", ".join(shown_url(dump) for dump in options.dumps[:3]) + (", ..." if len(options.dumps) > 3 else "")
@@ -319,6 +322,7 @@ def _run(options: AuditOptions, explain_program: str | None, texts: tuple[str, .
     )
     with ignore_closed_stdout():
         write_report(options.report, outputs)
+    notify(options.report, receivers)
     if prints(outputs):
         return code
     blocks = [summary(manifest, options.report)]

@@ -53,10 +53,10 @@ __all__ = ["upgrade"]
 @click.option(
     "-o",
     "--output",
-    type=click.Choice(["table", "json", "ndjson", "markdown"]),
-    default="table",
-    show_default=True,
-    help="What is printed.",
+    multiple=True,
+    metavar="FORMAT[=FILE]",
+    help="table, json, ndjson or markdown of the scan; or the report as html, sarif, junit, codequality, github, "
+    "github-summary, csv, prometheus, openreports or wgpolicy. Without FILE it is printed. Several are possible.",
 )
 @click.option("--fail-on-sealed", is_flag=True, help="Exit with 1 if a value is encrypted and no key is given.")
 @click.option(
@@ -90,7 +90,7 @@ def upgrade(
     new_crds: tuple[str, ...],
     via: tuple[str, ...],
     plan_file: str,
-    output: str,
+    output: tuple[str, ...],
     old_crds: tuple[str, ...],
     missing: str,
     report: str,
@@ -139,15 +139,16 @@ def upgrade(
       helm template chart/ --include-crds | auditor upgrade snapshot.db --new-crds - --report out/
       auditor upgrade export.json --old-crds v1/ --new-crds v2/ --report out/ --fail-on data-loss
       auditor upgrade snapshot.db --new-crds crds/ --missing delete --report out/
+      auditor upgrade snapshot.db --new-crds crds/ --report out/ -o html=upgrade.html -o sarif=upgrade.sarif
       auditor upgrade snapshot.db --new-crds v3/ --via v2/ --report out/ --plan plan
       auditor upgrade snapshot.db --new-crds crds/ --report out/ --assume-format k8s-name=dns1123subdomain
     """
     from auditor.plan.options import AuditOptions, Scope  # noqa: PLC0415
-    from auditor.report.upgrade_formats import upgrade_text  # noqa: PLC0415
     from auditor.selectors.grammar import parse_field_selector, parse_label_selector  # noqa: PLC0415
     from auditor.shards.upgrade import UpgradeOptions  # noqa: PLC0415
     from auditor.upgrade import parse_assumptions  # noqa: PLC0415
-    from pipelines.run.upgrade import run_upgrade  # noqa: PLC0415
+    from pipelines.run.report.formats import parse_outputs, split_outputs  # noqa: PLC0415
+    from pipelines.run.upgrade import UPGRADE_FORMS, run_upgrade, write_upgrade  # noqa: PLC0415
 
     parse_label_selector(labels)
     parse_field_selector(fields)
@@ -177,7 +178,9 @@ def upgrade(
         progress=sys.stderr.isatty(),
     )
     wanted = UpgradeOptions(new_crds, missing, parse_assumptions(assume_formats), old_sidecar, via, plan_file)
+    own, others = split_outputs(output, UPGRADE_FORMS)
+    formats = parse_outputs(others, report)
     code, manifest = run_upgrade(options, wanted)
     with ignore_closed_stdout():
-        click.echo(upgrade_text(manifest, report, output))
+        write_upgrade(manifest, report, own, formats)
     sys.exit(code)

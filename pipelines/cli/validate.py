@@ -22,7 +22,12 @@ __all__ = ["validate"]
 )
 @click.option("--ignore-missing", is_flag=True, help="Pass over objects of kinds that have no definition.")
 @click.option(
-    "-o", "--output", type=click.Choice(["text", "table", "json", "ndjson"]), default="text", show_default=True
+    "-o",
+    "--output",
+    multiple=True,
+    metavar="FORMAT[=FILE]",
+    help="text (the default), table, json or ndjson are printed; html, sarif, junit, codequality, github, "
+    "github-summary, markdown and csv are printed, or written to FILE. Several are possible.",
 )
 def validate(
     files: tuple[str, ...],
@@ -31,7 +36,7 @@ def validate(
     *,
     field_validation: str,
     ignore_missing: bool,
-    output: str,
+    output: tuple[str, ...],
 ) -> None:
     """Accept and refuse manifests as a create with `--dry-run=server` does, without a server.
 
@@ -46,9 +51,17 @@ def validate(
     Examples:
       auditor validate --crds crds/ deploy/*.yaml
       kustomize build . | auditor validate --crds chart.tgz -o ndjson -
+      auditor validate --crds crds/ -o sarif=manifests.sarif -o junit=manifests.xml deploy/
       auditor validate --crds snapshot.db -n shop --ignore-missing manifests/
     """
+    from pipelines.run.report.formats import parse_outputs, prints, split_outputs  # noqa: PLC0415
     from pipelines.run.validate import ValidateOptions, run_validate  # noqa: PLC0415
+    from pipelines.run.validate_output import OUTPUTS  # noqa: PLC0415
 
-    asked = ValidateOptions(files, crds, output, namespace, field_validation, ignore_missing)
+    own, others = split_outputs(output, OUTPUTS)
+    if written := [f"{name}={target}" for name, target in own if target]:
+        raise click.UsageError(f"-o {written[0]}: {written[0].partition('=')[0]} is only printed; give > FILE")
+    formats = tuple(parse_outputs(others))
+    shown = own[0][0] if own else "" if prints(formats) else OUTPUTS[0]
+    asked = ValidateOptions(files, crds, shown, namespace, field_validation, ignore_missing, formats)
     sys.exit(run_validate(asked))

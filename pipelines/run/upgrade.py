@@ -16,11 +16,19 @@ from auditor.base.statuses import Status
 from auditor.crds.definitions_file import FILE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from auditor.plan.options import AuditOptions
     from auditor.shards.upgrade import UpgradeOptions, UpgradePlan
+    from pipelines.run.report.formats import Output
 
-__all__ = ["run_upgrade"]
+__all__ = ["UPGRADE_FORMS", "run_upgrade", "write_upgrade"]
 
+UPGRADE_FORMS = ("table", "json", "ndjson", "markdown")
+"""Forms of the scan itself; other formats are those of its report."""
+
+_TEXT_MODE = 0o600
+"""Permissions of a form of the scan: it can have values of objects."""
 _NO_MATTER = frozenset({Status.ORPHANED, Status.OTHER})
 """Statuses of keys without a definition before and after: no upgrade changes how a server treats them."""
 
@@ -44,6 +52,31 @@ def run_upgrade(options: AuditOptions, upgrade: UpgradeOptions) -> tuple[int, di
     if plan is not None:
         _write_plan(Path(upgrade.plan_file), plan)
     return code, manifest
+
+
+def write_upgrade(
+    manifest: dict[str, Any], report: str, own: Sequence[tuple[str, str]], formats: Sequence[Output]
+) -> None:
+    """Write what was asked for of a scan: its forms and the formats of its report; else print its table.
+
+    Args:
+        manifest: The manifest.
+        report: The report, as the user named it.
+        own: Names of `UPGRADE_FORMS`, each with a file; an empty one is standard output.
+        formats: Formats of the report.
+    """
+    import click  # noqa: PLC0415 - only at the end
+
+    from auditor.report.upgrade_formats import upgrade_text  # noqa: PLC0415
+    from pipelines.run.report.formats import prints, write_report, write_text  # noqa: PLC0415
+
+    write_report(report, formats)
+    for form, target in own:
+        if target:
+            write_text(target, upgrade_text(manifest, report, form, most=None) + "\n", _TEXT_MODE)
+    printed = [form for form, target in own if not target] or ([] if prints(formats) else ["table"])
+    for form in printed:
+        click.echo(upgrade_text(manifest, report, form))
 
 
 def _first_hop(options: AuditOptions, upgrade: UpgradeOptions) -> _Hop:

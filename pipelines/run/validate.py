@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import sys
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from auditor.base.errors import PlanError, SourceError, TooMuchToReport
+from auditor.base.longtext import cut
 from auditor.base.path_size import check_paths
 from auditor.base.statuses import Status
 from auditor.shards.findings import BoundedTexts
@@ -25,10 +28,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from auditor.base.records import Finding, JsonObject
+    from auditor.report.formats.manifests import Answer
     from auditor.updates.create import CreateAnswer, CreateJudge
+    from pipelines.run.report.formats import Output
 
 __all__ = ["ValidateOptions", "run_validate"]
 
+_NOT_READ = 3
+"""Exit code where something was not read."""
+_LONGEST = 4000
+"""Characters of a detail that its cause is identified by."""
+_FORMAT_MODE = 0o644
+"""Permissions of formats: manifests are read by whoever reads the repository."""
 _REFUSED = frozenset({Status.INVALID, Status.UNREADABLE, Status.UNSERVED})
 
 
@@ -39,7 +50,8 @@ class ValidateOptions:
     Attributes:
         files: Files, folders, dumps of objects, URLs; ``-`` is standard input.
         crds: Where definitions are, as `definition_documents` takes them.
-        output: text, table, json or ndjson.
+        output: text, table, json or ndjson; empty: nothing is printed but the formats.
+        formats: File formats to write.
         namespace: Namespace of the context; None: ``default``, and objects may name another one.
         field_validation: Strict, Warn or Ignore.
         ignore_missing: Whether objects without a definition are no error.
@@ -51,6 +63,7 @@ class ValidateOptions:
     namespace: str | None = None
     field_validation: str = "Strict"
     ignore_missing: bool = False
+    formats: tuple[Output, ...] = ()
 
 
 @dataclass(slots=True)
@@ -68,31 +81,46 @@ def run_validate(options: ValidateOptions) -> int:
     Returns:
         3: something was not read, or rules were given up; 1: something is refused; 0: neither.
     """
+    started, clock = datetime.datetime.now(datetime.UTC), time.monotonic()
     with temporary_folder("validate") as folder:
         manifests = _Manifests()
         for given in options.files:
             _read(given, folder, manifests)
         judge = _judge(options, manifests)
         texts = BoundedTexts()
-        results = [
-            _result(name, document, answered, texts)
-            for name, document in manifests.documents
-            for answered in _answers(judge, document, manifests.size)
-        ]
+        results: list[dict[str, Any]] = []
+        answers: list[Answer] = []
+        for name, document in manifests.documents:
+            for answered in _answers(judge, document, manifests.size):
+                results.append(_result(name, document, answered, texts))
+                if options.formats:
+                    answers.append(_answer(results[-1], answered[1], ignores_missing=options.ignore_missing))
     if not judge.has_definitions and not options.ignore_missing and _only_missing(results):
         raise PlanError("", "no definition found", "at least one", "give --crds PATH")
     for line in manifests.damage:
         click.echo(line, err=True)
+    code = _exit_code(options, manifests, results)
     with ignore_closed_stdout():
+        if options.formats:
+            from auditor.report.formats.manifests import content_of_answers  # noqa: PLC0415 - only when asked
+            from pipelines.run.report.formats import write_outputs  # noqa: PLC0415
+
+            seconds, damage = time.monotonic() - clock, manifests.damage
+            made = content_of_answers(answers, started=started, seconds=seconds, exit_code=code, damage=damage)
+            write_outputs(made, options.formats, _FORMAT_MODE)
         print_results(results, options.output, ignores_missing=options.ignore_missing)
     if options.field_validation != "Strict":
         text = f"unknown and duplicate fields are no errors (--field-validation {options.field_validation})"
         click.echo(text, err=True)
-    if manifests.damage or any(one["reason"] == RULES_GIVEN_UP for one in results):
-        return 3
-    refused = _REFUSED if options.ignore_missing else _REFUSED | {Status.ORPHANED}
-    if not results:
+    if not results and code != _NOT_READ:
         click.echo("no object found in what was given", err=True)
+    return code
+
+
+def _exit_code(options: ValidateOptions, manifests: _Manifests, results: list[dict[str, Any]]) -> int:
+    if manifests.damage or any(one["reason"] == RULES_GIVEN_UP for one in results):
+        return _NOT_READ
+    refused = _REFUSED if options.ignore_missing else _REFUSED | {Status.ORPHANED}
     return 1 if not results or any(one["status"] in refused for one in results) else 0
 
 
@@ -295,3 +323,39 @@ def _result(
         "pruned": answer.unknown,
         "unevaluated_rules": answer.unevaluated_rules,
     }
+
+
+def _answer(result: dict[str, Any], answer: CreateAnswer, *, ignores_missing: bool) -> Answer:
+    """Return an answer as file formats take it: with what identifies the cause of each finding."""
+    from auditor.report.formats.manifests import Answer, Text  # noqa: PLC0415 - only when asked
+
+    texts = [
+        Text(
+            field=shown["field"],
+            type=one.type,
+            check=one.check,
+            detail=cut(one.detail, _LONGEST),
+            rule=one.rule or "",
+            message=shown["message"],
+            line=shown["line"] or 0,
+            is_warning=is_warning,
+        )
+        for is_warning, found, written in (
+            (False, answer.findings, result["findings"]),
+            (True, answer.warnings, result["warnings"]),
+        )
+        for one, shown in zip(found, written, strict=True)
+    ]
+    is_missing = ignores_missing and result["status"] == Status.ORPHANED
+    return Answer(
+        file=result["file"],
+        line=result["line"] or 0,
+        group=result["group"],
+        version=result["version"],
+        kind=result["kind"],
+        namespace=result["namespace"] or "",
+        name=result["name"],
+        status=result["status"],
+        reason="" if is_missing else result["reason"] or "",
+        texts=tuple(texts),
+    )

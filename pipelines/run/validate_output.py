@@ -28,7 +28,7 @@ def print_results(results: list[dict[str, Any]], output: str, *, ignores_missing
 
     Args:
         results: As `run_validate` makes them.
-        output: One of `OUTPUTS`.
+        output: One of `OUTPUTS`; empty: only the sums are printed, on standard error.
         ignores_missing: Whether objects without a definition are no error.
     """
     if output == "json":

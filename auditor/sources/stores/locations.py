@@ -34,6 +34,7 @@ __all__ = [
     "Match",
     "RemoteFile",
     "allow_http",
+    "allows_http",
     "ask_store",
     "copy_name",
     "expand",
@@ -165,12 +166,13 @@ def allow_http() -> None:
     os.environ[_INSECURE] = "1"
 
 
-def _allows_http() -> bool:
+def allows_http() -> bool:
+    """Return whether ``http://`` may be used."""
     return os.environ.get(_INSECURE, "").lower() in _TRUE
 
 
 def _check_http(url: str) -> None:
-    if url.partition("://")[0].lower() == "http" and not _allows_http():
+    if url.partition("://")[0].lower() == "http" and not allows_http():
         raise SourceError(
             shown_url(url),
             "http:// is neither encrypted nor authenticated: anybody on the way can read and change the file",

@@ -53,6 +53,13 @@ def outcome_options(command: Any) -> Any:
                 metavar="RUNS",
                 help="Runs that the history keeps; older ones are removed.",
             ),
+            click.option(
+                "--notify",
+                multiple=True,
+                metavar="URL",
+                help="Send a short message about the run: https:// gets JSON, slack+https:// a Slack payload, "
+                "smtp://HOST?from=A&to=B a mail. A failure changes no result.",
+            ),
         )
     ):
         command = option(command)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from auditor.report.formats.problems import Content
 
-__all__ = ["Output", "parse_outputs", "prints", "write_outputs", "write_report"]
+__all__ = ["Output", "parse_outputs", "prints", "split_outputs", "write_outputs", "write_report", "write_text"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,37 @@ def parse_outputs(texts: Sequence[str], report: str = "") -> list[Output]:
     if sum(not one.target for one in found) > 1:
         raise PlanError("-o", "two formats are to be printed", "one at most", "give the others as FORMAT=FILE")
     return found
+
+
+def split_outputs(texts: Sequence[str], own: Sequence[str]) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return the outputs that are forms of a command itself, as (name, file or empty), and the others.
+
+    Raises:
+        PlanError: Several are to be printed, or a form names no file.
+    """
+    mine, others = [], []
+    for text in texts:
+        name, equals, target = text.partition("=")
+        if name not in own:
+            if name not in FORMATS:
+                raise PlanError("-o", f"{name!r} is no format", f"one of {', '.join(dict.fromkeys((*own, *FORMATS)))}")
+            others.append(text)
+            continue
+        if equals and (not target or is_web(target) or target.endswith("/")):
+            raise PlanError("-o", f"{text!r} names no file", f"{name}=FILE")
+        mine.append((name, local_path(target) or target))
+    if sum("=" not in text for text in texts) > 1:
+        raise PlanError("-o", "two formats are to be printed", "one at most", "give the others as FORMAT=FILE")
+    return mine, others
+
+
+def write_text(target: str, text: str, mode: int) -> None:
+    """Write a text to a file or a URL, in one step."""
+    if is_remote(target):
+        write_file(target, text.encode("utf-8", "backslashreplace"))
+        return
+    with _new_file(Path(target), mode) as stream:
+        stream.write(text)
 
 
 def prints(outputs: Sequence[Output]) -> bool:

@@ -185,7 +185,7 @@ def test_a_redirect_leads_to_no_weaker_place(
     with serving(redirect) as (host, asked):
         allowed = iter(["1"])
         real = remote_file(f"http://{host}/x")
-        monkeypatch.setattr("auditor.sources.stores.locations._allows_http", lambda: next(allowed, "") == "1")
+        monkeypatch.setattr("auditor.sources.stores.locations.allows_http", lambda: next(allowed, "") == "1")
         with pytest.raises(SourceError, match=reason):
             real.copy_to(tmp_path / "copy")
     assert len(asked) == 1

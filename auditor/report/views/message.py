@@ -1,0 +1,79 @@
+"""A short message about a run, for a chat, a webhook or a mail: verdict, what is missing, the worst causes.
+
+It has no value of an object and no text of a finding: both may be secret, and a message leaves the machine.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.base.visible import visible
+from auditor.base.wording import counted
+from auditor.report.findings.severity import SEVERITIES
+
+if TYPE_CHECKING:
+    from auditor.report.findings.causes import Cause
+    from auditor.report.formats.problems import Content
+
+__all__ = ["MOST_CHARACTERS", "message_data", "message_text", "message_title"]
+
+MOST_CHARACTERS: Final = 3000
+_SCHEMA: Final = "auditor/notification/v1"
+_WORDS: Final = {"worse": "WORSE", "same": "SAME", "better": "BETTER", "not-compared": "NOT COMPARED"}
+_CAUSES: Final = 10
+_WARNINGS: Final = 5
+_LINE: Final = 150
+_TITLE: Final = 120
+
+
+def message_title(content: Content) -> str:
+    """Return one line: the verdict, and what was audited."""
+    return _cut(f"auditor: {_WORDS.get(content.verdict, content.verdict)}: {content.title}", _TITLE)
+
+
+def message_text(content: Content) -> str:
+    """Return the message, at most `MOST_CHARACTERS` long; what is left out is counted."""
+    run, tally = content.run, content.tally()
+    numbers = ", ".join(f"{tally.by_severity[one]} {one}" for one in SEVERITIES if tally.by_severity[one])
+    accepted = f", {tally.accepted} accepted" if tally.accepted else ""
+    lines = [message_title(content), f"{run.started:%Y-%m-%d %H:%M} UTC, {run.keys:,} keys, {run.seconds:.1f} s"]
+    if content.reasons:
+        lines.append(_cut(f"Why: {', '.join(content.reasons)}", _LINE))
+    lines += [_cut(text, _LINE) for text in content.warnings[:_WARNINGS]]
+    if len(content.warnings) > _WARNINGS:
+        lines.append(f"and {len(content.warnings) - _WARNINGS} more such lines")
+    lines.append(f"Problems: {numbers or 'none'}{accepted}")
+    lines += [_cut(f"- {_cause_line(cause)}", _LINE) for cause in content.open_causes[:_CAUSES]]
+    if (more := len(content.open_causes) - _CAUSES) > 0:
+        lines.append(f"and {counted(more, 'more cause')}")
+    if content.not_judged:
+        lines.append(_cut(f"Not judged: {', '.join(content.not_judged)}", _LINE))
+    lines.append(_cut(f"Exit code {run.exit_code}. Report: {content.shown}", 2 * _LINE))
+    return "\n".join(lines)[:MOST_CHARACTERS]
+
+
+def message_data(content: Content) -> dict[str, Any]:
+    """Return the message as JSON data, for a webhook."""
+    tally = content.tally()
+    return {
+        "schema": _SCHEMA,
+        "title": message_title(content),
+        "text": message_text(content),
+        "verdict": content.verdict,
+        "exit_code": content.run.exit_code,
+        "started": f"{content.run.started:%Y-%m-%dT%H:%M:%SZ}",
+        "report": _cut(content.shown, 2 * _LINE),
+        "problems": {one: tally.by_severity[one] for one in SEVERITIES},
+        "accepted": tally.accepted,
+        "causes": len(content.open_causes),
+    }
+
+
+def _cause_line(cause: Cause) -> str:
+    change = {"new": "NEW ", "more": "MORE "}.get(cause.change or "", "")
+    return f"{change}{cause.severity} {cause.id} {cause.kind_name}: {counted(cause.objects, 'object')}, {cause.title}"
+
+
+def _cut(text: str, most: int) -> str:
+    line = visible(" ".join(text.split()))
+    return line if len(line) <= most else f"{line[: most - 1]}…"

@@ -1,0 +1,210 @@
+"""Messages about a run: to a webhook, to Slack and by mail, and what happens where a server does not take one."""
+
+import http.server
+import json
+import socketserver
+import threading
+import time
+
+import pytest
+
+from auditor.base.errors import PlanError
+from auditor.report.findings.model import FindingsModel
+from auditor.report.formats.problems import of_model
+from auditor.report.views.message import MOST_CHARACTERS, message_data, message_text
+from pipelines.run.report.notify import notify, parse_receivers
+from tests.pipelines.report.test_commands import auditor
+from tests.report.findings.reports import audited, definition, export, widget
+
+SECRET_VALUE = "hunter2-is-a-value"
+
+
+@pytest.fixture(scope="module")
+def dump(tmp_path_factory):
+    rule = "'<!channel>' == ''"
+    crd = definition({"size": {"type": "integer", "maximum": 5}})
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["x-kubernetes-validations"] = [{"rule": rule}]
+    bad = widget("b", {"size": SECRET_VALUE})
+    return export(tmp_path_factory.mktemp("dump") / "dump.ndjson", crd, widget("a", {"size": 9}), bad)
+
+
+@pytest.fixture(scope="module")
+def report(dump, tmp_path_factory):
+    return audited(tmp_path_factory.mktemp("report") / "report", dump)
+
+
+@pytest.fixture
+def web(monkeypatch):
+    """A web server that keeps what it gets; its attributes `answer` and `wait` say how it answers."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            self.server.got.append((self.path, json.loads(body)))
+            self.server.users.append(self.headers["Authorization"])
+            time.sleep(self.server.wait)
+            self.send_response(self.server.answer)
+            self.send_header("Location", "/elsewhere")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AUDITOR_INSECURE_HTTP", "1")
+    with Serving(http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
+        server.answer, server.wait, server.got, server.users = 200, 0, [], []
+        yield server
+
+
+@pytest.fixture
+def mail(monkeypatch):
+    """A mail server that keeps what it gets."""
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self):
+            self.say("220 test")
+            while line := self.rfile.readline():
+                word = line.split()[0].upper()
+                self.server.got.append(line.decode().strip())
+                if word == b"DATA":
+                    self.say("354 go on")
+                    while (text := self.rfile.readline()) != b".\r\n":
+                        self.server.got.append(text.decode().rstrip())
+                self.say("221 bye" if word == b"QUIT" else self.server.answer if word == b"RCPT" else "250 ok")
+
+        def say(self, text):
+            self.wfile.write(f"{text}\r\n".encode())
+
+    monkeypatch.setenv("AUDITOR_INSECURE_HTTP", "1")
+    with Serving(socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)) as server:
+        server.got, server.answer = [], "250 ok"
+        yield server
+
+
+class Serving:
+    def __init__(self, server):
+        self.server = server
+
+    def __enter__(self):
+        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
+        return self.server
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def port(server):
+    return server.server_address[1]
+
+
+def test_a_webhook_gets_json(report, web, capsys):
+    notify(str(report), parse_receivers([f"http://127.0.0.1:{port(web)}/hook?key=s3cret"]))
+    [(path, data)] = web.got
+    assert path == "/hook?key=s3cret"
+    assert data["schema"] == "auditor/notification/v1"
+    assert data["exit_code"] == 1
+    model = FindingsModel.open(report)
+    assert sum(data["problems"].values()) == sum(cause.distinct_findings for cause in model.causes)
+    assert data["causes"] == len(model.causes)
+    assert "Widget.example.com: 1 object, spec.size" in data["text"]
+    assert capsys.readouterr().err == ""
+
+
+def test_slack_gets_a_payload_that_mentions_nobody(report, web):
+    notify(str(report), parse_receivers([f"slack+http://127.0.0.1:{port(web)}/hook"]))
+    [(_, data)] = web.got
+    assert set(data) == {"text", "mrkdwn", "unfurl_links", "link_names"}
+    assert "Widget.example.com" in data["text"]
+    assert data["mrkdwn"] is False
+    assert "&lt;!channel&gt;" in data["text"]
+    assert "<" not in data["text"]
+
+
+def test_a_mail_is_sent_to_all(report, mail):
+    url = f"smtp://127.0.0.1:{port(mail)}?from=auditor@example.com&to=a@example.com&to=b@example.com"
+    notify(str(report), parse_receivers([url]))
+    text = "\n".join(mail.got)
+    assert "rcpt TO:<a@example.com>" in text
+    assert "rcpt TO:<b@example.com>" in text
+    subject = text[text.index("Subject:") :].partition("Content-")[0]
+    assert "auditor: NOT COMPARED" in " ".join(subject.split())
+    assert "Widget.example.com" in text
+
+
+@pytest.mark.parametrize("answer", [302, 404, 500])
+def test_a_refused_message_is_reported_without_its_url(report, web, capsys, answer):
+    web.answer = answer
+    notify(str(report), parse_receivers([f"http://user:pass@127.0.0.1:{port(web)}/s3cret?key=s3cret"]))
+    assert len(web.got) == 1, "a redirect is not followed"
+    assert web.users == ["Basic dXNlcjpwYXNz"]
+    text = capsys.readouterr().err
+    assert text == (
+        f"warning: http://127.0.0.1 did not take the message about the run (--notify): it answers {answer}\n"
+    )
+
+
+def test_a_slow_server_is_given_up(report, web, capsys, monkeypatch):
+    monkeypatch.setattr("pipelines.run.report.notify._SECONDS", 0.2)
+    web.wait = 1
+    notify(str(report), parse_receivers([f"http://127.0.0.1:{port(web)}/"]))
+    assert "did not take the message" in capsys.readouterr().err
+
+
+def test_one_refusal_does_not_stop_the_next_message(report, web, mail, capsys):
+    mail.answer = "550 no"
+    urls = [
+        "http://127.0.0.1:1/",
+        f"smtp://127.0.0.1:{port(mail)}?from=a@example.com&to=b@example.com",
+        f"http://127.0.0.1:{port(web)}/",
+    ]
+    notify(str(report), parse_receivers(urls))
+    assert len(web.got) == 1
+    assert capsys.readouterr().err.count("did not take the message") == 2
+
+
+def test_an_audit_has_the_same_result_whether_its_message_is_taken(dump, tmp_path, web):
+    done = auditor("audit", dump, "--report", tmp_path / "one", "--notify", f"http://127.0.0.1:{port(web)}/")
+    assert done.returncode == 1
+    assert len(web.got) == 1
+    named = {"AUDITOR_AUDIT_NOTIFY": "http://127.0.0.1:1/"}
+    refused = auditor("audit", dump, "--report", tmp_path / "two", **named)
+    assert refused.returncode == 1
+    assert "did not take the message" in refused.stderr
+    assert refused.stdout.replace("two", "one") == done.stdout
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("http://example.com/", "ftp://example.com", "https://", "example.com", "http://[", "https://a:port/"),
+        *("smtp://example.com", "smtp://example.com?from=a@b", "smtp://u:p@example.com?from=a&to=b"),
+        "slack+smtp://example.com?from=a&to=b",
+    ],
+)
+def test_urls_of_another_form_are_refused_before_the_audit(url, monkeypatch):
+    monkeypatch.delenv("AUDITOR_INSECURE_HTTP", raising=False)
+    with pytest.raises(PlanError) as error:
+        parse_receivers([url])
+    assert "u:p" not in str(error.value)
+
+
+def test_slack_is_known_by_its_host():
+    [one] = parse_receivers(["https://hooks.slack.com/services/T/B/s3cret"])
+    assert (one.form, one.shown) == ("slack", "https://hooks.slack.com")
+
+
+def test_a_message_is_short_and_has_no_value(tmp_path):
+    names = [f"field{number:03}{'x' * 80}" for number in range(200)]
+    crd = definition({name: {"type": "integer"} for name in names})
+    bad = widget("a", dict.fromkeys(names, SECRET_VALUE))
+    folder = tmp_path / ("long" * 40)
+    content = of_model(FindingsModel.open(audited(folder, export(tmp_path / "dump.ndjson", crd, bad))))
+    text = message_text(content)
+    assert len(text) <= MOST_CHARACTERS
+    assert "and 190 more causes" in text
+    assert text.endswith(content.shown[-40:])
+    assert SECRET_VALUE not in json.dumps(message_data(content))
