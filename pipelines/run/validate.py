@@ -39,7 +39,7 @@ _NOT_READ = 3
 _LONGEST = 4000
 """Characters of a detail that its cause is identified by."""
 _FORMAT_MODE = 0o644
-"""Permissions of formats: manifests are read by whoever reads the repository."""
+"""Permissions of formats: manifests usually lie in a repository."""
 _REFUSED = frozenset({Status.INVALID, Status.UNREADABLE, Status.UNSERVED})
 
 
