@@ -15,9 +15,9 @@ from auditor.printing.left_out import OF_THE_COMMAND, left_out
 from auditor.printing.yamltext import YamlTextError, to_yaml
 from auditor.program.impact import impacts_of, worst
 from auditor.program.program import AuditProgram
-from auditor.report.findings.marks import Marks
 from auditor.report.manifest import MANIFEST, manifest_bytes, parse_manifest, whole_report
 from auditor.report.rows import is_one_of, rows_where
+from auditor.report.views.marks import Marks
 from auditor.server.dump import DumpStore, Unreadable
 from auditor.server.history import check_history, key_revisions
 from auditor.shards.findings import BoundedTexts
