@@ -16,10 +16,12 @@ from auditor.report.findings.severity import SEVERITIES
 from auditor.report.findings.titles import kind_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    import datetime
+    from collections.abc import Callable, Iterator, Sequence
 
     from auditor.report.findings.causes import Cause
     from auditor.report.findings.model import FindingsModel, Run
+    from auditor.report.trend.history import History
 
 __all__ = ["Content", "KindCount", "Problem", "Tally", "cut", "of_model"]
 
@@ -133,6 +135,8 @@ class Content:
         causes: All causes, worst and new ones first.
         kinds: Objects by kind and status.
         problems: Returns an iterator over all problems, each time it is called.
+        space: Returns the bytes of the stored values of each kind, the most first; None if sizes are not known.
+        nights: For each run of a history, oldest first: when it began, and objects in causes by severity.
     """
 
     title: str
@@ -146,6 +150,8 @@ class Content:
     causes: list[Cause]
     kinds: list[KindCount]
     problems: Callable[[], Iterator[Problem]]
+    space: Callable[[], dict[str, int]] | None = None
+    nights: Sequence[tuple[datetime.datetime, dict[str, int]]] = ()
     _tally: Tally | None = None
 
     @property
@@ -178,8 +184,16 @@ class Content:
                 yield one
 
 
-def of_model(model: FindingsModel) -> Content:
-    """Return the content of a stored report."""
+def of_model(model: FindingsModel, clusters: Sequence[str] = (), history: History | None = None) -> Content:
+    """Return the content of a stored report.
+
+    Args:
+        model: The report.
+        clusters: The clusters that the model has; empty: all.
+        history: Runs before it.
+    """
+    from auditor.report.formats.series import bytes_of_kinds, nights_of  # noqa: PLC0415 - they read tables
+
     manifest = model.manifest
     names = model.run.clusters or tuple(source.name for source in model.run.sources)
     title = names[0] if len(names) == 1 else f"{len(names)} clusters" if model.run.clusters else f"{len(names)} dumps"
@@ -198,6 +212,8 @@ def of_model(model: FindingsModel) -> Content:
             for row in manifest["kinds"]
         ],
         problems=lambda: _problems(model),
+        space=lambda: bytes_of_kinds(model.path, clusters),
+        nights=nights_of(history) if history is not None else (),
     )
 
 

@@ -28,8 +28,11 @@ def format_option(command: Any) -> Any:
 @click.command(short_help="Write a report as HTML, SARIF, JUnit, metrics and other formats.")
 @click.argument("report", metavar="REPORT")
 @click.option("--cluster", multiple=True, metavar="NAME", help="Only these clusters of a fleet.")
+@click.option(
+    "--history", default="", metavar="DIR", help="Show the runs of this history of `auditor audit` in a page."
+)
 @format_option
-def report(report: str, cluster: tuple[str, ...], outputs: tuple[str, ...]) -> None:
+def report(report: str, cluster: tuple[str, ...], history: str, outputs: tuple[str, ...]) -> None:
     """Write a stored report in other formats: `-o FORMAT` prints one, `-o FORMAT=FILE` writes it.
 
     REPORT is a folder that `auditor audit` or `auditor upgrade` wrote, or its URL in an object store.
@@ -52,8 +55,10 @@ def report(report: str, cluster: tuple[str, ...], outputs: tuple[str, ...]) -> N
       auditor report s3://reports/tonight -o markdown
     """
     from pipelines.run.report.formats import parse_outputs, write_report  # noqa: PLC0415
+    from pipelines.run.report.history import history_at  # noqa: PLC0415
 
     if not outputs:
         raise click.UsageError("give at least one -o FORMAT[=FILE]; `auditor report --help` lists the formats")
     with ignore_closed_stdout():
-        write_report(report, parse_outputs(outputs, report), cluster)
+        wanted = parse_outputs(outputs, report)
+        write_report(report, wanted, cluster, history_at(history, cluster) if history else None)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from auditor.report.formats.problems import Content
+    from auditor.report.trend.history import History
 
 __all__ = ["Output", "parse_outputs", "prints", "split_outputs", "write_outputs", "write_report", "write_text"]
 
@@ -113,13 +114,16 @@ def _is_below(target: str, report: str) -> bool:
     return Path(target).absolute().is_relative_to(Path(report).absolute())
 
 
-def write_report(report: str, outputs: Sequence[Output], clusters: Sequence[str] = ()) -> None:
+def write_report(
+    report: str, outputs: Sequence[Output], clusters: Sequence[str] = (), history: History | None = None
+) -> None:
     """Write a stored report in some formats.
 
     Args:
         report: Its folder or URL.
         outputs: The formats.
         clusters: Only these clusters of a fleet; empty: all.
+        history: Runs before it, whose trend a page shows.
 
     Raises:
         AuditorError: It is no report, or a file cannot be written.
@@ -132,7 +136,7 @@ def write_report(report: str, outputs: Sequence[Output], clusters: Sequence[str]
     with reports_here(report) as (folder,):
         model = FindingsModel.open(folder, shown=shown_url(report), clusters=clusters)
         mode = stat.S_IMODE((Path(folder) / MANIFEST).stat().st_mode)
-        write_outputs(of_model(model), outputs, mode)
+        write_outputs(of_model(model, clusters, history), outputs, mode)
 
 
 def write_outputs(content: Content, outputs: Sequence[Output], mode: int) -> None:

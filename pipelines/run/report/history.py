@@ -22,7 +22,9 @@ from pipelines.streams import ErrorLines, plain
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["note_history", "run_trend"]
+    from auditor.report.trend.history import History
+
+__all__ = ["history_at", "known_history", "note_history", "run_trend"]
 
 
 def note_history(report: Path, manifest: dict[str, Any], history: str, keep: int) -> None:
@@ -65,21 +67,41 @@ def run_trend(history: str, *, clusters: Sequence[str], output: str, color: str,
     Raises:
         PlanError: There is none.
     """
+    runs = history_at(history, clusters)
+    if output == "json":
+        sys.stdout.write(orjson.dumps(trend_rows(runs), option=orjson.OPT_INDENT_2).decode() + "\n")
+        return 0
+    sys.stdout.flush()
+    plain(sys.stdout).write(painted(trend_lines(runs, terminal_width(), lines), color=has_color(color)))
+    return 0
+
+
+def known_history(history: str) -> History | None:
+    """Return the runs of a history that a run was added to, or None without one; a failure is a warning."""
+    if not history:
+        return None
+    try:
+        return history_at(history)
+    except (AuditorError, OSError) as error:
+        ErrorLines()(f"warning: the history {shown_url(history)} cannot be read, and no page shows it: {error}\n")
+        return None
+
+
+def history_at(history: str, clusters: Sequence[str] = ()) -> History:
+    """Return the runs of a history.
+
+    Args:
+        history: Its folder or URL.
+        clusters: Only these clusters; empty: all.
+
+    Raises:
+        PlanError: There is none.
+    """
     here = local_path(history) or history
     if is_remote(here):
         with temporary_folder("history") as folder:
             copies = [path for _, path in fetched(here, folder)]
-            return _print(copies[0], history, clusters, output, color, lines)
-    return _print(Path(here), history, clusters, output, color, lines)
-
-
-def _print(folder: Path, shown: str, clusters: Sequence[str], output: str, color: str, lines: int) -> int:
-    if not folder.is_dir():
-        raise PlanError(shown_url(shown), "is not a folder", "the folder of `auditor audit --history`")
-    history = read_history(folder, clusters)
-    if output == "json":
-        sys.stdout.write(orjson.dumps(trend_rows(history), option=orjson.OPT_INDENT_2).decode() + "\n")
-        return 0
-    sys.stdout.flush()
-    plain(sys.stdout).write(painted(trend_lines(history, terminal_width(), lines), color=has_color(color)))
-    return 0
+            return read_history(copies[0], clusters)
+    if not Path(here).is_dir():
+        raise PlanError(shown_url(history), "is not a folder", "the folder of `auditor audit --history`")
+    return read_history(Path(here), clusters)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from markupsafe import Markup, escape
@@ -11,32 +12,36 @@ from auditor.base.visible import visible
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["bars", "stacked_bars"]
+__all__ = ["bars", "columns", "stacked_bars"]
 
 _WIDTH: Final = 640
 _LABEL: Final = 220
 _ROW: Final = 22
-_NUMBER: Final = 70
+_NUMBER: Final = 80
 _LEGEND: Final = 95
 _LONGEST_LABEL: Final = 30
+_HEIGHT: Final = 120
+_WIDEST: Final = 24
 
 
-def bars(title: str, rows: Sequence[tuple[str, int, str]]) -> Markup:
+def bars(title: str, rows: Sequence[tuple[str, int, str]], unit: str = "") -> Markup:
     """Return a bar chart.
 
     Args:
         title: What it shows.
         rows: Label, number and class of the colour of each bar.
+        unit: What is counted, behind each number; "" for objects and causes.
     """
-    return stacked_bars(title, [(label, [(number, name)]) for label, number, name in rows])
+    return stacked_bars(title, [(label, [(number, name)]) for label, number, name in rows], unit)
 
 
-def stacked_bars(title: str, rows: Sequence[tuple[str, Sequence[tuple[int, str]]]]) -> Markup:
+def stacked_bars(title: str, rows: Sequence[tuple[str, Sequence[tuple[int, str]]]], unit: str = "") -> Markup:
     """Return a chart of stacked bars.
 
     Args:
         title: What it shows.
         rows: Label of each bar, and number and class of the colour of each of its pieces.
+        unit: What is counted, behind each number.
     """
     rows = [(visible(label), pieces) for label, pieces in rows]
     largest = max((sum(number for number, _ in pieces) for _, pieces in rows), default=0) or 1
@@ -44,7 +49,9 @@ def stacked_bars(title: str, rows: Sequence[tuple[str, Sequence[tuple[int, str]]
     names = list(dict.fromkeys(name for _, pieces in rows for count, name in pieces if count))
     has_legend = any(len(pieces) > 1 for _, pieces in rows)
     height = _ROW * (len(rows) + has_legend) + 4
-    text = "; ".join(f"{label}: " + ", ".join(f"{number} {name}" for number, name in pieces) for label, pieces in rows)
+    text = "; ".join(
+        f"{label}: " + ", ".join(f"{number} {unit or name}" for number, name in pieces) for label, pieces in rows
+    )
     parts = [
         f'<svg class="chart" viewBox="0 0 {_WIDTH} {height}" role="img" preserveAspectRatio="xMinYMin meet">',
         f"<title>{escape(title)}</title><desc>{escape(text)}</desc>",
@@ -66,5 +73,51 @@ def stacked_bars(title: str, rows: Sequence[tuple[str, Sequence[tuple[int, str]]
             parts.append(f'<rect class="c-{escape(name)}" {place}/>')
             left += width
         total = sum(count for count, _ in pieces)
-        parts.append(f'<text x="{left + 6:.1f}" y="{top + 15}">{total:,}</text>')
+        parts.append(f'<text x="{left + 6:.1f}" y="{top + 15}">{total:,}{unit and f" {unit}"}</text>')
+    return Markup("".join(parts) + "</svg>")  # noqa: S704 - every text in it was escaped above
+
+
+def columns(title: str, nights: Sequence[tuple[str, dict[str, int]]]) -> Markup:
+    """Return a chart of stacked columns, one for each night, the oldest on the left.
+
+    Args:
+        title: What it shows.
+        nights: Label of each night, and number by class of the colour of its pieces, the lowest piece last.
+    """
+    nights = [(visible(label), pieces) for label, pieces in nights]
+    largest = max((sum(pieces.values()) for _, pieces in nights), default=0) or 1
+    step = min(_WIDEST, (_WIDTH - _NUMBER) / max(1, len(nights)))
+    some = Counter[str]()
+    for _, pieces in nights:
+        some.update(pieces)
+    names = [name for name, count in some.items() if count]
+    text = "; ".join(
+        f"{label}: " + (", ".join(f"{count} {name}" for name, count in pieces.items() if count) or "none")
+        for label, pieces in nights
+    )
+    parts = [
+        f'<svg class="chart" viewBox="0 0 {_WIDTH} {_HEIGHT + 44}" role="img" preserveAspectRatio="xMinYMin meet">',
+        f"<title>{escape(title)}</title><desc>{escape(text)}</desc>",
+    ]
+    parts += [
+        f'<rect class="c-{escape(name)}" x="{_NUMBER + at * _LEGEND}" y="4" width="12" height="12"/>'
+        f'<text x="{_NUMBER + at * _LEGEND + 18}" y="15">{escape(name)}</text>'
+        for at, name in enumerate(names)
+    ]
+    floor = _HEIGHT + 24
+    parts.append(f'<text x="{_NUMBER - 8}" y="34" text-anchor="end">{largest:,}</text>')
+    parts.append(f'<text x="{_NUMBER - 8}" y="{floor}" text-anchor="end">0</text>')
+    for number, (_, pieces) in enumerate(nights):
+        top = float(floor)
+        for name, count in reversed(pieces.items()):
+            tall = count * _HEIGHT / largest
+            top -= tall
+            place = f'x="{_NUMBER + number * step:.1f}" y="{top:.1f}" width="{step * 0.85:.1f}" height="{tall:.1f}"'
+            if count:
+                parts.append(f'<rect class="c-{escape(name)}" {place}/>')
+    if nights:
+        parts.append(f'<text x="{_NUMBER}" y="{floor + 16}">{escape(nights[0][0])}</text>')
+    if len(nights) > 1:
+        right = max(_NUMBER + 180.0, _NUMBER + len(nights) * step)
+        parts.append(f'<text x="{right:.1f}" y="{floor + 16}" text-anchor="end">{escape(nights[-1][0])}</text>')
     return Markup("".join(parts) + "</svg>")  # noqa: S704 - every text in it was escaped above

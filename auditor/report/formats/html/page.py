@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from auditor.base.visible import visible
 from auditor.report.findings.severity import SEVERITIES
-from auditor.report.formats.html.charts import bars, stacked_bars
+from auditor.report.formats.html.charts import bars, columns, stacked_bars
 from auditor.report.formats.html.data import packed
 from auditor.report.formats.problems import cut
 
@@ -28,6 +28,9 @@ _WORDS: Final = {"worse": "WORSE", "same": "SAME", "better": "BETTER", "not-comp
 _MOST_CAUSES: Final = 300
 _MOST_KINDS: Final = 25
 _FIRST: Final = 100
+_MOST_NIGHTS: Final = 90
+_UNITS: Final = ((10 << 30, "GiB"), (10 << 20, "MiB"), (10 << 10, "KiB"), (0, "bytes"))
+"""The least number of bytes that a unit is for; each bar is a whole number of units."""
 _SHOWN: Final = ("valid", "invalid", "unreadable")
 
 
@@ -59,6 +62,7 @@ def _page(content: Content, *, inline: bool) -> str:
     kinds = sorted(content.kinds, key=lambda kind: -sum(kind.statuses.values()))
     kinds = [kind for kind in kinds if kind.kind]
     environment.filters["breakable"] = _breakable
+    space = content.space() if content.space is not None else {}
     template = environment.from_string(_asset("report.html.j2"))
     return template.render(
         content=content,
@@ -83,7 +87,30 @@ def _page(content: Content, *, inline: bool) -> str:
         severity_chart=bars(
             "Causes by severity", [(one, sum(cause.severity == one for cause in causes), one) for one in SEVERITIES]
         ),
+        space_chart=_space_chart(space),
+        more_space=max(0, len(space) - _MOST_KINDS),
+        trend_chart=_trend_chart(content),
         cut=cut,
+    )
+
+
+def _space_chart(space: dict[str, int]) -> Markup | str:
+    """Return the chart of the space that kinds take, or "" if it is not known."""
+    if not any(space.values()):
+        return ""
+    least, name = next(one for one in _UNITS if max(space.values()) >= one[0])
+    unit = max(1, least // 10)
+    rows = [(kind, round(size / unit), "low") for kind, size in list(space.items())[:_MOST_KINDS]]
+    return bars(f"Stored values by kind, {name}", rows, name)
+
+
+def _trend_chart(content: Content) -> Markup | str:
+    """Return the chart of the runs of a history, or "" without one."""
+    if len(content.nights) < 2:
+        return ""
+    return columns(
+        "Objects in causes by severity, run by run",
+        [(f"{when:%Y-%m-%d %H:%M} UTC", counts) for when, counts in content.nights[-_MOST_NIGHTS:]],
     )
 
 

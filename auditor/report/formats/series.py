@@ -1,0 +1,64 @@
+"""What the charts of space and of the trend show: bytes of each kind, and objects in causes night by night."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow
+
+from auditor.base.arrow import parquet_reader, read_parquet, whole_parquet
+from auditor.report.findings.severity import SEVERITIES
+from auditor.report.findings.titles import kind_name
+
+if TYPE_CHECKING:
+    import datetime
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from auditor.report.trend.history import History
+
+__all__ = ["bytes_of_kinds", "nights_of"]
+
+pa: Any = pyarrow
+_NAMES: Final = ["group", "kind", "plural"]
+
+
+def bytes_of_kinds(report: Path, clusters: Sequence[str] = ()) -> dict[str, int]:
+    """Return the bytes of the stored values of each kind, the most first.
+
+    Args:
+        report: Folder of the report; one of an older auditor may know no sizes, which gives no kind.
+        clusters: Only these; empty: all.
+
+    Raises:
+        DamagedDump: A part is not one that an audit writes.
+    """
+    total: Counter[str] = Counter()
+    for path in sorted((report / "objects").glob("*.parquet")):
+        with parquet_reader(path) as reader:
+            known = set(reader.schema_arrow.names)
+        if not known >= {"size", *_NAMES}:
+            continue
+        columns = [*_NAMES, "size", *(["cluster"] if "cluster" in known else [])]
+        rows = read_parquet(path, columns, [name for name in columns if name != "size"])
+        with whole_parquet(path):
+            by = [name for name in columns if name != "size"]
+            for one in rows.group_by(by, use_threads=False).aggregate([("size", "sum")]).to_pylist():
+                if one["size_sum"] and (not clusters or one.get("cluster") in clusters):
+                    total[kind_name(one["group"] or "", one["kind"] or one["plural"] or "")] += one["size_sum"]
+    return dict(total.most_common())
+
+
+def nights_of(history: History) -> list[tuple[datetime.datetime, dict[str, int]]]:
+    """Return for each run, oldest first, how many objects are in causes of each severity."""
+    sums = {name: np.zeros(len(history.times), dtype=np.int64) for name in SEVERITIES}
+    for place, counts in history.objects.items():
+        severity = history.causes[place]["severity"]
+        if severity in sums:
+            sums[severity] = sums[severity] + counts
+    return [
+        (time, {name: int(counts[number]) for name, counts in sums.items()})
+        for number, time in enumerate(history.times)
+    ]
