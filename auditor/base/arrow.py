@@ -79,6 +79,15 @@ def parquet_writer(stream: Any, schema: pa.Schema, **options: Any) -> Iterator[A
         writer.close()
 
 
+_DAMAGE: Any = (
+    pyarrow.ArrowInvalid,
+    pyarrow.ArrowNotImplementedError,
+    pyarrow.ArrowTypeError,
+    pyarrow.ArrowSerializationError,
+)
+"""What Arrow raises for a file that is no Parquet, or of a kind that no audit writes; never the lack of memory."""
+
+
 @contextmanager
 def whole_parquet(path: Path) -> Iterator[None]:
     """Say which file of a report it is that is cut short, lacks a column or is no Parquet, where the block finds out.
@@ -88,7 +97,7 @@ def whole_parquet(path: Path) -> Iterator[None]:
     """
     try:
         yield
-    except (pyarrow.ArrowInvalid, OSError, KeyError, UnicodeDecodeError) as error:
+    except (*_DAMAGE, OSError, KeyError, UnicodeDecodeError) as error:
         if isinstance(error, OSError) and error.errno:  # it is the system that refuses it
             raise
         if isinstance(error, UnicodeDecodeError):
@@ -115,6 +124,7 @@ def parquet_reader(path: Path, dictionaries: Iterable[str] = ()) -> Iterator[Any
         parquet_guard.check_file(path)
         reader.open(str(path), use_memory_map=True, read_dictionary=list(dictionaries))
         parquet_guard.check_footer(path, reader.metadata)
+        len(reader.schema_arrow.names)  # raises for a name that is not UTF-8
     try:
         yield reader
     finally:

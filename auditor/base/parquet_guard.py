@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow
 
+from auditor.base import parquet_footer
 from auditor.base.errors import DamagedDump
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def _refuse(path: Path, found: str, expected: str) -> DamagedDump:
 
 
 def check_file(path: Path) -> None:
-    """Refuse what is no Parquet file, or has a footer that is too long to be read.
+    """Refuse what is no Parquet file, or has a footer that is too long to be read or does not fit its schema.
 
     Raises:
         DamagedDump: It is.
@@ -55,11 +56,15 @@ def check_file(path: Path) -> None:
     with path.open("rb") as stream:
         stream.seek(max(0, state.st_size - 8))
         end = stream.read(8)
-    length = int.from_bytes(end[:4], "little")
-    if end[4:] != _MAGIC or length + 12 > state.st_size:
-        raise DamagedDump(str(path), "is damaged: it does not end as Parquet does", "a whole file", "audit anew")
-    if length > _MOST_FOOTER:
-        raise _refuse(path, f"its footer is {length:,} bytes long", f"at most {_MOST_FOOTER:,}")
+        length = int.from_bytes(end[:4], "little")
+        if end[4:] != _MAGIC or length + 12 > state.st_size:
+            raise DamagedDump(str(path), "is damaged: it does not end as Parquet does", "a whole file", "audit anew")
+        if length > _MOST_FOOTER:
+            raise _refuse(path, f"its footer is {length:,} bytes long", f"at most {_MOST_FOOTER:,}")
+        stream.seek(state.st_size - 8 - length)
+        fault = parquet_footer.fault_of(stream.read(length))
+    if fault:
+        raise DamagedDump(str(path), f"is damaged: {fault}", "a footer as an audit writes it", "audit anew")
 
 
 def check_footer(path: Path, footer: Any) -> None:

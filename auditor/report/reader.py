@@ -257,7 +257,8 @@ class OldReport:
             for _, path in self._parts(self.folder / name):
                 rows[name] += rows_of(path)
         check_rows(self.folder, self._part, rows, "--since")
-        valid = self._part.get("counts", {}).get("statuses", {}).get(Status.VALID, 0)
+        with whole_report("--since"):
+            valid = int(self._part.get("counts", {}).get("statuses", {}).get(Status.VALID, 0))
         index = self.folder / "index"
         if valid and not any(self._parts(path.parent) for path in index.rglob("part-*.parquet")):
             advice = "the report is not whole; audit without --since"

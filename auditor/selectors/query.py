@@ -549,7 +549,10 @@ class _Statistics:
         found = self.group.column(at).statistics if at is not None else None
         if found is None or not found.has_min_max:
             return None
-        return found.min, found.max
+        try:
+            return found.min, found.max
+        except UnicodeDecodeError:  # of a damaged footer: the rows decide
+            return None
 
     def has_nulls(self, column: str) -> bool | None:
         """Return whether any value is null, or None where that is not known."""

@@ -15,8 +15,9 @@ from auditor.printing.left_out import OF_THE_COMMAND, left_out
 from auditor.printing.yamltext import YamlTextError, to_yaml
 from auditor.program.impact import impacts_of, worst
 from auditor.program.program import AuditProgram
-from auditor.report.manifest import MANIFEST, whole_report
+from auditor.report.manifest import MANIFEST, manifest_bytes, parse_manifest, whole_report
 from auditor.report.rows import is_one_of, rows_where
+from auditor.report.views.marks import Marks
 from auditor.server.dump import DumpStore, Unreadable
 from auditor.server.history import check_history, key_revisions
 from auditor.shards.findings import BoundedTexts
@@ -42,6 +43,7 @@ __all__ = ["resource_of", "rows_of", "run_show"]
 _COLUMNS: Final = ("audited_version", "request", "check", "type", "field", "message")
 _SAME: Final = ("audited_version", "check", "type", "field", "rule", "bad_value", "message")
 """Columns that are equal for the same finding of several requests."""
+_MARKS: Final = ("cause", "severity", "accepted", "owner")
 _IF_KNOWN: Final = ("verdict", "guard_path", "rule", "last_manager", "change")
 
 
@@ -113,18 +115,22 @@ def _yaml(sections: dict[str, Any]) -> str:
 def _of_report(report: Path, key: str, clusters: list[str]) -> dict[str, Any]:
     """Return the rows and findings that a report has of a key, those of some clusters where they are given."""
     objects: list[dict[str, Any]] = []
+    marks = Marks(report, parse_manifest(manifest_bytes(report)) or {"options": {}})
     for part in sorted((report / "objects").glob("*.parquet")):
-        objects += [{k: v for k, v in row.items() if v not in (None, [], ())} for row in _in_part(part, key, clusters)]
+        for table in _tables(part, key, clusters):
+            for row, causes in zip(table.to_pylist(), marks.objects(table), strict=True):
+                objects.append({k: v for k, v in (row | {"causes": causes}).items() if v not in (None, [], ())})
     places = [place for place in ("cluster", "namespace") if len({one.get(place) for one in objects}) > 1]
-    judged: dict[str, Any] = {"objects": objects, "findings": _findings(report / "findings", key, places, clusters)}
-    if fixed := _findings(report / "fixed", key, places, clusters):  # of `auditor audit --diff`
+    found = _findings(report / "findings", key, places, clusters, marks)
+    judged: dict[str, Any] = {"objects": objects, "findings": found}
+    if fixed := _findings(report / "fixed", key, places, clusters, marks):  # of `auditor audit --diff`
         judged["fixed"] = fixed
     if (report / "changes").exists():  # of `auditor upgrade`
         judged["changes"] = _changes(report, key)
     return judged
 
 
-def _findings(folder: Path, key: str, places: list[str], clusters: list[str]) -> list[dict[str, Any]]:
+def _findings(folder: Path, key: str, places: list[str], clusters: list[str], marks: Marks) -> list[dict[str, Any]]:
     """Return the findings of a key in a table of a report, each once; `requests` lists those that report it too.
 
     Args:
@@ -132,17 +138,22 @@ def _findings(folder: Path, key: str, places: list[str], clusters: list[str]) ->
         key: As `_in_part` takes it.
         places: Columns that identify the object of a finding, if several objects have the key.
         clusters: As `_in_part` takes them.
+        marks: Finds cause, severity and owner of each.
     """
     found: dict[tuple[Any, ...], dict[str, Any]] = {}
     for part in sorted(folder.glob("*.parquet")):
-        for row in _in_part(part, key, clusters):
+        tables = _tables(part, key, clusters)
+        rows = (
+            row | mark for t in tables for row, mark in zip(t.to_pylist(), marks.findings(t, part.name), strict=True)
+        )
+        for row in rows:
             whose = (row["cluster"], row["key"], row["namespace"], row["name"])
             same = (*whose, *(row[name] for name in _SAME))
             if same in found:  # the same finding of another request
                 requests = found[same].setdefault("requests", [found[same]["request"]])
                 requests += [row["request"]] if row["request"] not in requests else []
                 continue
-            one = {name: row[name] for name in (*places, *_COLUMNS)}
+            one = {name: row[name] for name in (*_MARKS, *places, *_COLUMNS) if name in row}
             one |= {name: row[name] for name in _IF_KNOWN if row.get(name) is not None}
             if row["last_write"] is not None:
                 one["last_write"] = row["last_write"].strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -151,6 +162,11 @@ def _findings(folder: Path, key: str, places: list[str], clusters: list[str]) ->
 
 
 def _in_part(part: Path, key: str, clusters: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Return the rows of a part, as `_tables` finds them."""
+    return [row for table in _tables(part, key, clusters) for row in table.to_pylist()]
+
+
+def _tables(part: Path, key: str, clusters: Sequence[str] = ()) -> list[pa.Table]:
     """Return the rows of a part with an etcd key or [NAMESPACE/]NAME; /NAME means no namespace.
 
     With clusters, only the rows of these clusters.
@@ -165,7 +181,7 @@ def _in_part(part: Path, key: str, clusters: Sequence[str] = ()) -> list[dict[st
         return mask & is_one_of(rows["cluster"], *clusters) if clusters else mask
 
     compared = ["key", "namespace", "name", *(["cluster"] if clusters else [])]
-    return [row for table in rows_where(part, wanted, compared) for row in table.to_pylist()]
+    return list(rows_where(part, wanted, compared))
 
 
 def _changes(report: Path, key: str) -> list[dict[str, Any]]:

@@ -406,17 +406,22 @@ def drawn_surroundings(draw: random.Random, folder: Path) -> Case:
         auditor = f"{shlex.quote(sys.executable)} -P -c {shlex.quote(start)}"
         script = f"{limit}exec {auditor} " + " ".join(map(shlex.quote, arguments))
         process = subprocess.Popen(["bash", "-c", script], cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
-        if what == "changes":
-            threading.Timer(delay, _change, (dump, cut)).start()
-        if what == "killed":
-            threading.Timer(delay, _kill_children, (process.pid,)).start()
+        disturb = {"changes": (_change, (dump, cut)), "killed": (_kill_children, (process.pid,))}.get(what)
+        later = threading.Timer(delay, *disturb) if disturb else None
+        if later is not None:
+            later.start()
         out, err = process.communicate(timeout=200)
+        if later is not None:  # what comes too late would disturb, and write into, the next case
+            later.cancel()
+            later.join()
         if process.returncode == 70 and what in ("memory", "killed") and b"Traceback" not in err and err.strip():
             return 3, out, err
         return process.returncode, out, err
 
     case = Case([("audit", dump.name, "--report", "out", "--jobs", jobs)], run=run, changes_inputs=what == "changes")
     case.may_refuse = what in ("memory", "changes")
+    if what == "memory":
+        case.codes = (*case.codes, 4)  # the environment: there is no memory
     return case
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.slow
 def test_no_case_of_a_minute_breaks_a_command() -> None:
-    outcome = run_cases(7, 100_000, seconds=60, jobs=2)
+    outcome = run_cases(7, 4_000, seconds=60, jobs=2)
     assert outcome.failures == []
     assert outcome.cases > 20
     assert len(outcome.families) >= 3
@@ -36,6 +36,8 @@ def test_cases_are_the_same_for_the_same_seed() -> None:
         (("inputs", 0, "name"), "other.ndjson"),
         (("index",), {"a": 1}),
         (("counts",), "x"),
+        (("counts", "statuses"), 1.5),
+        (("counts", "statuses", "valid"), {}),
         (("options",), []),
         (("missing",), ["a"]),
         (("missing",), 1.5),

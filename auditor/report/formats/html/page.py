@@ -8,7 +8,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from auditor.base.visible import visible
 from auditor.report.findings.severity import SEVERITIES
@@ -58,6 +58,7 @@ def _page(content: Content, *, inline: bool) -> str:
     causes = content.open_causes
     kinds = sorted(content.kinds, key=lambda kind: -sum(kind.statuses.values()))
     kinds = [kind for kind in kinds if kind.kind]
+    environment.filters["breakable"] = _breakable
     template = environment.from_string(_asset("report.html.j2"))
     return template.render(
         content=content,
@@ -84,6 +85,11 @@ def _page(content: Content, *, inline: bool) -> str:
         ),
         cut=cut,
     )
+
+
+def _breakable(name: str) -> Markup:
+    """Return the name of a kind that a narrow column breaks behind its dots."""
+    return Markup(str(escape(visible(name))).replace(".", ".<wbr>"))  # noqa: S704 - escaped before
 
 
 def _finalized(value: Any) -> Any:

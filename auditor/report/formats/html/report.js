@@ -19,6 +19,8 @@
   };
   const columns = NAMES.map(column), lower = new Array(count);
   for (let at = 0; at < count; at++) lower[at] = columns.map(one => one(at)).join("\u0001").toLowerCase();
+  const rank = at => RANK[columns[0](at)];
+  const worst = Uint32Array.from({length: count}, (_, at) => at).sort((a, b) => rank(a) - rank(b) || a - b);
   part.hidden = false;
   const find = document.getElementById("find"), severity = document.getElementById("severity");
   const total = document.getElementById("count"), space = document.createElement("div");
@@ -31,7 +33,10 @@
     button.type = "button";
     button.textContent = name;
     button.addEventListener("click", () => { down = order === name && !down; order = name; update(); });
-    head.append(button);
+    const cell = document.createElement("span");
+    cell.setAttribute("role", "columnheader");
+    cell.append(button);
+    head.append(cell);
   });
   box.append(head, space);
   function compare(name) {
@@ -45,13 +50,16 @@
   function update() {
     const words = find.value.toLowerCase().split(/\s+/).filter(Boolean), wanted = severity.value;
     shown = [];
-    for (let at = 0; at < count; at++) {
+    for (const at of worst) {
       if (wanted && columns[0](at) !== wanted) continue;
       let fits = true;
       for (const word of words) if (!lower[at].includes(word)) { fits = false; break; }
       if (fits) shown.push(at);
     }
     if (order) shown.sort(compare(order));
+    [...head.children].forEach((one, number) => {
+      one.setAttribute("aria-sort", NAMES[number] !== order ? "none" : down ? "descending" : "ascending");
+    });
     total.textContent = shown.length === count ? `${count} problems` : `${shown.length} of ${count} problems`;
     space.style.height = `${shown.length * HEIGHT}px`;
     const state = new URLSearchParams();

@@ -1,0 +1,43 @@
+"""A history in an object store: each audit adds its run, the oldest are removed, `auditor trend` reads all of it."""
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+
+def keys(folder):
+    boto3 = pytest.importorskip("boto3")
+    return [
+        one["Key"] for one in boto3.client("s3").list_objects_v2(Bucket="backups", Prefix=folder).get("Contents", [])
+    ]
+
+
+def test_runs_are_added_and_the_oldest_removed(audit, store, tmp_path):
+    history = f"{store}/history"
+    for number in range(3):
+        done = audit("--report", tmp_path / f"report-{number}", "--history", history, "--keep-history", 2)
+        assert "warning" not in done.stderr, done.stderr
+        time.sleep(1.1) if number < 2 else None
+    assert len([key for key in keys("history/") if key.endswith(".parquet")]) == 2
+    command = [sys.executable, "-m", "pipelines", "trend", history, "-o", "json"]
+    data = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert len(data["runs"]) == 2
+    assert any(one["kind"] == "Order.bakery.example.com" and one["counts"] == [1, 1] for one in data["causes"])
+
+
+def test_a_store_that_is_gone_costs_the_history_alone(audit, tmp_path, monkeypatch):
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    done = audit("--report", tmp_path / "report", "--history", "s3://backups/history", "--fail-on", "never")
+    assert done.returncode == 0, done.stderr
+    assert "warning: the run is not in the history s3://backups/history" in done.stderr
+
+
+def test_files_of_others_in_the_folder_stay(audit, store, tmp_path):
+    boto3 = pytest.importorskip("boto3")
+    client = boto3.client("s3")
+    client.put_object(Bucket="backups", Key="history/notes.txt", Body=b"mine")
+    audit("--report", tmp_path / "report", "--history", f"{store}/history", "--keep-history", 1)
+    assert "history/notes.txt" in keys("history/")
