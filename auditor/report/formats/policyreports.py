@@ -28,6 +28,9 @@ MOST_BYTES: Final = 900_000
 _LONGEST: Final = 1000
 _SOURCE: Final = "auditor"
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_HALF: Final = re.compile("[\ud800-\udfff]")
+_ESCAPED: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+"""What JSON allows in a text and YAML does not."""
 _LABEL: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
@@ -62,6 +65,15 @@ def write_policy_reports(content: Content, out: TextIO) -> None:
     _write(content, out, _POLICY)
 
 
+def _text(value: Any) -> str:
+    """Return a value as JSON that is YAML too, where an escape may name neither half of a pair of surrogates.
+
+    Half of a pair alone becomes U+FFFD.
+    """
+    text = _HALF.sub("\ufffd", json.dumps(value, ensure_ascii=False))
+    return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 def _write(content: Content, out: TextIO, api: _Api) -> None:
     parts: dict[tuple[str, str], _Part] = {}
     stamp = {"seconds": int(content.run.started.timestamp()), "nanos": 0}
@@ -70,7 +82,7 @@ def _write(content: Content, out: TextIO, api: _Api) -> None:
         namespace = problem.namespace if _NAME.fullmatch(problem.namespace) else ""
         place = (problem.cluster, namespace)
         part = parts.setdefault(place, _Part())
-        text = json.dumps(_result(problem, stamp))
+        text = _text(_result(problem, stamp))
         if part.results and part.size + len(text) > MOST_BYTES - 5000:
             size -= part.size
             _flush(content, out, api, place, part)
@@ -142,7 +154,7 @@ def _flush(content: Content, out: TextIO, api: _Api, place: tuple[str, str], par
     }
     if api is _OPEN:
         head["source"] = _SOURCE
-    out.write(f'---\n{json.dumps(head)[:-1]}, "results": [\n')
+    out.write(f'---\n{_text(head)[:-1]}, "results": [\n')
     out.write(",\n".join(part.results))
     out.write("\n]}\n")
     part.number += 1
