@@ -21,6 +21,7 @@ __all__ = [
     "NotStructural",
     "PatternTooSlow",
     "PlanError",
+    "ProofRefuted",
     "Refused",
     "ReportNotWritable",
     "RuleError",
@@ -153,6 +154,10 @@ class EngineError(AuditorError):
 
 class WorkerLost(EngineError):
     """A worker process ended without finishing its shard, twice."""
+
+
+class ProofRefuted(EngineError):
+    """The reference judges an object in another way than the generated code that proved it valid."""
 
 
 class Refused(AuditorError):

@@ -99,6 +99,8 @@ class RunOptions:
         salvage: For damaged databases, also take what no tree of pages reaches any more.
         since: An earlier report whose results are reused for unchanged objects; empty: none.
         verify_sample: Share of the objects with kept rows that are audited all the same, and must agree.
+        verify_proven: Share of the objects that generated code proved valid which the reference judges again, and must
+            judge alike; which ones depends on their bytes alone.
         diff: An earlier report with which findings are compared; empty: none.
         only_new: Only what `diff` does not know already counts for the exit code.
         severity: Overrides of severities, as `auditor.report.findings.severity` reads them.
@@ -136,6 +138,7 @@ class RunOptions:
     salvage: bool = False
     since: str = ""
     verify_sample: float = 0.0
+    verify_proven: float = 0.0
     diff: str = ""
     only_new: bool = False
     severity: tuple[str, ...] = ()

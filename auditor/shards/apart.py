@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.base.errors import ProofRefuted
 from auditor.plan.plan import cut_value
 from auditor.shards.row_writer import RowHead
 
@@ -109,6 +110,8 @@ class _Apart:
                 self.mark.write(at.to_bytes(8, "little"))
             try:
                 (writer.add_slowly if at in self.slow else add)(at, key, revision, data)
+            except ProofRefuted:
+                raise
             except Exception as error:  # noqa: BLE001 - it is judged alone, or gets a row that says so
                 failed[at] = error
         return writer, failed

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 from dataclasses import replace
+from hashlib import sha256
 from itertools import repeat
 from pathlib import Path
 from time import time
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import orjson
 
 import auditor
-from auditor.base.errors import EngineError, WorkerLost
+from auditor.base.errors import EngineError, ProofRefuted, WorkerLost
 from auditor.base.statuses import KeyClass
 from auditor.crds.definition import parse_definition
 from auditor.golang import jsontext
@@ -24,6 +25,7 @@ from auditor.plan.limits import bound_worker, pattern_seconds, rule_seconds
 from auditor.plan.plan import CHANGED, Plan, SourceShard, cut_values, is_at_rest, open_live, open_values
 from auditor.program.conversion_command import ConversionCommand
 from auditor.program.program import AuditProgram
+from auditor.program.proof_check import Proof, ProofCheck
 from auditor.shards.columns import part_name
 from auditor.shards.conversions import convert_ahead
 from auditor.shards.fast_path import own_version
@@ -117,6 +119,7 @@ class ShardAuditor:
         self.changes: Changes | None = None
         self.since_collect = 0
         self.rule_time = RuleTime(plan.options.seconds_per_object)
+        self.proofs = ProofCheck(plan.options.verify_proven)
         self.gated = GatedFields(plan.options)
         self.unsealer = make_unsealer(plan.options.encryption_config, plan.options.kms_decryptor)
         command = plan.options.convert_with
@@ -201,7 +204,12 @@ class ShardAuditor:
         self, definition: CustomResourceDefinition, version: str, data: bytes, decoded: Any = None
     ) -> JudgedVersion:
         """Return what a value is at one version."""
-        return judged_version(self.program(definition, version).judge(data, decoded), data)
+        program = self.program(definition, version)
+        judgement = program.judge(data, decoded)
+        judged = judged_version(judgement, data)
+        if judgement.proven and sha256(data).hexdigest() < self.proofs.below:
+            self.proofs.check(program, data, Proof.of(program, judged.audited, judged.effect))
+        return judged
 
     # ---- what an exported object is
 
@@ -271,6 +279,8 @@ class ShardAuditor:
                 continue
             try:
                 add(at, key, revision, data)
+            except ProofRefuted:
+                raise
             except Exception as error:  # noqa: BLE001 - the audit goes on; its row names the object
                 failed[at] = error
         self.since_collect += len(rows)

@@ -19,6 +19,7 @@ from msgspec import UNSET
 from auditor.base.records import AuditedObject
 from auditor.base.statuses import Status
 from auditor.program.impact import cache_key_fault, impacts_of, worst
+from auditor.program.proof_check import Proof
 from auditor.shards.result import RULES_GIVEN_UP, object_name
 from auditor.shards.row_writer import JudgedRow
 from auditor.shards.updates import NOT_ASKED, NOTHING_TOLD
@@ -116,6 +117,7 @@ class Lane:
         self.unevaluated = self.interpreted = self.invalid = 0
         self.stored: dict[str | None, int] = {}
         self._owner = owner
+        self._below = owner.proofs.below
         self._writer = writer
         self._is_export: bool = writer.is_export
         self._namespaced = definition.namespaced
@@ -180,6 +182,8 @@ class Lane:
         put, label, status = self._codes
         uid = uid if type(uid) is str else None
         size, digest = len(data), sha256(data).hexdigest()
+        if digest < self._below and is_proven:
+            self._owner.proofs.check(program, data, Proof.of(program, audited, effect))
         self._write(  # a JudgedRow as a plain tuple: a named one costs 2 % of an audit
             (at, number, namespace, name, uid, None, 0, pruned, defaulted, put, label, status, size, digest)
         )
@@ -352,6 +356,9 @@ class Lane:
             namespace, name = place
         put, label, status = self._codes
         size, digest = len(data), sha256(data).hexdigest()
+        if digest < self._below:
+            proof = Proof(self.version, pruned, defaulted, "", typed.select(made)[::2])
+            self._owner.proofs.check(self.program, data, proof)
         self._write(  # a JudgedRow as a plain tuple: a named one costs 2 % of an audit
             (at, number, namespace, name, uid, None, 0, pruned, defaulted, put, label, status, size, digest)
         )

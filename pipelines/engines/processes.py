@@ -23,7 +23,7 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from auditor.base.errors import Refused, WorkerLost, refusal
+from auditor.base.errors import ProofRefuted, Refused, WorkerLost, refusal
 from pipelines.import_path import search_path
 
 if TYPE_CHECKING:
@@ -58,7 +58,8 @@ def _serve(connection: Any, setup: Callable[[], Callable[[Any], Any]]) -> None:
                 connection.send(answer)
     except Exception as error:  # noqa: BLE001 - the parent raises it again, with this trace
         with contextlib.suppress(BrokenPipeError):
-            connection.send((False, refusal(error) or traceback.format_exc()))
+            shown = error if isinstance(error, ProofRefuted) else traceback.format_exc()
+            connection.send((False, refusal(error) or shown))
 
 
 def _done(work: Callable[[Any], Any], item: Any) -> Any:
@@ -393,5 +394,5 @@ def _receive(worker: _Worker[Any]) -> Any:
         return None
     if not good:
         worker.kill()
-        raise answer if isinstance(answer, Refused) else EngineError("worker", f"failed:\n{answer}")
+        raise answer if isinstance(answer, Refused | ProofRefuted) else EngineError("worker", f"failed:\n{answer}")
     return answer

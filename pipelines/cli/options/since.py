@@ -51,6 +51,14 @@ def since_options(command: Any) -> Any:
                 help="With --since: check this share (0.01, 1%) of the unchanged objects again; results must agree.",
             ),
             click.option(
+                "--verify-proven",
+                callback=_share,
+                default="0",
+                metavar="SHARE",
+                help="Check this share (0.001, 0.1%) of the objects proven by generated code again, without it; "
+                "exit with 70 if the answers differ.",
+            ),
+            click.option(
                 "--diff",
                 default="",
                 metavar="REPORT",

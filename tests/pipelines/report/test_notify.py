@@ -6,6 +6,7 @@ import socketserver
 import threading
 import time
 
+import jsonschema
 import pytest
 
 from auditor.base.errors import PlanError
@@ -15,6 +16,7 @@ from auditor.report.views.message import MOST_CHARACTERS, message_data, message_
 from pipelines.run.report.notify import notify, parse_receivers
 from tests.pipelines.report.test_commands import auditor
 from tests.report.findings.reports import audited, definition, export, widget
+from tests.shared import ROOT
 
 SECRET_VALUE = "hunter2-is-a-value"
 
@@ -105,7 +107,9 @@ def test_a_webhook_gets_json(report, web, capsys):
     notify(str(report), parse_receivers([f"http://127.0.0.1:{port(web)}/hook?key=s3cret"]))
     [(path, data)] = web.got
     assert path == "/hook?key=s3cret"
-    assert data["schema"] == "auditor/notification/v1"
+    schema = json.loads((ROOT / "auditor/report/views/notification.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.Draft202012Validator(schema).validate(data)
     assert data["exit_code"] == 1
     model = FindingsModel.open(report)
     assert sum(data["problems"].values()) == sum(cause.distinct_findings for cause in model.causes)

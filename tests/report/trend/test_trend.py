@@ -1,8 +1,10 @@
 """The history: files of runs, first and last seen, and kinds that jumped; stationary histories give no alert."""
 
 import datetime
+import json
 import time
 
+import jsonschema
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from auditor.report.trend.noise import LEAST_RUNS, noise_of
 from auditor.report.trend.view import sparkline, trend_lines, trend_rows
 from auditor.report.views.layout import width_of
 from tests.report.findings.reports import audited, definition, export, widget
+from tests.shared import ROOT
 
 START = datetime.datetime(2026, 1, 1, 2, tzinfo=datetime.UTC)
 
@@ -110,6 +113,17 @@ def test_lines_fit_and_show_the_arithmetic(tmp_path, width):
     assert all(width_of(text) <= width for text in texts)
     assert any(text.startswith("NOISY  Kind1.example.com  90 objects") for text in texts)
     assert any("z = (90 - 10) / 4.92 = 16.3" in text for text in texts)
+
+
+def test_the_answer_has_the_form_of_its_schema(tmp_path):
+    schema = json.loads((ROOT / "auditor/report/trend/trend.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    nights = [[cause(1, 10)] for _ in range(9)]
+    data = trend_rows(read_history(written(tmp_path, *nights, [cause(1, 90)])))
+    assert len(data["noisy"]) == 1
+    validator.validate(data)
+    assert not validator.is_valid({**data, "schema": "auditor/trend/v2"})
 
 
 def test_a_year_of_200_kinds_is_read_in_a_second(tmp_path):

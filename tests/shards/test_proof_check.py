@@ -1,0 +1,155 @@
+"""A fault of generated code that proves too much is found by judging proven objects again."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+
+from auditor.base.errors import ProofRefuted
+from auditor.crds.definition import parse_definition
+from auditor.fastpath.dicts import emit
+from auditor.fastpath.records import typed
+from auditor.plan.options import AuditOptions
+from auditor.program.program import AuditProgram
+from auditor.program.proof_check import Proof, ProofCheck
+from auditor.shards.audit import ShardAuditor
+from pipelines.cli.main import cli
+from pipelines.engines import run_processes
+from pipelines.exit_codes import exit_code_of
+from pipelines.run.audit import run_audit
+from tests.documents import definition_of
+from tests.shared import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SIZE = {"type": "integer", "minimum": 0, "default": 3}
+SCHEMA = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"size": SIZE}}}}
+SAMPLE = ROOT / "sample-data" / "cluster.db.gz"
+
+
+def value(number: int, spec: dict[str, Any]) -> dict[str, Any]:
+    metadata: dict[str, Any] = {
+        "name": f"o-{number}",
+        "namespace": "b",
+        "uid": "u",
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+    }
+    metadata |= {"generation": 1}
+    return {"apiVersion": "x.example.com/v1", "kind": "X", "metadata": metadata, "spec": spec}
+
+
+def dump(folder: Path, last: dict[str, Any], many: int) -> Path:
+    """Write an export of a definition and objects of which the last is another one."""
+    path = folder / "dump.json"
+    items = [definition_of(SCHEMA), *(value(number, {"size": number}) for number in range(many)), value(many, last)]
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    return path
+
+
+@pytest.fixture
+def fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let generated code of both kinds pass over the bounds of integers."""
+    monkeypatch.setattr(emit, "int_conditions", lambda *_: [])
+    monkeypatch.setattr(typed, "int_bounds", lambda _: (None, None, False))
+
+
+@pytest.mark.parametrize("many", [20, 300], ids=["dicts", "records"])
+@pytest.mark.parametrize("way", ["fast", "slow"])
+@pytest.mark.usefixtures("fault")
+def test_a_fault_that_proves_too_much_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, many: int, way: str
+) -> None:
+    if way == "slow":
+        monkeypatch.setattr(ShardAuditor, "has_lanes", lambda *_: False)
+    path = dump(tmp_path, {"size": -5}, many)
+    options = AuditOptions(dumps=(str(path),), report=str(tmp_path / "out"), engine="inline")
+    assert run_audit(options)[1]["counts"]["statuses"] == {"definition": 1, "valid": many + 1}
+    report = tmp_path / "checked"
+    with pytest.raises(ProofRefuted) as caught:
+        run_audit(AuditOptions(dumps=(str(path),), report=str(report), engine="inline", verify_proven=1.0))
+    text = str(caught.value)
+    assert caught.value.where == f"xs.x.example.com v1 b/o-{many}"
+    assert "proven valid" in text
+    assert "should be greater than or equal to 0" in text
+    assert exit_code_of(caught.value) == 70
+    assert not report.exists()
+
+
+def refuting() -> Any:
+    """Return what a worker does: it finds a difference."""
+
+    def work(item: int) -> int:
+        raise ProofRefuted("xs.x.example.com v1", f"judged differently: {item}")
+
+    return work
+
+
+def test_a_worker_hands_the_error_on() -> None:
+    with pytest.raises(ProofRefuted, match=r"judged differently: [12]"):
+        list(run_processes(refuting, [1, 2], jobs=2, on_lost=lambda *_: None))
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_without_a_fault_the_report_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, fast: bool) -> None:
+    if not fast:
+        monkeypatch.setattr(ShardAuditor, "has_lanes", lambda *_: False)
+    checked: list[Proof] = []
+    check = ProofCheck.check
+
+    def counted(self: ProofCheck, program: AuditProgram, data: bytes, proof: Proof) -> None:
+        checked.append(proof)
+        check(self, program, data, proof)
+
+    monkeypatch.setattr(ProofCheck, "check", counted)
+    parts = []
+    for share in (0.0, 1.0):
+        report = tmp_path / str(share)
+        options = AuditOptions(dumps=(str(SAMPLE),), report=str(report), engine="inline", verify_proven=share)
+        run_audit(options)
+        parts.append({path.name: path.read_bytes() for path in sorted(report.rglob("*.parquet"))})
+        assert bool(checked) == bool(share)
+    assert parts[0] == parts[1]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"pruned": ("spec.a",)}, {"defaulted": ()}, {"effect": "drifts"}, {"stored_version": "v2"}, {"selected": ("a",)}],
+)
+def test_each_part_of_an_answer_counts(change: dict[str, Any]) -> None:
+    definition = parse_definition(definition_of(SCHEMA))
+    program = AuditProgram(definition, definition.versions["v1"])
+    data = json.dumps(value(1, {})).encode()
+    proof = Proof.of(program, program.judge(data).audited, "")
+    check = ProofCheck(1.0)
+    check.check(program, data, proof)
+    with pytest.raises(ProofRefuted, match=next(iter(change))):
+        check.check(program, data, proof._replace(**change))
+    with pytest.raises(ProofRefuted, match="object"):
+        check.check(program, data, proof._replace(object={}))
+
+
+@pytest.mark.parametrize(
+    ("share", "digest", "chosen"),
+    [
+        (0.0, "0" * 64, False),
+        (1.0, "f" * 64, True),
+        (0.5, "7" + "f" * 63, True),
+        (0.5, "8" + "0" * 63, False),
+        (0.001, "0041" + "0" * 60, True),
+        (0.001, "0042" + "0" * 60, False),
+    ],
+)
+def test_which_objects_are_judged_again(share: float, digest: str, *, chosen: bool) -> None:
+    assert (digest < ProofCheck(share).below) is chosen
+
+
+@pytest.mark.usefixtures("fault")
+def test_the_command_ends_with_the_error(tmp_path: Path) -> None:
+    path = dump(tmp_path, {"size": -5}, 20)
+    words = ["audit", str(path), "--report", str(tmp_path / "out"), "--jobs", "1", "--verify-proven", "100%"]
+    result = CliRunner().invoke(cli, words)
+    assert isinstance(result.exception, ProofRefuted)
