@@ -12,7 +12,7 @@ from pipelines.exit_codes import exit_code_of, reason_of
 from pipelines.log import LOG
 from pipelines.run.job.last_run import LastRun
 from pipelines.run.job.lock import run_lock
-from pipelines.run.job.roots import DEFAULT_NAME, open_root, report_name
+from pipelines.run.job.roots import DEFAULT_NAME, free_name, open_root, report_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +64,7 @@ def plan_job(job: JobOptions, options: AuditOptions, root: Root | None = None) -
     """
     root = root or open_root(job.root)
     now = datetime.datetime.now(datetime.UTC)
-    name = report_name(job.name, now)
+    name = report_name(job.name, now) if options.force else free_name(job.name, now, root)
     reports = root.reports() if AUTO in (options.since, options.diff) or job.keep else []
     earlier = reports[0] if reports else None
     location = earlier.location if earlier else ""

@@ -24,7 +24,7 @@ from auditor.sources.stores.locations import is_remote, is_web, local_path, remo
 from auditor.sources.stores.small_files import joined, read_file, remove_files, write_file
 from pipelines.run.report_target import check_manifest_of, files_of, is_report_file
 
-__all__ = ["DEFAULT_NAME", "LocalRoot", "Root", "StoreRoot", "StoredReport", "open_root", "report_name"]
+__all__ = ["DEFAULT_NAME", "LocalRoot", "Root", "StoreRoot", "StoredReport", "free_name", "open_root", "report_name"]
 
 DEFAULT_NAME: Final = "{date}T{time}Z"
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+=@-]{0,199}")
@@ -73,6 +73,22 @@ def report_name(template: str, now: datetime.datetime) -> str:
     return name
 
 
+def free_name(template: str, now: datetime.datetime, root: Root) -> str:
+    """Return the name of a report; a name with the time that a run of the same second took gets a number.
+
+    Args:
+        template: As for `report_name`.
+        now: The start of the run, with zone.
+        root: Where the report is written.
+    """
+    name = found = report_name(template, now)
+    number = 1
+    while "{time}" in template and root.has(found):
+        number += 1
+        found = f"{name}-{number}"
+    return found
+
+
 class Root(ABC):
     """A place for the reports of a job."""
 
@@ -85,6 +101,10 @@ class Root(ABC):
     @abstractmethod
     def path_of(self, name: str) -> str:
         """Return the folder or URL of a report."""
+
+    @abstractmethod
+    def has(self, name: str) -> bool:
+        """Return whether there is something of this name."""
 
     @abstractmethod
     def refusal(self, report: StoredReport) -> str:
@@ -193,6 +213,10 @@ class LocalRoot(Root):
         """Return the folder of a report."""
         return str(self._folder / name)
 
+    def has(self, name: str) -> bool:
+        """Return whether there is a file or folder of this name."""
+        return os.path.lexists(self._folder / name)
+
     def refusal(self, report: StoredReport) -> str:
         """Return why a report must not be removed."""
         folder = Path(report.location)
@@ -253,6 +277,10 @@ class StoreRoot(Root):
     def path_of(self, name: str) -> str:
         """Return the URL of a report."""
         return joined(self.location, name)
+
+    def has(self, name: str) -> bool:
+        """Return whether there is a file below this name."""
+        return bool(remote_files(self.path_of(name)))
 
     def refusal(self, report: StoredReport) -> str:
         """Return why a report must not be removed."""

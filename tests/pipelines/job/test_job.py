@@ -19,7 +19,7 @@ from auditor.base.errors import Locked, PlanError, Refused
 from pipelines.run.job.job import JobOptions, plan_job
 from pipelines.run.job.keep import Keep
 from pipelines.run.job.lock import LOCK_FILE, run_lock
-from pipelines.run.job.roots import StoredReport, open_root, report_name
+from pipelines.run.job.roots import StoredReport, free_name, open_root, report_name
 from tests.pipelines.job.conftest import SAMPLE
 from tests.shared import ROOT
 
@@ -60,6 +60,15 @@ def test_names_are_those_of_the_start_in_utc(template: str, name: str) -> None:
 def test_a_name_that_is_not_that_of_one_folder_is_refused(template: str) -> None:
     with pytest.raises(PlanError, match="--report-name"):
         report_name(template, NOW)
+
+
+def test_a_second_run_in_the_same_second_has_a_name_of_its_own(tmp_path: Path) -> None:
+    root = open_root(str(tmp_path))
+    for name in ("2026-11-25T020005Z", "2026-11-25T020005Z-2", "nightly-2026-11-25"):
+        (tmp_path / name).mkdir()
+    assert free_name("{date}T{time}Z", NOW, root) == "2026-11-25T020005Z-3"
+    assert free_name("nightly-{date}", NOW, root) == "nightly-2026-11-25"  # refused later, as it is meant to be one
+    assert free_name("{date}T{time}Z", NOW + timedelta(seconds=1), root) == "2026-11-25T020006Z"
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "d", "30 days", "0d", "1.5"])
