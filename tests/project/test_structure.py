@@ -23,7 +23,6 @@ LONG = {
     "auditor/cel/emit/emitter.py": "one walk over the nodes of an expression; the cases share its state",
     "auditor/cel/run/interpreter.py": "the kinds of nodes and the planner that makes them, in the order of cel-go",
     "auditor/cel/syntax/recovery.py": "a model of ANTLR's error recovery; its parts mean nothing alone",
-    "auditor/fastpath/records/typed.py": "to be split",
     "auditor/printing/get.py": "to be split",
     "auditor/printing/jsonpath.py": "the grammar and its evaluation, as in one file of client-go",
     "auditor/selectors/pushdown.py": "to be split",
@@ -50,13 +49,6 @@ PRIVATE_OF_LIBRARIES = {
     ("multiprocess.forkserver", "_forkserver"),
 }
 """Private names of libraries that are imported. Each library has an upper bound in pyproject.toml."""
-
-
-PRIVATE_OF_OTHERS = {
-    "auditor/fastpath/records/metadata.py",
-    "auditor/fastpath/rules/updates.py",
-}
-"""Modules that still import private names of other modules, to be renamed; this list only shrinks."""
 
 
 def texts_of(path: Path) -> list[str]:
@@ -155,7 +147,7 @@ def test_no_private_name_crosses_a_module() -> None:
     found = {str(path.relative_to(ROOT)): private_imports(path.read_text()) for path in SOURCES}
     ours = {path for path, names in found.items() if any(module.startswith("auditor") for module, _ in names)}
     theirs = {name for names in found.values() for name in names if not name[0].startswith(("auditor", "pipelines"))}
-    assert ours == PRIVATE_OF_OTHERS
+    assert ours == set()
     assert theirs == PRIVATE_OF_LIBRARIES
 
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from auditor.codegen import Module
 from auditor.fastpath.dicts.consistent import contradiction
 from auditor.fastpath.dicts.emit import Emitter
-from auditor.fastpath.dicts.metadata import KNOWN_FIELDS, NotNormal, prove_embedded, prove_metadata
+from auditor.fastpath.dicts.metadata import KNOWN_FIELDS, prove_embedded, prove_metadata
+from auditor.fastpath.dicts.metadata_parts import NotNormal
 from auditor.fastpath.dicts.root import fused, selector
 from auditor.golang.text import display
 from auditor.schema.objectmeta.reference import CoerceError, decode_metadata

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from auditor.fastpath.dicts.metadata import is_time
+from auditor.fastpath.dicts.metadata_parts import is_time
 from auditor.fastpath.dicts.support import remembering
 from auditor.golang.regex.compiled import GoRegexError, compile_pattern
 from auditor.validation import formats

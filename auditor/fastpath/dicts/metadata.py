@@ -1,30 +1,49 @@
-"""Metadata proven quickly: already as the typed round trip would leave it, and valid as on a create.
+"""Proves decoded metadata: the typed round trip of a read changes nothing in it, and it is valid on a create.
 
 The storage read decodes metadata into a Go struct and writes it back: unknown and malformed fields vanish, zero values
-are left out, times become UTC without fraction. `prove_metadata` raises NotNormal where that would change anything;
-the caller then has the reference do it, once, and asks again. What is normal but perhaps not valid is False.
-
-Almost everything in metadata repeats from object to object: namespaces, label keys, managers, hours. Each kind of
-string has a memo of accepted values; only names are looked at afresh.
+are left out, times become UTC without fraction. `prove_metadata` raises NotNormal if that would change anything; the
+caller then lets the exact path read the metadata, once, and asks again. It returns False for metadata that the read
+leaves as they are and that may be invalid.
 
 Source: apimachinery pkg/apis/meta/v1/types.go, pkg/api/validation/objectmeta.go.
 """
 
 from __future__ import annotations
 
-import re
-from calendar import monthrange
 from typing import TYPE_CHECKING, Any, Final
 
 from orjson import dumps as _dumps
 
-from auditor.fastpath.dicts.support import INT64_MAX, MEMO_LIMIT, remembering
+from auditor.fastpath.dicts.metadata_parts import (
+    HOURS,
+    MAX_ANNOTATIONS,
+    MINUTES,
+    NotNormal,
+    annotations_size,
+    check_annotation_key,
+    check_finalizer,
+    check_label_key,
+    check_label_value,
+    check_namespace,
+    check_only_maps,
+    check_owner,
+    is_manager,
+    is_short_name,
+    is_time,
+    known_annotation_keys,
+    known_days,
+    known_finalizers,
+    known_label_keys,
+    known_label_values,
+    known_namespaces,
+    known_owners,
+)
+from auditor.fastpath.dicts.support import INT64_MAX, MEMO_LIMIT
 from auditor.validation.names import (
     dns_1035_label,
     dns_label,
     go_lower,
     group_version,
-    label_key,
     path_segment,
     subdomain_name,
 )
@@ -32,7 +51,7 @@ from auditor.validation.names import (
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
 
-__all__ = ["KNOWN_FIELDS", "NotNormal", "is_time", "prove_embedded", "prove_metadata"]
+__all__ = ["KNOWN_FIELDS", "prove_embedded", "prove_metadata"]
 
 KNOWN_FIELDS: Final = frozenset(
     {
@@ -41,66 +60,8 @@ KNOWN_FIELDS: Final = frozenset(
         *("resourceVersion", "selfLink", "uid"),
     }
 )
-MAX_ANNOTATIONS: Final = 262144
-"""Bytes of all keys and values of annotations."""
-
-
-class NotNormal(Exception):
-    """The typed round trip would change the metadata.
-
-    Attributes:
-        field: The key of metadata that it would change; empty where that is not known. There may be more.
-    """
-
-    def __init__(self, field: str = "") -> None:
-        self.field = field
-
-
-_label: Final = re.compile(r"[a-z0-9][-a-z0-9]*+(?<!-)").fullmatch
-_label_value: Final = re.compile(r"(?:[A-Za-z0-9][-A-Za-z0-9_.]{0,62}+(?<![-_.]))?").fullmatch
-_date: Final = re.compile(r"([1-9][0-9]{3})-(0[1-9]|1[0-2])-([0-3][0-9])").fullmatch
-_hours: Final = frozenset(f"T{hour:02}" for hour in range(24))
-_minutes: Final = frozenset(f":{minute:02}:{second:02}Z" for minute in range(60) for second in range(60))
-_days: set[str] = set()
-
-
-def is_time(text: Any) -> bool:
-    """Say whether a time is written as the server writes it, and not the zero time, which counts as none.
-
-    Only years from 1000 on: the rest is for the reference. Raises TypeError for what is no string.
-    """
-    if text[13:] not in _minutes or text[10:13] not in _hours:
-        return False
-    day = text[:10]
-    if day not in _days:
-        found = _date(day)
-        if found is None or not 1 <= int(found[3]) <= monthrange(int(found[1]), int(found[2]))[1]:
-            return False
-        if len(_days) >= MEMO_LIMIT:
-            _days.clear()
-        _days.add(day)
-    return True
-
-
-def _is_label_key(text: str) -> bool:
-    return not label_key(text)
-
-
-def _is_annotation_key(text: str) -> bool:
-    return not label_key(go_lower(text))
-
-
-def _is_manager(text: str) -> bool:
-    return bool(text) and len(text) <= 128 and text.isascii() and text.isprintable()
-
-
-_namespaces, _check_namespace = remembering(lambda text: not dns_label(text))
-_label_keys, _check_label_key = remembering(_is_label_key)
-_label_values, _check_label_value = remembering(lambda text: _label_value(text) is not None)
-_annotation_keys, _check_annotation_key = remembering(_is_annotation_key)
-_finalizers, _check_finalizer = remembering(_is_label_key)
 _managers: set[tuple[str, str, str, str]] = set()
-_owners: set[tuple[str, str]] = set()
+"""Managers that were accepted: manager, operation, apiVersion, fieldsType."""
 
 
 def prove_metadata(metadata: JsonObject, size: int, namespaced: bool, bad: list[str]) -> bool:
@@ -108,7 +69,7 @@ def prove_metadata(metadata: JsonObject, size: int, namespaced: bool, bad: list[
 
     Args:
         metadata: As decoded.
-        size: Bytes of the JSON text that holds it, or more; a bound of what annotations can come to.
+        size: Bytes of the JSON text that holds it, or more; an upper bound of the size of annotations.
         namespaced: Whether the object must have a namespace; otherwise it must have none.
         bad: Gets the names of the fields that are not proven, and nothing else.
 
@@ -128,7 +89,7 @@ def prove_metadata(metadata: JsonObject, size: int, namespaced: bool, bad: list[
         if type(name) is not str or not name:
             raise NotNormal("name")
         count = 2
-        if (_label(name) is None or len(name) > 253) and subdomain_name(name, False):
+        if (is_short_name(name) is None or len(name) > 253) and subdomain_name(name, False):
             bad.append("name")
     else:
         bad.append("name")
@@ -137,7 +98,7 @@ def prove_metadata(metadata: JsonObject, size: int, namespaced: bool, bad: list[
         if type(namespace) is not str or not namespace:
             raise NotNormal("namespace")
         count += 1
-        if not namespaced or (namespace not in _namespaces and not _check_namespace(namespace)):
+        if not namespaced or (namespace not in known_namespaces and not check_namespace(namespace)):
             bad.append("namespace")
     elif namespaced:
         bad.append("namespace")
@@ -198,7 +159,7 @@ def _prove_common(metadata: JsonObject, size: int, count: int, bad: list[str]) -
     try:
         if at in metadata:
             value = metadata[at]
-            if (value[:10] not in _days or value[10:13] not in _hours or value[13:] not in _minutes) and not is_time(
+            if (value[:10] not in known_days or value[10:13] not in HOURS or value[13:] not in MINUTES) and not is_time(
                 value
             ):
                 raise NotNormal
@@ -222,12 +183,12 @@ def _prove_common(metadata: JsonObject, size: int, count: int, bad: list[str]) -
                 raise NotNormal
             count += 1
             for key, value in labels.items():
-                if value not in _label_values:
+                if value not in known_label_values:
                     if type(value) is not str:
                         raise NotNormal
-                    if not _check_label_value(value):
+                    if not check_label_value(value):
                         bad.append(at)
-                if key not in _label_keys and not _check_label_key(key):
+                if key not in known_label_keys and not check_label_key(key):
                     bad.append(at)
         at = "annotations"
         if at in metadata:
@@ -238,9 +199,9 @@ def _prove_common(metadata: JsonObject, size: int, count: int, bad: list[str]) -
             for key, value in annotations.items():
                 if type(value) is not str:
                     raise NotNormal
-                if key not in _annotation_keys and not _check_annotation_key(key):
+                if key not in known_annotation_keys and not check_annotation_key(key):
                     bad.append(at)
-            if size > MAX_ANNOTATIONS and _size_of(annotations) > MAX_ANNOTATIONS:
+            if size > MAX_ANNOTATIONS and annotations_size(annotations) > MAX_ANNOTATIONS:
                 bad.append(at)
         at = "managedFields"
         if at in metadata:
@@ -259,22 +220,18 @@ def _prove_common(metadata: JsonObject, size: int, count: int, bad: list[str]) -
                 raise NotNormal
             count += 1
             for value in finalizers:
-                if value not in _finalizers:
+                if value not in known_finalizers:
                     if type(value) is not str:
                         raise NotNormal
-                    if not _check_finalizer(value):
+                    if not check_finalizer(value):
                         bad.append(at)
             if "orphan" in finalizers and "foregroundDeletion" in finalizers:
                 bad.append(at)
         at = ""
         if len(metadata) != count:
             _prove_rare(metadata, count, bad)
-    except Exception as error:  # noqa: BLE001 - whatever a value of another type does, the key is known
+    except Exception as error:  # noqa: BLE001 - any error that a value of another type causes; the key is known
         raise NotNormal(at or getattr(error, "field", "")) from None
-
-
-def _size_of(annotations: dict[str, str]) -> int:
-    return sum(len(text.encode("utf-8", "surrogatepass")) for pair in annotations.items() for text in pair)
 
 
 def _prove_rare(metadata: JsonObject, count: int, bad: list[str]) -> None:
@@ -315,7 +272,9 @@ def _prove_managed_fields(entries: Any) -> bool:
             if who not in _managers and not _check_manager(who):
                 ok = False
             time = entry["time"]
-            if (time[:10] not in _days or time[10:13] not in _hours or time[13:] not in _minutes) and not is_time(time):
+            if (time[:10] not in known_days or time[10:13] not in HOURS or time[13:] not in MINUTES) and not is_time(
+                time
+            ):
                 raise NotNormal
             fields = entry["fieldsV1"]
         except KeyError:
@@ -332,15 +291,8 @@ def _prove_managed_fields(entries: Any) -> bool:
         # Only maps below: a float would come back as an integer. Each `":` of the text is then followed by a brace.
         text = _dumps(fields)
         if text.count(b'":') != text.count(b'":{'):
-            _only_maps(fields)
+            check_only_maps(fields)
     return ok
-
-
-def _only_maps(fields: JsonObject) -> None:
-    """Check that a map holds maps down to the leaves, or what comes back from JSON as it is: what is empty, or 0."""
-    below: list[Any] = [fields]
-    for node in below:
-        below.extend(child for child in node.values() if child or type(child) is float)
 
 
 def _check_manager(who: tuple[Any, Any, Any, Any]) -> bool:
@@ -348,7 +300,7 @@ def _check_manager(who: tuple[Any, Any, Any, Any]) -> bool:
     if not all(type(text) is str and text for text in who):
         raise NotNormal
     manager, operation, _, fields_type = who
-    if operation not in ("Apply", "Update") or fields_type != "FieldsV1" or not _is_manager(manager):
+    if operation not in ("Apply", "Update") or fields_type != "FieldsV1" or not is_manager(manager):
         return False
     if len(_managers) >= MEMO_LIMIT:
         _managers.clear()
@@ -369,7 +321,7 @@ def _prove_owners(owners: Any) -> bool:
             raise NotNormal from None
         if type(name) is not str or type(uid) is not str:
             raise NotNormal
-        if ((api_version, kind) not in _owners and not _check_owner(api_version, kind)) or not name or not uid:
+        if ((api_version, kind) not in known_owners and not check_owner(api_version, kind)) or not name or not uid:
             ok = False
         if "controller" in owner:
             if type(owner["controller"]) is not bool:
@@ -383,15 +335,3 @@ def _prove_owners(owners: Any) -> bool:
         if len(owner) != count:
             raise NotNormal
     return ok and controllers < 2
-
-
-def _check_owner(api_version: Any, kind: Any) -> bool:
-    if type(api_version) is not str or type(kind) is not str:
-        raise NotNormal
-    parts = group_version(api_version)
-    if parts is None or not parts[1] or not kind or (parts == ("", "v1") and kind == "Event"):
-        return False
-    if len(_owners) >= MEMO_LIMIT:
-        _owners.clear()
-    _owners.add((api_version, kind))
-    return True

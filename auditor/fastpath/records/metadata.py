@@ -1,7 +1,7 @@
-"""Metadata as a record: what `metadata.prove_metadata` proves, on what msgspec has decoded.
+"""Metadata as a record: proves what `fastpath.dicts.metadata` proves, on a record that msgspec has decoded.
 
-The record refuses by itself what the typed round trip would change: unknown fields, nulls, empty values, fields of
-another type. The fields that managers own are not decoded at all, only looked at.
+msgspec refuses whatever the typed round trip would change: unknown fields, nulls, empty values, fields of another type.
+The fields that managers own (`fieldsV1`) are not decoded, only searched for values that are not maps.
 
 Source: as of `auditor.fastpath.dicts.metadata`.
 """
@@ -13,24 +13,24 @@ from typing import Annotated, Literal
 import orjson
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from auditor.fastpath.dicts.metadata import (
+from auditor.fastpath.dicts.metadata_parts import (
     MAX_ANNOTATIONS,
-    _annotation_keys,
-    _check_annotation_key,
-    _check_finalizer,
-    _check_label_key,
-    _check_namespace,
-    _check_owner,
-    _finalizers,
-    _is_manager,
-    _label,
-    _label_keys,
-    _label_value,
-    _namespaces,
-    _only_maps,
-    _owners,
-    _size_of,
+    annotations_size,
+    check_annotation_key,
+    check_finalizer,
+    check_label_key,
+    check_namespace,
+    check_only_maps,
+    check_owner,
+    is_label_value,
+    is_manager,
+    is_short_name,
     is_time,
+    known_annotation_keys,
+    known_finalizers,
+    known_label_keys,
+    known_namespaces,
+    known_owners,
 )
 from auditor.fastpath.dicts.support import INT64_MAX, MEMO_LIMIT
 from auditor.validation.names import subdomain_name
@@ -65,7 +65,7 @@ class Owner(Struct, rename="camel", forbid_unknown_fields=True, gc=False):
 
 
 class Metadata(Struct, rename="camel", forbid_unknown_fields=True, gc=False):
-    """The metadata of an object; those that few objects have are left to others."""
+    """The metadata of an object. Objects with the rare fields go to the dict tier."""
 
     name: Text
     generation: Annotated[int, Meta(ge=1, le=INT64_MAX)]
@@ -86,37 +86,37 @@ _managers: set[str] = set()
 
 
 def prove_record(metadata: Metadata, size: int, namespaced: bool) -> bool:
-    """Say whether the metadata of an object are as the read leaves them, and proven valid.
+    """Return whether a read leaves the metadata of an object as they are, and they are proven valid.
 
     Args:
         metadata: As decoded.
-        size: Bytes of the JSON text that holds them, or more; a bound of what annotations can come to.
+        size: Bytes of the JSON text that holds them, or more; an upper bound of the size of annotations.
         namespaced: Whether the object must have a namespace; otherwise it must have none.
 
     Raises:
         Exception: They are not; any kind.
     """
     name, namespace = metadata.name, metadata.namespace
-    if (_label(name) is None or len(name) > 253) and subdomain_name(name, False):
+    if (is_short_name(name) is None or len(name) > 253) and subdomain_name(name, False):
         return False
     if namespace is UNSET:
         if namespaced:
             return False
-    elif not namespaced or (namespace not in _namespaces and not _check_namespace(namespace)):
+    elif not namespaced or (namespace not in known_namespaces and not check_namespace(namespace)):
         return False
     if metadata.creation_timestamp is not UNSET and not is_time(metadata.creation_timestamp):
         return False
     labels = metadata.labels
     if labels is not UNSET:
         for key, value in labels.items():
-            if _label_value(value) is None or (key not in _label_keys and not _check_label_key(key)):
+            if is_label_value(value) is None or (key not in known_label_keys and not check_label_key(key)):
                 return False
     annotations = metadata.annotations
     if annotations is not UNSET:
         for key in annotations:
-            if key not in _annotation_keys and not _check_annotation_key(key):
+            if key not in known_annotation_keys and not check_annotation_key(key):
                 return False
-        if size > MAX_ANNOTATIONS and _size_of(annotations) > MAX_ANNOTATIONS:
+        if size > MAX_ANNOTATIONS and annotations_size(annotations) > MAX_ANNOTATIONS:
             return False
     if metadata.managed_fields is not UNSET:
         for entry in metadata.managed_fields:
@@ -125,13 +125,13 @@ def prove_record(metadata: Metadata, size: int, namespaced: bool) -> bool:
             text = bytes(entry.fields_v1)
             # Only maps below: a float would come back as an integer. Each `":` of the text is then followed by a brace.
             if text.count(b'":') != text.count(b'":{') or b"\\" in text or text[:1] != b"{" or not text.isascii():
-                _only_maps(orjson.loads(text))
+                check_only_maps(orjson.loads(text))
     if metadata.owner_references is not UNSET and not _prove_owners(metadata.owner_references):
         return False
     finalizers = metadata.finalizers
     if finalizers is not UNSET:
         for key in finalizers:
-            if key not in _finalizers and not _check_finalizer(key):
+            if key not in known_finalizers and not check_finalizer(key):
                 return False
         if "orphan" in finalizers and "foregroundDeletion" in finalizers:
             return False
@@ -139,7 +139,7 @@ def prove_record(metadata: Metadata, size: int, namespaced: bool) -> bool:
 
 
 def _check_manager(manager: str) -> bool:
-    if not _is_manager(manager):
+    if not is_manager(manager):
         return False
     if len(_managers) >= MEMO_LIMIT:
         _managers.clear()
@@ -150,7 +150,7 @@ def _check_manager(manager: str) -> bool:
 def _prove_owners(owners: list[Owner]) -> bool:
     controllers = 0
     for owner in owners:
-        if (owner.api_version, owner.kind) not in _owners and not _check_owner(owner.api_version, owner.kind):
+        if (owner.api_version, owner.kind) not in known_owners and not check_owner(owner.api_version, owner.kind):
             return False
         if owner.controller is True:
             controllers += 1

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition
     from auditor.validation.rules import CompiledRule, RuleNode, RuleProgram
 
-__all__ = ["RuleProver"]
+__all__ = ["RulePlan", "RuleProver", "RuleSite"]
 
 _MOST_LOOPS: Final = 6
 """Loops inside each other in one function."""
@@ -54,7 +54,7 @@ Evaluation = tuple["RuleNode", Any, "Trail"]
 
 
 @dataclass(slots=True)
-class _Plan:
+class RulePlan:
     """A position with the code of its rules.
 
     Attributes:
@@ -73,10 +73,10 @@ class _Plan:
     number: int = -1
     positions: int = 1
     is_shared: bool = False
-    all_of: list[_Plan] = field(default_factory=list)
-    properties: dict[str, _Plan] = field(default_factory=dict)
-    extra: _Plan | None = None
-    items: _Plan | None = None
+    all_of: list[RulePlan] = field(default_factory=list)
+    properties: dict[str, RulePlan] = field(default_factory=dict)
+    extra: RulePlan | None = None
+    items: RulePlan | None = None
 
     @property
     def is_apart(self) -> bool:
@@ -113,7 +113,7 @@ class RuleProver:
         self.reasons: list[tuple[CompiledRule, str]] = []
         self._constants = RuleModule(self.module)
         self._shapes = Shapes()
-        self._by_node: dict[int, _Plan] = {}
+        self._by_node: dict[int, RulePlan] = {}
         self._functions: dict[int, str] = {}
         self._evaluations: list[RuleNode] = []
         self._costs = RuleCosts()
@@ -177,7 +177,7 @@ class RuleProver:
         """
         return self._is_typed(self.root, obj)
 
-    def _is_typed(self, plan: _Plan, value: Any) -> bool:
+    def _is_typed(self, plan: RulePlan, value: Any) -> bool:
         if value is None:
             return True
         if plan.number >= 0:
@@ -196,7 +196,7 @@ class RuleProver:
 
     # -- planning -----------------------------------------------------------------------------------------------------
 
-    def _plan(self, node: RuleNode) -> _Plan:
+    def _plan(self, node: RuleNode) -> RulePlan:
         """Return the plan of a node; positions that say the same have one node, and one plan."""
         plan = self._by_node.get(id(node))
         if plan is None:
@@ -205,8 +205,8 @@ class RuleProver:
             plan.is_shared = True
         return plan
 
-    def _make_plan(self, node: RuleNode) -> _Plan:
-        plan = _Plan(node)
+    def _make_plan(self, node: RuleNode) -> RulePlan:
+        plan = RulePlan(node)
         if node.error:
             plan.others.append(self._evaluation(node, ()))
         for rule in node.rules:
@@ -221,7 +221,7 @@ class RuleProver:
         plan.positions += sum(child.positions for child in below if child is not None)
         return plan
 
-    def _add(self, plan: _Plan, rule: CompiledRule) -> None:
+    def _add(self, plan: RulePlan, rule: CompiledRule) -> None:
         node = plan.node
         if rule.is_left_out:
             return
@@ -251,20 +251,20 @@ class RuleProver:
 
     # -- writing ------------------------------------------------------------------------------------------------------
 
-    def _function(self, plan: _Plan) -> str:
+    def _function(self, plan: RulePlan) -> str:
         name = self._functions.get(id(plan))
         if name is None:
             name = self._functions[id(plan)] = self.module.function(lambda name: self._write(name, plan))
         return name
 
-    def _write(self, name: str, plan: _Plan) -> str:
+    def _write(self, name: str, plan: RulePlan) -> str:
         w = Writer()
         with w.block(f"def {name}(v0, size, costs, left, above, c):"):
-            self._position(w, plan, _Place("v0", "above"))
+            self._position(w, plan, RuleSite("v0", "above"))
             w.line("return c")
         return w.source
 
-    def _position(self, w: Writer, plan: _Plan, place: _Place) -> None:
+    def _position(self, w: Writer, plan: RulePlan, place: RuleSite) -> None:
         """Write the code for the rules of a value and of all below it."""
         if plan.number >= 0:
             self._rules(w, plan, place)
@@ -275,7 +275,7 @@ class RuleProver:
         if plan.items is not None:
             self._items(w, plan.items, place, y)
 
-    def _keys(self, w: Writer, plan: _Plan, place: _Place, y: str) -> None:
+    def _keys(self, w: Writer, plan: RulePlan, place: RuleSite, y: str) -> None:
         x = place.name
         for key, child in plan.properties.items():
             w.line(f"{y} = {x}.get({key!r})")
@@ -286,7 +286,7 @@ class RuleProver:
             with w.block(f"for {k}, {y} in {x}.items():"), w.block(f"if {y} is not None:"):
                 self._below(w, plan.extra, place.below(f"({place.trail}, {k}, True)", loops=1))
 
-    def _items(self, w: Writer, plan: _Plan, place: _Place, y: str) -> None:
+    def _items(self, w: Writer, plan: RulePlan, place: RuleSite, y: str) -> None:
         i = f"i{place.level + 1}"
         inside = place.below(f"({place.trail}, {i})", loops=1)
         declared = plan.node.declared
@@ -299,16 +299,16 @@ class RuleProver:
             self._below(w, plan, inside)
 
     @staticmethod
-    def _is_apart(plan: _Plan, place: _Place) -> bool:
+    def _is_apart(plan: RulePlan, place: RuleSite) -> bool:
         return plan.is_apart or place.loops >= _MOST_LOOPS or place.level >= _DEEPEST
 
-    def _below(self, w: Writer, plan: _Plan, place: _Place) -> None:
+    def _below(self, w: Writer, plan: RulePlan, place: RuleSite) -> None:
         if self._is_apart(plan, place):
             w.line(f"c = {self._function(plan)}({place.name}, size, costs, left, {place.trail}, c)")
         else:
             self._position(w, plan, place)
 
-    def _rules(self, w: Writer, plan: _Plan, place: _Place) -> None:
+    def _rules(self, w: Writer, plan: RulePlan, place: RuleSite) -> None:
         w.lines(f"left.append(({number}, {place.name}, {place.trail}))" for number in plan.others)
         if not plan.codes:
             return
@@ -336,23 +336,24 @@ class RuleProver:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """Where the code being written stands: the variable, an expression of its trail, loops and depth so far."""
+class RuleSite:
+    """The value that code is written for: its variable, an expression for its trail, loops and steps from the root."""
 
     name: str
     trail: str
     loops: int = 0
     level: int = 0
 
-    def below(self, trail: str, loops: int = 0) -> _Place:
-        return _Place(f"v{self.level + 1}", trail, self.loops + loops, self.level + 1)
+    def below(self, trail: str, loops: int = 0) -> RuleSite:
+        """Return the site of a value one step below."""
+        return RuleSite(f"v{self.level + 1}", trail, self.loops + loops, self.level + 1)
 
 
 def _refuse(*_: Any) -> int:
     raise _OverBudget
 
 
-def _one_by_one(name: str, plan: _Plan) -> str:
+def _one_by_one(name: str, plan: RulePlan) -> str:
     """Write the function that notes which rules of a position are not proven, and returns what measured ones cost."""
     w = Writer()
     with w.block(f"def {name}(v, size, left, trail):"):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from auditor.base.records import Finding, JsonObject
     from auditor.base.trail import Trail
     from auditor.codegen import Writer
-    from auditor.fastpath.rules.prover import _Place, _Plan
+    from auditor.fastpath.rules.prover import RulePlan, RuleSite
     from auditor.ratcheting import CorrelatedObject
 
 __all__ = ["RuleUpdates"]
@@ -69,7 +69,7 @@ class RuleUpdates(RuleProver):
             found = self.rules.run_these(evaluations, cost, twin)
         return self.rules.run_update(new, old, twin) if found is None else found
 
-    def _position(self, w: Writer, plan: _Plan, place: _Place) -> None:
+    def _position(self, w: Writer, plan: RulePlan, place: RuleSite) -> None:
         if plan.number >= 0:
             self._guarded(w, plan, place)
         for each in plan.all_of:
@@ -84,7 +84,7 @@ class RuleUpdates(RuleProver):
             with w.block(f"if type({x}) is list:"), w.block(head), w.block(f"if {y} is not None:"):
                 self._below(w, plan.items, place.below(f"({place.trail}, {i})", loops=1))
 
-    def _guarded(self, w: Writer, plan: _Plan, place: _Place) -> None:
+    def _guarded(self, w: Writer, plan: RulePlan, place: RuleSite) -> None:
         """Write the code for the rules of a position: for code only where the value fits."""
         declared = plan.node.declared
         if not plan.codes or declared is None:
@@ -97,7 +97,7 @@ class RuleUpdates(RuleProver):
             w.lines(f"left.append(({number}, {place.name}, {place.trail}))" for number in numbers)
 
 
-def _all_plans(plan: _Plan) -> list[_Plan]:
+def _all_plans(plan: RulePlan) -> list[RulePlan]:
     """Return a plan and all below it."""
     found = [plan]
     for one in found:

@@ -1,0 +1,134 @@
+"""Parts of metadata that are checked alike in dicts and in records, each kind of string with a memo of accepted values.
+
+Almost everything in metadata repeats from object to object: namespaces, label keys, managers, hours.
+
+Source: apimachinery pkg/apis/meta/v1/types.go, pkg/api/validation/objectmeta.go.
+"""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.fastpath.dicts.support import MEMO_LIMIT, remembering
+from auditor.validation.names import dns_label, go_lower, group_version, label_key
+
+if TYPE_CHECKING:
+    from auditor.base.records import JsonObject
+
+__all__ = [
+    "HOURS",
+    "MAX_ANNOTATIONS",
+    "MINUTES",
+    "NotNormal",
+    "annotations_size",
+    "check_annotation_key",
+    "check_finalizer",
+    "check_label_key",
+    "check_label_value",
+    "check_namespace",
+    "check_only_maps",
+    "check_owner",
+    "is_label_value",
+    "is_manager",
+    "is_short_name",
+    "is_time",
+    "known_annotation_keys",
+    "known_days",
+    "known_finalizers",
+    "known_label_keys",
+    "known_label_values",
+    "known_namespaces",
+    "known_owners",
+]
+
+MAX_ANNOTATIONS: Final = 262144
+"""Bytes of all keys and values of annotations."""
+
+
+class NotNormal(Exception):
+    """The typed round trip would change the metadata.
+
+    Attributes:
+        field: The first key of metadata that it would change; empty if it is not known.
+    """
+
+    def __init__(self, field: str = "") -> None:
+        self.field = field
+
+
+is_short_name: Final = re.compile(r"[a-z0-9][-a-z0-9]*+(?<!-)").fullmatch
+is_label_value: Final = re.compile(r"(?:[A-Za-z0-9][-A-Za-z0-9_.]{0,62}+(?<![-_.]))?").fullmatch
+_date: Final = re.compile(r"([1-9][0-9]{3})-(0[1-9]|1[0-2])-([0-3][0-9])").fullmatch
+HOURS: Final = frozenset(f"T{hour:02}" for hour in range(24))
+MINUTES: Final = frozenset(f":{minute:02}:{second:02}Z" for minute in range(60) for second in range(60))
+known_days: set[str] = set()
+
+
+def is_time(text: Any) -> bool:
+    """Return whether a time is written as the server writes it. The zero time is not: the server leaves it out.
+
+    Years before 1000 are left to the exact path. Raises TypeError if it is no string.
+    """
+    if text[13:] not in MINUTES or text[10:13] not in HOURS:
+        return False
+    day = text[:10]
+    if day not in known_days:
+        found = _date(day)
+        if found is None or not 1 <= int(found[3]) <= monthrange(int(found[1]), int(found[2]))[1]:
+            return False
+        if len(known_days) >= MEMO_LIMIT:
+            known_days.clear()
+        known_days.add(day)
+    return True
+
+
+def _is_label_key(text: str) -> bool:
+    return not label_key(text)
+
+
+def _is_annotation_key(text: str) -> bool:
+    return not label_key(go_lower(text))
+
+
+def is_manager(text: str) -> bool:
+    """Return whether a text is a valid name of a field manager."""
+    return bool(text) and len(text) <= 128 and text.isascii() and text.isprintable()
+
+
+known_namespaces, check_namespace = remembering(lambda text: not dns_label(text))
+known_label_keys, check_label_key = remembering(_is_label_key)
+known_label_values, check_label_value = remembering(lambda text: is_label_value(text) is not None)
+known_annotation_keys, check_annotation_key = remembering(_is_annotation_key)
+known_finalizers, check_finalizer = remembering(_is_label_key)
+known_owners: set[tuple[str, str]] = set()
+
+
+def annotations_size(annotations: dict[str, str]) -> int:
+    """Return the bytes of all keys and values."""
+    return sum(len(text.encode("utf-8", "surrogatepass")) for pair in annotations.items() for text in pair)
+
+
+def check_only_maps(fields: JsonObject) -> None:
+    """Raise AttributeError unless all values below are maps, empty or 0: JSON returns these as they are."""
+    below: list[Any] = [fields]
+    for node in below:
+        below.extend(child for child in node.values() if child or type(child) is float)
+
+
+def check_owner(api_version: Any, kind: Any) -> bool:
+    """Return whether apiVersion and kind of an owner are valid, and remember them.
+
+    Raises:
+        NotNormal: One of them is no string.
+    """
+    if type(api_version) is not str or type(kind) is not str:
+        raise NotNormal
+    parts = group_version(api_version)
+    if parts is None or not parts[1] or not kind or (parts == ("", "v1") and kind == "Event"):
+        return False
+    if len(known_owners) >= MEMO_LIMIT:
+        known_owners.clear()
+    known_owners.add((api_version, kind))
+    return True

@@ -1,0 +1,173 @@
+"""The code that checks decoded records: patterns, formats, sizes of lists and maps, unique keys, defaults.
+
+msgspec has refused by then all that the record types express (`shapes`). Values that no record type expresses are
+decoded here, and read and proven by the functions of `auditor.fastpath.dicts.emit`.
+
+Source: as of `auditor.fastpath.dicts.emit`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from auditor.codegen import Writer
+from auditor.fastpath.dicts.emit import LOCALS, Emitter
+from auditor.fastpath.dicts.expand import display, expand, repeats
+from auditor.fastpath.dicts.lists import list_sizes
+from auditor.fastpath.dicts.objects import object_sizes
+from auditor.fastpath.dicts.root import scale_tests
+from auditor.fastpath.dicts.scope import Condition, Mode, NotEmittable, Scope, chain, has_default
+from auditor.fastpath.records.fields import write_path
+from auditor.fastpath.records.shapes import property_counts
+from auditor.schema.structural import ListType
+
+if TYPE_CHECKING:
+    from auditor.codegen import Module
+    from auditor.crds.definition import CrdVersion
+    from auditor.fastpath.dicts.decoded import Decoded
+
+__all__ = ["CheckWriter"]
+
+MAX_LOOPS: Final = 6
+"""Loops inside each other in one function; what lies deeper is decoded to plain values."""
+
+
+class CheckWriter:
+    """Writes the function that checks the records of a version and puts defaults in.
+
+    Args:
+        module: Takes the functions that it calls.
+        emitter: Writes the code for scalars and plain values.
+    """
+
+    def __init__(self, module: Module, emitter: Emitter) -> None:
+        self._module = module
+        self._emitter = emitter
+
+    def write(self, name: str, root: Decoded, version: CrdVersion, *, namespaced: bool) -> str:
+        """Return the source of the function; it returns True for a record that is proven valid but for its rules."""
+        w = Writer()
+        scope = Scope(Mode.FUSED, root=True)
+        with w.block(f"def {name}(o, log, size, {LOCALS}):"):
+            with w.block(f"if not _metadata(o.metadata, size, {namespaced}):"):
+                w.line("return False")
+            self._fields(w, root, "o", scope)
+            if version.scale is not None:
+                for path, test in scale_tests(version.scale):
+                    write_path(w, root, path, strictly=True)
+                    w.lines((f"if v is not _U and ({test}):", " return False"))
+            w.line("return True")
+        return w.source
+
+    def _fields(self, w: Writer, shape: Decoded, x: str, scope: Scope) -> None:
+        required = shape.schema.required
+        for name, (attribute, child) in shape.fields.items():
+            is_defaulted = has_default(child.schema)
+            if not (child.has_checks or is_defaulted):
+                continue
+            below = scope.property(name)
+            y = below.local("v")
+            place = f"{x}.{attribute}"
+            w.line(f"{y} = {place}")
+            absent = shape.absent(name)
+            if name in shape.drops and child.kind == "plain":
+                w.lines((f"if {y} is not _U and bytes({y}) == b'null':", f" {place} = {y} = _U"))
+            if is_defaulted:
+                with w.block(f"if {y} is {absent}:"):
+                    w.lines(self._insertion(child, place, below))
+                if child.has_checks:
+                    with w.block("else:"):
+                        self._value(w, child, y, below, place)
+            elif name in required:
+                self._value(w, child, y, below, place)
+            else:
+                with w.block(f"if {y} is not {absent}:"):
+                    self._value(w, child, y, below, place)
+
+    def _insertion(self, shape: Decoded, place: str, scope: Scope) -> list[str]:
+        """Return the lines that put in a default; records of a default are shared, for nothing changes them later."""
+        schema = shape.schema
+        expansion = expand(schema)
+        is_valid = expansion.stable and self._module.compile(self._emitter.prover(schema))(expansion.value)
+        if not is_valid or repeats(expansion.value, schema):
+            return ["return False"]
+        if shape.kind in ("scalar", "plain"):
+            value = display(self._module, expansion.value)
+        else:
+            try:
+                value = self._module.slot(msgspec.convert(expansion.value, shape.annotation))
+            except msgspec.ValidationError:  # it holds what only plain values can
+                return ["return False"]
+        return [f"{place} = {value}", f"log.defaulted.append({self._emitter.site(scope)})"]
+
+    def _value(self, w: Writer, shape: Decoded, x: str, scope: Scope, place: str) -> None:
+        """Write the checks of a value that is there; it may be null where its schema allows that.
+
+        Args:
+            w, shape, x, scope: As everywhere; `x` is the variable that holds it.
+            place: Where it comes from; what is decoded only here is put there.
+        """
+        if not shape.has_checks:
+            return
+        if shape.kind == "plain":
+            name = self._emitter.reader(shape.schema)
+            test = f"not {name}({x}, log, {self._emitter.site(scope)}) or log.doubts"
+            w.line(f"{place} = {x} = _loads(bytes({x}))")
+            if shape.schema.nullable and not shape.schema.enum:
+                w.lines((f"if {x} is not None and ({test}):", " return False"))
+            else:
+                w.lines((f"if {x} is None or {test}:", " return False"))
+            return
+        if shape.schema.nullable:
+            with w.block(f"if {x} is not None:"):
+                self._present(w, shape, x, scope)
+        else:
+            self._present(w, shape, x, scope)
+
+    def _present(self, w: Writer, shape: Decoded, x: str, scope: Scope) -> None:
+        schema = shape.schema
+        memo = self._emitter.remembered_text(schema) if shape.kind == "scalar" and schema.pattern else None
+        if memo is not None and schema.type == "string":
+            w.lines((f"if {x} not in {memo[0]} and not {memo[1]}({x}):", " return False"))
+        elif shape.kind == "scalar":
+            self._emitter.value(w, schema, x, Scope(Mode.PROVE, loops=scope.loops, level=scope.level))
+        elif shape.kind == "record":
+            self._fields(w, shape, x, scope)
+            w.lines(chain(property_counts(shape, x)))
+        else:
+            assert shape.below is not None
+            if shape.below.has_checks:
+                self._each(w, shape, shape.below, x, scope)
+            sizes = object_sizes if shape.kind == "map" else list_sizes
+            w.lines(chain([*sizes(schema, x, Mode.PROVE), *_repeated(shape, x, scope)]))
+
+    def _each(self, w: Writer, shape: Decoded, below: Decoded, x: str, scope: Scope) -> None:
+        if scope.loops >= MAX_LOOPS:
+            raise NotEmittable("too many loops")
+        place = "_"  # no later code reads the items of a list
+        if shape.kind == "map":
+            inside = scope.key()
+            head = f"for {inside.local('k')}, {inside.local('v')} in {x}.items():"
+            place = f"{x}[{inside.local('k')}]"
+        elif below.has_sites:
+            inside = scope.numbered(keep=False)
+            head = f"for {inside.local('i')}, {inside.local('v')} in enumerate({x}):"
+        else:
+            inside = scope.item(x, keep=False)
+            head = f"for {inside.local('v')} in {x}:"
+        with w.block(head):
+            self._value(w, below, inside.local("v"), inside, place)
+
+
+def _repeated(shape: Decoded, x: str, scope: Scope) -> list[Condition]:
+    if shape.schema.list_type is ListType.SET:
+        return [(f"len({x}) > 1 and len(set({x})) != len({x})", "return False")]
+    if shape.schema.list_type is not ListType.MAP:
+        return []
+    assert shape.below is not None
+    i = f"j{scope.level}"
+    keys = [f"{i}.{shape.below.fields[key][0]}" for key in shape.schema.list_map_keys]
+    key = keys[0] if len(keys) == 1 else f"({', '.join(keys)})"
+    return [(f"len({x}) > 1 and len({{{key} for {i} in {x}}}) != len({x})", "return False")]
