@@ -6,6 +6,7 @@ import json
 import re
 
 import pytest
+from click.testing import CliRunner
 
 from auditor.base.errors import PlanError
 from auditor.plan.options import AuditOptions
@@ -15,6 +16,7 @@ from auditor.report.findings.model import FindingsModel
 from auditor.report.findings.severity import parse_rules
 from auditor.report.views.fleet import cluster_rows
 from auditor.report.views.summary import summary_lines
+from pipelines.cli.main import cli
 from pipelines.run.fleet import run_anywhere
 from pipelines.run.report.accept import run_accept
 from tests.report.findings.reports import definition, widget
@@ -127,6 +129,46 @@ def test_each_night_says_what_changed(nights, night, code, word, texts):
     assert model.verdict.word == word
     for one in texts:
         assert one in text, text
+
+
+@pytest.mark.parametrize(
+    ("night", "code", "word", "causes"),
+    [
+        (1, 0, "not-compared", []),
+        (
+            2,
+            1,
+            "worse",
+            [
+                ("critical", "new", "cannot be deleted", 1, 1),
+                ("critical", "new", "cannot be listed or watched", 1, 1),
+                ("medium", "new", "spec.tier: Required value", 30, 30),
+                ("high", "new", "the object: Invalid value: rule !has(self.spec.size) || self.spec.size != 3", 1, 1),
+            ],
+        ),
+        (
+            3,
+            1,
+            "better",
+            [
+                ("critical", "same", "cannot be deleted", 1, 0),
+                ("critical", "same", "cannot be listed or watched", 1, 0),
+                ("medium", "same", "spec.tier: Required value", 29, 0),
+                ("high", "same", "the object: Invalid value: rule !has(self.spec.size) || self.spec.size != 3", 1, 0),
+            ],
+        ),
+    ],
+)
+def test_the_json_of_each_night(nights, night, code, word, causes):
+    _, _, reports = nights
+    asked = CliRunner().invoke(cli, ["summary", str(reports[night - 1][0]), "-o", "json"])
+    answer = json.loads(asked.stdout)
+    assert (answer["verdict"]["word"], answer["run"]["exit_code"]) == (word, code)
+    found = [
+        (one["severity"], one["change"], one["title"], one["objects"], one["new_objects"]) for one in answer["causes"]
+    ]
+    assert sorted(found) == sorted(causes)
+    assert (answer["missing"], answer["stale"], answer["damage"], answer["not_judged"]) == ([], [], [], [])
 
 
 def test_causes_name_what_changed_in_the_definition(nights):
