@@ -13,7 +13,7 @@ from pipelines.deep import allow_depth
 MODULES: Final = (
     "pipelines.cli.main",  # the main module, which each worker looks up
     "auditor.shards.audit",
-    "auditor.plan.options",  # of which the plan that each of them gets is made
+    "auditor.plan.options",  # from it the plan that each of them gets is made
     "auditor.cel.check.checker",
     "auditor.cel.emit.emitter",
     "auditor.cel.emit.prices",

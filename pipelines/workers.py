@@ -42,7 +42,7 @@ def expect_workers(dumps: Iterable[str], *, engine: str, jobs: int, since: str =
 
 
 def _size(dump: str) -> int:
-    """Return the size of a dump that is a file; of what else there is nobody knows it yet."""
+    """Return the size of a dump that is a file; the size of anything else is not known yet."""
     try:
         status = Path(dump).stat()
     except OSError:

@@ -217,7 +217,7 @@ def starts_with(array: Any, beginning: str) -> NDArray[np.bool_]:
 
 
 def unlike_next(array: Any) -> NDArray[np.bool_]:
-    """Say of each value but the last whether the next one is another; of two of which one is null nothing is known."""
+    """Return for each value but the last whether the next one differs; null beside a value gives null."""
     return _truths(_function("not_equal", *_with_next(array)))
 
 

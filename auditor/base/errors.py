@@ -41,7 +41,7 @@ _REFUSALS: Final = frozenset({
     errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.EISDIR, errno.ELOOP, errno.EMFILE, errno.ENAMETOOLONG, errno.ENFILE,
     errno.ENOENT, errno.ENOMEM, errno.ENOSPC, errno.ENOTDIR, errno.ENXIO, errno.EPERM, errno.EROFS,
 })  # fmt: skip
-"""What a person can put right: rights, room, names. Anything else that a call meets may be a fault of ours."""
+"""What a user can repair: permissions, space, names. Any other error of a call may be a bug of the auditor."""
 _ENVIRONMENT: Final = _REFUSALS - {
     errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR, errno.ENXIO,
 }  # fmt: skip
@@ -135,7 +135,7 @@ class PlanError(AuditorError):
 
 
 class ReportNotWritable(PlanError):
-    """The system refuses the folder of a report: no permission, no room."""
+    """The system refuses the folder of a report: no permission, no space."""
 
     exit_code = 4
 

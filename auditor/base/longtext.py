@@ -1,4 +1,4 @@
-"""Long texts in parts, of which many share one: compared, sorted and looked up without being joined."""
+"""Long texts in parts that many texts share: compared, sorted and looked up without being joined."""
 
 from __future__ import annotations
 

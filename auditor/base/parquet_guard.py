@@ -1,4 +1,4 @@
-"""Parquet files of earlier reports, which may come from anybody, are held to what an audit writes before rows are read.
+"""Parquet files of earlier reports may come from an attacker: what they declare is checked before rows are read.
 
 A footer may declare any number of rows and bytes, and a file of some kilobytes may use one long text in every row. So
 what a footer declares is bounded, and texts are read as dictionaries; they are written out if that takes little memory.

@@ -1,7 +1,7 @@
 """The records that flow through all packages: never changed, small, picklable.
 
-Seven and no more: where a thing stands (ObjectKey, Origin), what was stored (StoredObject) or could not be read
-(Unreadable), what a worker is asked to do (Shard), what is wrong (Finding) and what came of one object (AuditedObject).
+Seven and no more: where a value comes from (ObjectKey, Origin), what was stored (StoredObject) or could not be read
+(Unreadable), what a worker is asked to do (Shard), what is wrong (Finding), the result of one object (AuditedObject).
 JSON values are plain Python: dict, list, str, int (64 bits), float, bool, None.
 """
 

@@ -149,7 +149,7 @@ LIVE_KEYS: Final = pa.schema(
 )
 """What a plan hands to workers, as an Arrow file that they map: one row a live key, in key order.
 
-`source` is the position of the dump among the inputs. `key` is the etcd key, null for exports (which stand in the
+`source` is the position of the dump among the inputs. `key` is the etcd key, null for exports (whose rows are in the
 order of the dump). `offset` and `length` cut the value out of that source's mapped file; `encoding` says how:
 0 the bytes themselves, 1 base64 text (etcdctl -w json).
 """

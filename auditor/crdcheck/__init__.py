@@ -1,7 +1,7 @@
 """What the server answers to creating or updating a definition, rule by rule.
 
 In: a document of v1 or v1beta1. Out: findings and warnings in the server's words. The document is decoded and brought
-to the internal form (`internal.py`), where what all versions share stands once; paths are those of that form. `spec.py`
+to the internal form (`internal.py`), which has what all versions share once; paths are those of that form. `spec.py`
 goes through the parts, `structural.py`, `defaults.py`, `openapi.py` and `rules.py` through each schema, `relaxed.py`
 says what an update need not satisfy. Nothing here looks at objects.
 

@@ -144,7 +144,7 @@ def _url(text: str, path: str) -> list[Finding]:
 
 
 def _service(service: JsonObject, path: str) -> list[Finding]:
-    # The server hands name and namespace over in the wrong order: an empty name is told of the namespace.
+    # The server hands name and namespace over in the wrong order: it reports an empty name at the namespace.
     found = [
         required(_CHECK, f"{path}.{told}")
         for told, key in (("name", "namespace"), ("namespace", "name"))

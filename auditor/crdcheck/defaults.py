@@ -45,7 +45,7 @@ def check_defaults(schema: StructuralSchema, path: str, *, need_pruned: bool = T
 
     Args:
         schema: The schema of a custom resource, defaults as they were given.
-        path: Where it stands in the definition.
+        path: Where it is in the definition.
         need_pruned: Whether defaults must have no unknown fields.
     """
     root = as_resource(schema)

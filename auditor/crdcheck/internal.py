@@ -1,7 +1,7 @@
 """The internal form of a definition: what the server validates, whatever version of the API the document is in.
 
-What all versions of a v1 document share (schema, subresources, columns, selectable fields, each for itself) stands once
-at the top, and is taken out of the versions; errors are reported there. A v1beta1 document is taken as it stands.
+What all versions of a v1 document share (schema, subresources, columns, selectable fields, each for itself) is once
+at the top, and is taken out of the versions; errors are reported there. A v1beta1 document is taken as it is.
 
 Source: apiextensions-apiserver pkg/apis/apiextensions/v1/{defaults,conversion}.go, v1beta1/defaults.go.
 """

@@ -88,7 +88,7 @@ def check_openapi(
 
     Args:
         props: Decoded with `schema_type`.
-        path: Where the schema stands in the definition.
+        path: Where the schema is in the definition.
         place: Where the walk is.
         options: What is demanded.
         scope: Compiles the rules of the node; None: rules are not compiled here.

@@ -147,7 +147,7 @@ def check_selectable(
     Args:
         fields: As the definition has them.
         schema: Decoded with `schema_type`; None where it cannot be made structural.
-        path: Where the list stands.
+        path: Where the list is.
         may_be_many: The old definition had too many of them already.
     Raises:
         ServerPanic: The server fails on a path.

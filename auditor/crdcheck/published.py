@@ -1,7 +1,7 @@
 """What discovery publishes of a kind: the schemas of its objects and lists in OpenAPI v3.
 
 The schema of a version as the server keeps it (keywords that no server knows are gone), with what every resource has,
-and the fields that selectors know in ``x-kubernetes-selectable-fields``. Gates, which no server publishes, stand in
+and the fields that selectors know in ``x-kubernetes-selectable-fields``. Gates, which no server publishes, are in
 ``x-kubernetes-feature-gates`` where the caller gives them.
 
 Source: apiextensions-apiserver pkg/controller/openapi/builder/builder.go; pkg/apiserver/schema/kubeopenapi.go.

@@ -83,7 +83,7 @@ class Budget:
 
 
 class RuleScope:
-    """One schema position, for rules that stand on it.
+    """One schema position, for the rules at it.
 
     Args:
         schema: The position.

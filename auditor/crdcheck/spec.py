@@ -113,7 +113,7 @@ def _versions(form: Internal, checker: _SchemaChecker) -> list[Finding]:
         path, name = f"spec.versions[{index}]", version.get("name", "")
         if texts := dns_1035_label(name):
             found.append(invalid(_CHECK, f"{path}.name", name, joined(texts)))
-        # Of two versions of one name the first says which subresources there are.
+        # The first of two versions of one name says which subresources there are.
         first = next(one for one in form.versions if one.get("name", "") == name)
         subresources = first.get("subresources") if own else form.subresources
         found += check_deprecation(version, path)
@@ -192,7 +192,7 @@ _AT_ROOT: Final = (
     *("MaxLength", "MinLength", "Pattern", "MaxItems", "MinItems", "UniqueItems", "MultipleOf", "Required", "Items"),
     *("Properties", "ExternalDocs", "Example", "XPreserveUnknownFields", "XValidations"),
 )
-"""Names in Go of what may stand at the root of a schema whose objects have a status of their own."""
+"""Names in Go of what may be at the root of a schema whose objects have a status of their own."""
 
 
 class _SchemaChecker:

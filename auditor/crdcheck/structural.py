@@ -1,6 +1,6 @@
 """Whether a schema is structural: every value that can be validated has one known type and place.
 
-Three parts: what every node must be, what may stand inside allOf, anyOf, oneOf and not, and that the junctors of the
+Three parts: what every node must be, what may be inside allOf, anyOf, oneOf and not, and that the junctors of the
 root speak only of fields that the schema has. All that is wrong is reported.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/{validation,complete}.go.
@@ -50,7 +50,7 @@ def check_structural_schema(props: JsonObject, path: str) -> list[Finding]:
 
     Args:
         props: Decoded with `schema_type`.
-        path: Where the schema stands in the definition.
+        path: Where the schema is in the definition.
     """
     found: list[Finding] = []
     _node(props, path, _ROOT, found)
@@ -144,7 +144,7 @@ _ZERO_IS_ABSENT: Final = frozenset(
         *("allOf", "anyOf", "oneOf", "enum", "patternProperties", "definitions", "dependencies"),
     }
 )
-"""Keys of which an empty value leaves no trace in the converted schema."""
+"""Keys whose empty value leaves no trace in the converted schema."""
 
 
 # -- junctors ----------------------------------------------------------------------------------------------------------
@@ -242,7 +242,7 @@ def _nested(props: JsonObject, path: str, found: list[Finding], *, skip_any_of: 
 
 
 def _complete(given: JsonObject, schema: JsonObject, path: str, from_path: str, found: list[Finding]) -> None:
-    """Check that what the junctors of `given` (at `from_path`) speak of stands in `schema` (at `path`)."""
+    """Check that what the junctors of `given` (at `from_path`) speak of is in `schema` (at `path`)."""
     for key, index, child in _junctors(given):
         where = f"{from_path}.{key}" if index is None else f"{from_path}.{key}[{index}]"
         _complete_nested(child, schema, path, where, found)

@@ -25,7 +25,7 @@ def item_schema(props: JsonObject) -> JsonObject | None:
 
 
 def everywhere(props: JsonObject) -> Iterator[JsonObject]:
-    """Yield a schema and all schemas in it, wherever they stand."""
+    """Yield a schema and all schemas in it, at any depth."""
     yield props
     for key in ("allOf", "anyOf", "oneOf"):
         for child in props.get(key, ()):

@@ -1,4 +1,4 @@
-"""What stands after ``get``: kinds, names, TYPE/NAME, categories, and what kubectl says of a wrong mixture of them.
+"""The arguments of ``get``: kinds, names, TYPE/NAME, categories, and what kubectl says of a wrong mixture of them.
 
 Source: cli-runtime pkg/resource/builder.go.
 """
@@ -52,7 +52,7 @@ def read_arguments(
     Args:
         selective: A label or field selector is given.
         all_namespaces: ``-A`` is given.
-        warn: Told of ambiguous short names.
+        warn: Called with a warning about ambiguous short names.
     Raises:
         UsageError, UnknownResource: With kubectl's text.
     """

@@ -1,6 +1,6 @@
 """Which kinds there are, and which of them a word means: plural, singular, kind, short name, group, version, category.
 
-Resources stand in discovery order: the core group first, groups by priority and name, versions as Kubernetes ranks
+Resources are in discovery order: the core group first, groups by priority and name, versions as Kubernetes ranks
 them, resources by plural. Where several fit, the first counts.
 
 Source: client-go restmapper/shortcut.go, discovery; apimachinery pkg/api/meta (priority.go, restmapper.go),
@@ -118,7 +118,7 @@ class Discovery:
 
         Args:
             text: ``R``, ``R.group`` or ``R.version.group``; groups may be cut short, a trailing dot means no group.
-            warn: Told of a short name that means more than one.
+            warn: Called with a warning about a short name that means more than one.
         Raises:
             UnknownResource: With kubectl's text.
         """

@@ -99,10 +99,10 @@ def explained(schema: JsonObject, path: Sequence[str], *, recursive: bool, most_
     """Return what is said of a field: its type, its description, its fields.
 
     Args:
-        schema: Of the whole object.
+        schema: The schema of the whole object.
         path: Names of fields; those of list items and map values follow at once.
         recursive: All fields below, a line for each.
-        most_levels: Of them; 0: all.
+        most_levels: Levels of fields below; 0: all.
     Raises:
         NoSuchField: The schema has no such field.
     """

@@ -106,7 +106,7 @@ class Store(Protocol):
 
 
 class Clusters(Protocol):
-    """Which objects of a store are of which cluster."""
+    """Names the cluster that an object of a store belongs to."""
 
     def get_objects(self, resource: Resource, namespace: str, name: str) -> list[JsonObject]:
         """Return the objects of a name, at most one of each cluster. Raises StatusError."""
@@ -131,7 +131,7 @@ class GetOptions:
         across: ``-A`` was given, with which names cannot be.
         status_objects: Print the server's Status where ``-o json`` meets an error.
         hints: Add what a person may have meant to errors.
-        usage_code: Exit code of requests that cannot be answered by anybody.
+        usage_code: Exit code of requests that no server could answer.
         for_terminal: A terminal shows the output: content prints as escapes also where kubectl prints it as it is.
         extra_formats: More forms of output: name to what takes the objects and returns what prints them.
         place: Returns the words for where an object is.

@@ -1,6 +1,6 @@
 """JSONPath templates as kubectl and printer columns understand them: text, blocks in braces, ranges.
 
-A template is text and blocks. A block is a list of steps, each of which takes a list of values and gives another; it
+A template is text and blocks. A block is a list of steps that each take a list of values and give another; it
 begins with the root object, or inside a range with the item. Quirks are kept: an empty list met by ``[*]`` ends the
 step for the values after it as well, quotes are literals, ``$`` means nothing, numbers of two Go types never compare.
 
@@ -241,7 +241,7 @@ class _Parser:
 
 
 def _nested(text: str) -> tuple[_Step, ...]:
-    """Parse what stands in brackets as a block of its own; only its first block counts."""
+    """Parse the text in brackets as a block of its own; only its first block counts."""
     return _Parser(f"{{{text}}}").blocks()[0]
 
 
@@ -410,7 +410,7 @@ def relaxed(expression: str) -> str:
 
 
 class _Run:
-    """One evaluation of a template; what opens and closes ranges is counted wherever it stands, even in a filter."""
+    """One evaluation of a template; what opens and closes ranges is counted everywhere, even in a filter."""
 
     def __init__(
         self, blocks: tuple[tuple[_Step, ...], ...], *, allow_missing: bool, visits: Visits | None = None

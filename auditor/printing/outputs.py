@@ -58,7 +58,7 @@ class Output:
     """A form of output.
 
     Attributes:
-        name: Of the form; empty for a table.
+        name: The name of the form; empty for a table.
         template: The JSONPath template, if it is one.
         go_template: The template of Go, if it is one.
         custom: The columns of ``custom-columns``.

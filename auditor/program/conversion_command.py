@@ -133,7 +133,7 @@ class ConversionCommand:
         self._known_bytes += size
 
     def _review(self, definition: CustomResourceDefinition, version: str, objects: list[Any]) -> list[Any]:
-        """Return the converted objects of one review, of which nothing is checked but their number."""
+        """Return the converted objects of one review; only their number is checked."""
         review = next((one for one in _review_versions(definition) if one in _REVIEWS), None)
         if review is None:
             raise _Refused("failed: no supported conversion review versions")

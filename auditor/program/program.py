@@ -1,4 +1,4 @@
-"""AuditProgram: one stored value to one AuditedObject, the keystone of the house.
+"""AuditProgram: judges one stored value and returns one AuditedObject.
 
 Three ways, the fast ones only where they are exact:
 
@@ -9,8 +9,9 @@ Three ways, the fast ones only where they are exact:
 3. Reference. The program refuses, or anything at all goes wrong in it: the object is decoded afresh from its bytes,
    for it was changed in place, and read and judged by the reference.
 
-The generated code never says that an object is wrong; only the reference does, in the server's words. Who needs no
-object, only that it is valid and what its rows hold, asks `AuditProgram.typed` first (`auditor.shards.fast_path`).
+The generated code never reports that an object is wrong; only the reference does, in the server's words. A caller
+that needs no object, only that it is valid and what its rows hold, asks `AuditProgram.typed` first
+(`auditor.shards.fast_path`).
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ class AuditProgram:
     """Audits values at one version of a definition. Not for several threads at a time.
 
     Args:
-        definition: The definition below whose key the values stand.
+        definition: The definition that owns the keys of the values.
         version: The version at which they are read and judged.
         compiled: Use generated code; without it everything goes the way of the reference.
         rules: Evaluate validation rules. Without them `AuditedObject.unevaluated_rules` is the number of rules of the
@@ -165,7 +166,7 @@ class AuditProgram:
     def typed(self, after: int = RECORDS_AFTER) -> TypedProgram | None:
         """Return the program that proves objects from their bytes, or None if there is none or it does not pay yet.
 
-        Whoever proves one with it counts it: in `total` and in `proven`.
+        The caller that proves an object with it counts it: in `total` and in `proven`.
 
         Args:
             after: How many objects must have been proven.

@@ -1,4 +1,4 @@
-"""Where the field of a finding stands in an object: its text, walked along the object that it was said of.
+"""Where the field of a finding is in an object: its text, walked along the object that the finding is about.
 
 Fields are printed in two ways (``spec.m.k.x[3]`` and ``spec.m[k.x][3]``) and keys may hold dots, so that only the
 object tells them apart.

@@ -24,7 +24,7 @@ __all__ = ["Writers", "last_writer", "owned_roots"]
 _FEW: Final = 8
 """Managers up to which each is asked for a name."""
 _MOST_KEYS: Final = 64
-"""Combinations of keys by which the items of one list are told apart; a schema allows one, more are not looked at."""
+"""Combinations of keys that distinguish the items of one list; a schema allows one, more are not looked at."""
 
 _Writer = tuple[str, str]
 """Time and name of a manager."""
@@ -33,7 +33,7 @@ _Name = tuple[int, int, str]
 
 
 def owned_roots(obj: JsonObject) -> set[str]:
-    """Return the names of the root's fields of which some manager is known to own a part."""
+    """Return the names of the root's fields that some manager is known to own in part."""
     metadata = obj.get("metadata")
     entries = metadata.get("managedFields") if type(metadata) is dict else None
     owned: set[str] = set()
@@ -75,7 +75,7 @@ class Writers:
     def last(self, steps: Sequence[str | int]) -> tuple[str, str | None] | None:
         """Return manager and time (RFC 3339, None: not known) of the last write to a field, or None if it is not known.
 
-        Of the managers that own it, or where none does the nearest place above it, the one that wrote last. A manager
+        That is the last writer of the managers that own it or, where none does, the nearest place above it. A manager
         whose set ends above the place owns it where that set is empty (`{}` owns everything below).
 
         Args:

@@ -1,13 +1,13 @@
-"""NoopUpdates: would an object go through if somebody sent it back as it is? Asked in every audit, answered cheaply.
+"""NoopUpdates: would an object go through if a client sent it back as it is? Asked in every audit, answered cheaply.
 
 Most objects need no answer of their own: an object whose create has no finding passes the no-op update, but for the
 reasons that `is_needed` lists; a test holds that against everything at hand. The rest is tried (`UpdateProgram`), and
 each create finding gets its verdict:
 
 - ``blocks-every-update``: the no-op update reports it too.
-- ``tolerated-globally``: a duplicate in a list type; the server leaves these alone until the last of them is mended.
+- ``tolerated-globally``: a duplicate in a list type; the server leaves these alone until the last of them is repaired.
 - ``tolerated-while-unchanged``: the no-op update passes over it. The guard path is the nearest unchanged node that owns
-  it: whoever changes anything there meets the finding again.
+  it: a client that changes anything there meets the finding again.
 
 Source: apiextensions-apiserver pkg/apiserver/validation/ratcheting.go, schema/cel/validation.go (KEP-4008).
 """
@@ -79,7 +79,7 @@ class NoopUpdates:
     Args:
         program: The program that read and judged the objects.
         ratcheting: Whether the server has CRDValidationRatcheting on.
-        is_export: The objects come from an export, where a uid may have been left out by whoever made it.
+        is_export: The objects come from an export, which may leave uids out.
     """
 
     def __init__(self, program: AuditProgram, *, ratcheting: bool = True, is_export: bool = False) -> None:
@@ -110,7 +110,7 @@ class NoopUpdates:
 
     @property
     def is_written_by_webhook(self) -> bool:
-        """Whether a write at this version needs a conversion webhook, so that nobody here knows whether it passes."""
+        """Whether a write at this version needs a conversion webhook, so that it is not known whether it passes."""
         storage = self.definition.storage_version
         return self.definition.conversion == "Webhook" and storage is not None and storage.name != self.version.name
 
@@ -148,7 +148,7 @@ class NoopUpdates:
     def may_be_needed(
         self, identity: tuple[str | None, str, str | None], data: bytes, place: Place, *, defaulted: bool
     ) -> bool:
-        """Do as `is_needed` for an object of which little more is known than that it is proven valid as it is stored.
+        """Do as `is_needed` for an object that is proven valid as it is stored; little more is known of it.
 
         Args:
             identity: Its namespace, name and uid.
@@ -337,7 +337,7 @@ def _impacts(
     end_delete: TriedUpdate | None,
     verdicts: tuple[tuple[str, str | None], ...],
 ) -> tuple[Impact, ...]:
-    """Return what the answers mean for whoever writes the object."""
+    """Return what the answers mean for a client that writes the object."""
     found: list[Impact] = []
     if _is_refused(end_delete):
         found.append(Impact.BLOCKS_DELETE)

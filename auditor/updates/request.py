@@ -230,7 +230,7 @@ def _decoded(value: bytes | JsonObject) -> JsonObject:
 
 
 def _by_key(catalog: CrdCatalog, key: str) -> tuple[CustomResourceDefinition, Place] | None:
-    """Find the definition whose objects stand below a key, whatever the prefix, and what the key names."""
+    """Find the definition whose objects are below a key, whatever the prefix, and what the key names."""
     parts = key.strip("/").split("/")
     for at in range(len(parts) - 1):
         definition = catalog.crds.get(f"{parts[at + 1]}.{parts[at]}")

@@ -77,7 +77,7 @@ class TriedUpdate:
         code: HTTP status.
         message: The server's message; empty for a success.
         findings: The causes of a 422 as the server lists them: metadata are checked more than once, so that one cause
-            may stand there more than once. Sorted by field, type, message.
+            may be there more than once. Sorted by field, type, message.
         unevaluated_rules: Number of validation rules that should have run and did not.
     """
 
@@ -455,7 +455,7 @@ def _drop_repeated_owners(metadata: JsonObject) -> None:
 def _managed_fields(sent: JsonObject, live: JsonObject, known: Collection[str]) -> list[Any]:
     """Return managedFields as the field manager leaves them: those sent, else the live ones, else none.
 
-    A list of which one entry cannot be decoded is dropped whole. Of two entries of one manager the last one counts, and
+    A list with an entry that cannot be decoded is dropped whole. The last of two entries of one manager counts, and
     one without fields is dropped; where one is of a version that is not known, the live list stays as it is. What the
     update itself would add is left out.
     """

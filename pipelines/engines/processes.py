@@ -3,7 +3,7 @@
 A Pool hangs when a worker is killed; here the end of a process is an event like an answer: its end of the pipe closes,
 which no other process holds. A shard whose worker died is tried once more in a new process, then given to `on_lost`.
 What workers are forked from may die as well: those that are there go on, and for new ones it is started again.
-The parent sends one shard at a time, so a slow shard keeps nobody else from working; neighbours, which are alike, go to
+The parent sends one shard at a time, so a slow shard delays no other worker; neighbours, which are alike, go to
 one worker, which then makes fewer programs.
 Workers are started by a fork server, which is safe in a process that has threads. Where that is known to be needed
 before there are any, and before anything heavy was loaded, it is forked itself instead of started anew.
@@ -48,13 +48,13 @@ _TASKS = "/proc/self/task"
 
 
 def _serve(connection: Any, setup: Callable[[], Callable[[Any], Any]]) -> None:
-    """Answer every item that comes through the pipe, until told to stop or the parent is gone."""
+    """Answer every item that comes through the pipe, until the parent asks it to stop, or is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
     try:
         work = setup()
         while (item := _received(connection)) is not _STOP:
             answer = (True, _done(work, item))
-            with contextlib.suppress(BrokenPipeError):  # nobody listens: there is no next item either
+            with contextlib.suppress(BrokenPipeError):  # the parent is gone: there is no next item either
                 connection.send(answer)
     except Exception as error:  # noqa: BLE001 - the parent raises it again, with this trace
         with contextlib.suppress(BrokenPipeError):
@@ -136,7 +136,7 @@ class _Worker(Generic[Item]):
 
 
 def _end_server() -> None:
-    """End what workers are forked from, of which it is not sure that it is gone already; workers go on without it."""
+    """End the process that workers are forked from, which may be gone already; workers go on without it."""
     from multiprocess.forkserver import _forkserver as server  # noqa: PLC0415 - it is running
 
     if (process := server._forkserver_pid) is None:  # noqa: SLF001 - nothing public says it
@@ -145,7 +145,7 @@ def _end_server() -> None:
         os.kill(process, signal.SIGKILL)
     try:
         server._stop()  # noqa: SLF001
-    except OSError:  # somebody else has waited for it, or has removed its socket
+    except OSError:  # another call has waited for it, or has removed its socket
         server._forkserver_pid = server._forkserver_address = None  # noqa: SLF001
 
 
@@ -261,7 +261,7 @@ def _answer(connection: Any, work: Callable[[], Any]) -> None:
         answer = (True, work())
     except Exception as error:  # noqa: BLE001 - it is raised where it is waited for
         answer = (False, error)
-    with contextlib.suppress(OSError):  # nobody may listen any more
+    with contextlib.suppress(OSError):  # the parent may be gone
         connection.send(answer)
 
 

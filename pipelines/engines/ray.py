@@ -2,8 +2,8 @@
 
 Only plain tasks are used: no actors, no placement groups. What a task needs beyond its item (files, folders) it opens
 by the path that it has here, so every node must see these paths: a shared file system. A node that does not, or that
-has another version of the auditor, is told apart from work that fails. A task whose worker or node died is started once
-more, then given to `on_lost`; Ray's own retries are off, so that both engines with several processes behave alike.
+has another version of the auditor, is distinguished from work that fails. A task whose worker or node died is started
+once more, then given to `on_lost`; Ray's own retries are off, so that both engines with several processes behave alike.
 
 A run that ends early says so by a file, which its tasks look for. Ray's own `cancel` is the last resort: where a task
 answers at the very moment in which Ray cancels it, Ray ends this process (ray-project/ray, 54798; seen with 2.60).
@@ -78,7 +78,7 @@ def ray_session(address: str = "") -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a Ray of our own tells nobody
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a Ray of our own sends no reports
     with tempfile.TemporaryDirectory(prefix="auditor-ray-") as empty:
         try:
             _knock(address)
@@ -94,7 +94,7 @@ def ray_session(address: str = "") -> Iterator[None]:
 
 
 def _knock(address: str) -> None:
-    """Raise an OSError where nobody listens; Ray itself would try for minutes, then end the process."""
+    """Raise an OSError where no server listens; Ray itself would try for minutes, then end the process."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if colon and port.isdecimal():
         with socket.create_connection((host.strip("[]"), int(port)), timeout=_GRACE_SECONDS):
@@ -104,7 +104,7 @@ def _knock(address: str) -> None:
 def _answer(stop: Path, folder: str, version: str, boxed: list[Any], item: Any) -> tuple[Any, Exception | None]:
     """Run one item in a worker; return (answer, None), or (None, what the driver is to raise).
 
-    `setup` runs with the first item of a run. Where the run ends early the answer is (None, None), which nobody reads.
+    `setup` runs with the first item of a run. Where the run ends early the answer is (None, None), which is not read.
 
     Args:
         stop: File that is there once the run is to end early; each run has its own.
@@ -150,7 +150,7 @@ def _worked(stop: Path, folder: str, boxed: list[Any], item: Any) -> tuple[Any, 
     try:
         work = _ready.get(stop)
         if work is None:
-            with contextlib.suppress(OSError):  # nothing is relative then, or what is missing is told below
+            with contextlib.suppress(OSError):  # nothing is relative then, or the error below names what is missing
                 os.chdir(folder)
             work = import_ray().get(boxed[0])()
             _ready.clear()
@@ -189,7 +189,7 @@ def run_ray(
         on_lost: Gives the result of an item whose worker or node died twice; called here.
         shared: A folder of this run that every node sees; it may hold a file afterwards.
         address: As `ray_session` takes it.
-        jobs: Most tasks at a time; 0: as many as the cluster has room for.
+        jobs: Most tasks at a time; 0: as many as the cluster can run.
     Raises:
         PlanError: Ray is not there, or a node lacks what it needs.
         EngineError: A worker failed with an exception; its trace is in the text. An AuditorError is raised as it is.
@@ -241,7 +241,7 @@ def run_ray(
 def _forget(ray: Any, tasks: list[Any], stop: Path) -> None:
     """End what still runs, and wait until it does not write any more.
 
-    Tasks are told to end; what does not heed that, and what no node has room for, is cancelled.
+    Tasks are asked to end; those that do not, and those that no node can run, are cancelled.
     """
     if not tasks:
         return

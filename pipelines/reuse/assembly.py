@@ -47,7 +47,7 @@ Numbers = np.ndarray[Any, Any]
 
 _BLOCK_ROWS: Final = 9 << 10
 _AHEAD: Final = 4
-"""Blocks of which kept rows are loaded while nothing is audited yet; some ten MB."""
+"""Blocks whose reused rows are loaded while nothing is audited yet; some ten MB."""
 _LIVE: Final = ("create_revision", "mod_revision", "key_version", "offset", "length")
 PLACED: Final = ("cluster", "source", *_LIVE)
 """Columns that the place of a key in a dump decides."""
@@ -199,7 +199,7 @@ def _in_order(picks: list[Pick], bounds: Numbers, *, by_name: bool) -> tuple[pa.
     Args:
         picks: Their rows of one key stay in order.
         bounds: Positions at which shards begin, and the end of the last.
-        by_name: Rows of the index, which stand by shard, namespace and name.
+        by_name: Rows of the index, which are ordered by shard, namespace and name.
     """
     table, places, at = joined(picks)
     order = np.argsort(at, kind="stable")
@@ -361,7 +361,7 @@ class Assembly:
         return True
 
     def _check_columns(self, table: pa.Table, schema: pa.Schema, name: str) -> None:
-        """Refuse rows of an earlier report that lack a column: whoever wrote its files, it was no audit.
+        """Refuse rows of an earlier report that lack a column: no audit wrote its files.
 
         Raises:
             DamagedDump: They do.

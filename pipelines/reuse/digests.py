@@ -33,7 +33,7 @@ _WORTH_ANOTHER: Final = 1 << 15
 
 
 def export_digests(plan: Plan, *, apart: bool = False) -> list[Numbers | None]:
-    """Return the hashes of all values of each source that is an export; None for others, of which keys tell first.
+    """Return the hashes of all values of each source that is an export; None for others, whose keys decide first.
 
     Args:
         plan: The plan of this run.

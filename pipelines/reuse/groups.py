@@ -59,7 +59,7 @@ class Part:
         number: The number of its files.
         first: The first row of each group in objects/.
         count: Its rows there.
-        offset: Where its value stood.
+        offset: Where its value was.
         classes: The class of each row of objects/.
         owner: The group of each row of findings/; -1: unknown.
     """
@@ -142,7 +142,7 @@ class Groups:
         self.reason[fresh] = self.REASONS.index(reason)
 
     def refuse_uncertain(self) -> None:
-        """Refuse rows that tell of a run, and objects whose findings cannot be told from those of another."""
+        """Refuse rows about a run, and objects whose findings cannot be distinguished from those of another."""
         self.refuse(_joined(self._uncertain), "not certain")
 
     def forget_values(self) -> None:
@@ -206,7 +206,7 @@ class Groups:
                 self._firsts[impact].append(start + np.unique(np.searchsorted(part.first, found, side="right") - 1))
 
     def _own(self, report: OldReport, part: Part, heads: pa.Table, start: int) -> None:
-        """Find whose the findings of a part are: they stand in the part that their objects stand in."""
+        """Find whose the findings of a part are: they are in the part that has their objects."""
         findings = report.read("findings", part.number, _IDENTITY)
         if findings is None or not findings.num_rows:
             return
@@ -297,7 +297,7 @@ def _digest(text: str | None) -> bytes:
 def _share_out(
     part: Part, heads: pa.Table, findings: pa.Table, shared: Numbers, names: Numbers, of_name: Numbers
 ) -> Numbers:
-    """Give objects of the same names each their findings, which stand in the same order; return where it fails."""
+    """Give objects of the same names each their findings, which are in the same order; return where it fails."""
     found = np.flatnonzero(np.isin(of_name, shared))
     some = arrow.take(findings.select(["request", "check"]), found)
     is_create = is_one_of(some["request"], "create") & ~is_one_of(some["check"], "gate")

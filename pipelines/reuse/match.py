@@ -41,7 +41,7 @@ class Match:
     """What came of a comparison.
 
     Attributes:
-        kept: For each source of the plan, by position of the live key, the group whose rows are kept; -1: audited.
+        kept: For each source of the plan, by position of the live key, the group whose rows are reused; -1: audited.
         why: Why keys are audited, with their number.
         gone: Number of keys of the report that are no more; of exports also of those that changed.
     """
@@ -165,7 +165,7 @@ def _resources_with_keys(plan: Plan) -> set[tuple[str, str]]:
 
 
 def _refuse_not_evaluated(groups: Groups, plan: Plan, old: OldReport) -> None:
-    """Refuse objects of which some had no rules evaluated: which ones, no table tells."""
+    """Refuse objects if rules of some were not evaluated: no table has which ones."""
     if not old.not_evaluated:
         return
     names = {(entry.group, entry.plural): entry.name for entry in plan.entries}

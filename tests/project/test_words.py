@@ -38,24 +38,25 @@ FORBIDDEN: Final = {
 """Phrases that an engineer would have to translate, and what to write instead."""
 
 FINISHED: Final = (
+    "auditor/base",
     "auditor/builtin",
     "auditor/cel",
     "auditor/codegen",
+    "auditor/crdcheck",
     "auditor/crds",
     "auditor/gates",
     "auditor/golang",
     "auditor/plan",
+    "auditor/printing",
+    "auditor/program",
     "auditor/ratcheting",
     "auditor/report",
     "auditor/schema",
     "auditor/server",
     "auditor/storage_read",
+    "auditor/updates",
     "auditor/upgrade",
-    "pipelines/cli",
-    "pipelines/console.py",
-    "pipelines/import_path.py",
-    "pipelines/limits.py",
-    "pipelines/run",
+    "pipelines",
 )
 """Folders and files that hold none of them; this list only grows."""
 
