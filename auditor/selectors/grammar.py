@@ -112,7 +112,7 @@ def parse_field_selector(text: str) -> tuple[FieldRequirement, ...]:
     Args:
         text: Terms joined by commas, e.g. ``spec.color=blue,metadata.name!=x``; ``\\``, ``\,`` and ``\=`` in values.
     Returns:
-        The requirements, all of which must hold; sorted bytewise by term as the server sorts them.
+        The requirements, which must all hold; sorted bytewise by term as the server sorts them.
     Raises:
         SelectorError: With the server's text.
     """
@@ -141,7 +141,7 @@ _EXAMPLES = "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for valida
 def _tokens(text: str) -> list[tuple[str, str]]:
     """Return (kind, text) with kind ``id``, ``in``, ``notin`` or the special token itself, ending with ``end``.
 
-    A NUL ends the text, unless a token ends at it: that one is passed over.
+    A NUL ends the text, unless a token ends at it: that one is ignored.
     """
     out: list[tuple[str, str]] = []
     at = 0
@@ -329,7 +329,7 @@ def parse_label_selector(text: str) -> tuple[LabelRequirement, ...]:
     Args:
         text: Requirements joined by commas: ``a=b``, ``a!=b``, ``a in (x,y)``, ``a notin (x)``, ``a``, ``!a``, ``a>1``.
     Returns:
-        The requirements, all of which must hold, sorted by key.
+        The requirements, which must all hold, sorted by key.
     Raises:
         SelectorError: With the server's text.
     """

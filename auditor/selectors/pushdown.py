@@ -58,7 +58,7 @@ class Known:
 
 
 def _decided(true: NDArray[np.bool_], false: NDArray[np.bool_], unknown: NDArray[np.bool_] | None = None) -> Known:
-    """Return what rows are that are true, false, of which nothing is known, or, the others, an error."""
+    """Return the rows that are true, false and not known; the others are errors."""
     error = ~(true | false)
     if unknown is None:
         return Known(true, false, error)
@@ -200,7 +200,7 @@ class _Field:
         return {self.column, self.text} if self.text else {self.column}
 
     def absent(self, table: pa.Table) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return the rows without a value in the column, and those of them of which nothing is known."""
+        """Return the rows without a value in the column, and those among them that are not known."""
         if table[self.column].null_count == 0:  # then the text may not even have been read
             none = np.zeros(table.num_rows, dtype=np.bool_)
             return none, none
@@ -428,7 +428,7 @@ class _Pusher:
         return Unknown()
 
     def sized(self, expr: Expr) -> _Value | None:
-        """Return the text of which an expression is the size."""
+        """Return the text whose size an expression is."""
         if not isinstance(expr, Call) or expr.function != "size":
             return None
         operands = expr.operands

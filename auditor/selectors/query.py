@@ -56,7 +56,7 @@ _MANIFEST = "manifest.json"
 FINDINGS = "findings"
 """Folder of a report with the findings."""
 UNKNOWN = "auditor:unknown"
-"""Column that says of which rows an index cannot decide a predicate."""
+"""Column that marks the rows whose predicate an index cannot decide."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class Index:
 
     def _manifest(self) -> dict[str, Any] | None:
         try:
-            content = orjson.loads((self.report / _MANIFEST).read_bytes())  # of which the caller knows that it is one
+            content = orjson.loads((self.report / _MANIFEST).read_bytes())  # the caller knows that it is a report
         except (OSError, ValueError):
             return None
         return content if type(content) is dict else {}
@@ -237,7 +237,7 @@ class Index:
         cluster: str | Sequence[str] = "",
         columns: Sequence[str] | None = None,
     ) -> pa.RecordBatchReader:
-        """Return what `select` returns as a stream, of which a few row groups are in memory at a time.
+        """Return what `select` returns as a stream; a few row groups are in memory at a time.
 
         DuckDB, polars and everything else that takes an Arrow stream reads it as it is.
         """
@@ -280,7 +280,7 @@ class Index:
         if not where:
             yield from self.scan(place, condition, columns=columns)
             return
-        from auditor.selectors.pushdown import push_down  # noqa: PLC0415 - loads the CEL room
+        from auditor.selectors.pushdown import push_down  # noqa: PLC0415 - loads CEL
         from auditor.selectors.where import compile_where  # noqa: PLC0415
 
         predicate = push_down(compile_where(where).root, schema, unclear=self.unclear_fields(place))
@@ -325,7 +325,7 @@ class Index:
             place: The partition of the kind.
             definition: Its definition; None: the one that the report was made by.
         Returns:
-            None: nobody knows, it can be any.
+            None if it is not known: it can be any.
         """
         definition = definition or self._definition(place)
         if definition is None:
@@ -333,8 +333,8 @@ class Index:
         version = definition.versions[place.version]
         unclear = _nullable(version)
         others = {label for label, kind in field_types(version) if kind in ("boolean", "integer")} - unclear
-        told = {label for label in others if _is_alike(definition, label)}
-        return unclear | (others - told) | (self._with_findings(place, told) if told else set())
+        alike = {label for label in others if _is_alike(definition, label)}
+        return unclear | (others - alike) | (self._with_findings(place, alike) if alike else set())
 
     def _definition(self, place: IndexedKind) -> CustomResourceDefinition | None:
         file = DefinitionsFile(self.report)
@@ -378,7 +378,7 @@ class Index:
         condition: Filter,
         *,
         columns: Sequence[str] | None = None,
-        told: Scan | None = None,
+        scan: Scan | None = None,
         where: Predicate | None = None,
     ) -> Iterator[pa.Table]:
         """Yield the rows of a partition that fit a condition.
@@ -387,11 +387,11 @@ class Index:
             place: The partition.
             condition: What they must fit.
             columns: Only these; None for all.
-            told: Gets the numbers.
-            where: What else they must fit, as far as the index knows; then a column `UNKNOWN` says of which rows it
+            scan: Gets the numbers.
+            where: What else they must fit, as far as the index knows; then a column `UNKNOWN` marks the rows that it
                 does not know.
         """
-        told = told if told is not None else Scan()
+        scan = scan if scan is not None else Scan()
         wanted = self._columns(place, columns)
         own = condition.columns()
         compared = own | (where.columns() if where is not None else set())
@@ -400,20 +400,20 @@ class Index:
             footer = self.footer(path)
             for number in range(footer.num_row_groups):
                 rows = footer.row_group(number).num_rows
-                told.rows += rows
-                told.row_groups += 1
+                scan.rows += rows
+                scan.row_groups += 1
                 if _may_match(footer, number, condition, where):
-                    told.scanned += rows
+                    scan.scanned += rows
                     found.append(_Group(path, footer, number))
                 else:
-                    told.skipped += 1
+                    scan.skipped += 1
 
         def scanned(group: _Group) -> pa.Table | None:
             return _scan_group(group, condition, sorted(compared - _spared(group, compared - own)), wanted, where)
 
         for table in _in_order(scanned, found):
             if table is not None:
-                told.kept += table.num_rows
+                scan.kept += table.num_rows
                 yield table
 
     def rows_to_scan(self, place: IndexedKind, condition: Filter, where: Predicate | None = None) -> int:
@@ -628,7 +628,7 @@ def selector_filter(
 
 
 def _compared(column: str, operator: str, value: str, absent: str | None = None) -> Filter:
-    """Return the comparison of a column with a text; bytes that are no UTF-8 stand in no column."""
+    """Return the comparison of a column with a text; bytes that are no UTF-8 are in no column."""
     try:
         value.encode()
     except UnicodeEncodeError:

@@ -148,7 +148,7 @@ def _call(expr: Call) -> str:
 
 
 def _inner(expr: Expr, around: str = "") -> str:
-    """Return an operand, in brackets where it is logic of another kind than what stands around it."""
+    """Return an operand, in brackets where it is logic of another kind than what is around it."""
     text = unparse(expr)
     logic = isinstance(expr, Call) and expr.function in ("_&&_", "_||_") and expr.function != around
     return f"({text})" if logic else text
@@ -201,7 +201,7 @@ def _check_chain(steps: list[str], schema: StructuralSchema) -> None:
         if node is None or (at == 1 and step in ("apiVersion", "kind", "metadata")):
             return
         if node.preserve_unknown_fields or node.embedded_resource or node.int_or_string or not node.properties:
-            return  # anything may stand here, or maps and lists, which have macros of their own
+            return  # anything may be here, or maps and lists, which have macros of their own
         below = node.properties.get(step)
         if below is None:
             if node.additional_properties:

@@ -264,7 +264,7 @@ class ReportStore(DumpStore):
     ) -> Iterator[pa.Table]:
         """Yield the rows of a partition that fit, as tables."""
         condition = _condition(place, namespace, labels, fields)
-        yield from self.index.scan(place, condition, columns=columns, told=self.scan, where=where)
+        yield from self.index.scan(place, condition, columns=columns, scan=self.scan, where=where)
 
     def predicate(self, resource: Resource, place: IndexedKind, expr: Expr) -> Predicate:
         """Return what the index can say of a predicate."""
@@ -441,12 +441,12 @@ class IndexOnlyStore:
         """Yield the rows of a partition that fit, as tables."""
         condition = _condition(place, namespace, labels, fields)
         if not self.where:
-            yield from self.index.scan(place, condition, columns=columns, told=self.scan)
+            yield from self.index.scan(place, condition, columns=columns, scan=self.scan)
             return
         predicate = push_down(
             compile_where(self.where).root, pq.read_schema(place.parts[0]), unclear=self.index.unclear_fields(place)
         )
-        for table in self.index.scan(place, condition, columns=columns, told=self.scan, where=predicate):
+        for table in self.index.scan(place, condition, columns=columns, scan=self.scan, where=predicate):
             if pc.any(table[UNKNOWN]).as_py():
                 found = "needs fields that are not in the index of the report"
                 raise PlanError("--where", found, "", "give the dump of the report with --dump")

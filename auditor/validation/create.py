@@ -67,7 +67,7 @@ class CreateValidator:
             suspects: The keys of the object below which anything but a rule may fail, where that is known. The rest is
                 not looked at again; the object is of the kind and version. What is said of the object as a whole is
                 always checked.
-            doubts: Where suspects are given: values beside them that the schema may refuse, whatever stands elsewhere.
+            doubts: Where suspects are given: values beside them that the schema may refuse, whatever is elsewhere.
             fields: Where suspects are given: the fields of metadata that may be invalid, whatever the schema says.
         Returns:
             The findings in the order of the checks; the caller sorts.

@@ -147,7 +147,7 @@ class LongFinding(Finding):
 
 
 _before_detail: Final = vars(Finding)["message"].__get__
-"""Of a long finding, the slot of the message holds what comes before the detail; where that is long, in two parts."""
+"""The slot of a long finding's message holds what comes before the detail; where that is long, in two parts."""
 
 
 class _Draft:

@@ -49,7 +49,7 @@ _ASCII_HOSTNAME: Final = _whole(_HOSTNAME.format(any=r"a-zA-Z0-9$+<=>\^`|~", let
 
 @cache
 def _hostname() -> Pattern:
-    # Symbols may stand in a name, emoji for one. Thousands of ranges: compiled when the first such name comes.
+    # Symbols may be in a name, emoji for one. Thousands of ranges: compiled when the first such name comes.
     return compile_pattern(_HOSTNAME.format(any=r"a-zA-Z0-9\p{S}\p{L}", letter=r"a-zA-Z\p{L}"))
 
 

@@ -1,11 +1,11 @@
 """The compiled schema: one Node a schema position, with the checks that apply to each kind of value.
 
 The walk is one recursion: Node.run calls checks, and the checks of maps and lists look up the nodes of their children.
-Whether it is a create or an update is told by the correlated object that comes along: with one, what fails in an
+The correlated object that comes along decides whether it is a create or an update: with one, what fails in an
 unchanged node is dropped again.
 
 Match counts (which failing branch of anyOf is shown) are returned by the walk. They are exact below branches; elsewhere
-nobody reads them, which is what allows `prove` to skip.
+they are not read, which allows `prove` to skip.
 
 Source: kube-openapi pkg/validation/validate/schema.go; apiextensions-apiserver pkg/apiserver/validation/ratcheting.go.
 """
@@ -40,8 +40,8 @@ _NO_SCHEMA: Final = StructuralSchema()
 Suspects: TypeAlias = "Mapping[str, Collection[str] | None]"
 """Keys of a map below which something may be wrong, each with those below it that this is about; None: all."""
 Doubt: TypeAlias = "tuple[StructuralSchema, str, Any, bool]"
-"""A value that a schema may refuse: the schema, the dotted path of the value, the value; and whether it is a map of
-which only what is said of it as a whole is in doubt, not its keys."""
+"""A value that a schema may refuse: the schema, the dotted path of the value, the value; and whether it is a map
+that is in doubt as a whole only, not in its keys."""
 Place: TypeAlias = "tuple[Node, Trail, Any, bool]"
 """The same with the node of the schema, and the trail."""
 _FormatOf: TypeAlias = "Callable[[StructuralSchema], str]"
@@ -78,7 +78,7 @@ class Node:
         trail: Trail = None,
         twin: CorrelatedObject | None = None,
     ) -> None:
-        """Check a map of which it is known below which keys alone something may be wrong."""
+        """Check a map that can be wrong below some known keys alone."""
         before = len(sink)
         checks = self.kinds[dict][1]
         part: JsonObject = {}
@@ -103,7 +103,7 @@ class Node:
 
         Args:
             value: The value; of an update, the new one.
-            trail: Where it stands.
+            trail: Where it is.
             sink: Takes the failures.
             twin: The same value beside its old one, where the server would compare them.
         Returns:
@@ -297,7 +297,7 @@ def validate_value(
         node: The compiled schema.
         value: The value; of an update, the new one.
         twin: The value beside its old one; None: judged as on a create.
-        prefix: Where the value stands in the object, e.g. ``status``. Only the fields of findings begin with it, their
+        prefix: Where the value is in the object, e.g. ``status``. Only the fields of findings begin with it, their
             texts do not.
         suspects: For a map: what of it may be wrong; None: all.
         places: For a create: values below it that may be wrong beside the suspects.

@@ -71,7 +71,7 @@ def check_metadata(
         metadata: As `read_metadata` gives it.
         namespaced: Whether the object must have a namespace; if not, it may have none.
         name_rule: What names and name prefixes must be.
-        path: Where the metadata stands.
+        path: Where the metadata is.
         check: Which check asks.
         fields: What may be wrong, of the two that must be there.
     """

@@ -1,4 +1,4 @@
-"""The scale subresource: what stands at its paths. Never ratcheted; missing is zero and fine.
+"""The scale subresource: the values at its paths. Never ratcheted; missing is zero and fine.
 
 Source: apiextensions-apiserver pkg/registry/customresource/validator.go (ValidateScaleSpec, ValidateScaleStatus);
 apimachinery pkg/apis/meta/v1/unstructured/helpers.go.

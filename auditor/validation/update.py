@@ -111,7 +111,7 @@ class UpdateValidator:
     def crashes(self, new: JsonObject, old: JsonObject) -> bool:
         """Tell whether the server fails on this update (code 500) instead of judging it.
 
-        It does where a legacy schema cannot be made structural, as soon as a field with a schema stands in both:
+        It does where a legacy schema cannot be made structural, as soon as a field with a schema is in both:
         the correlation has no schema to go by. `run` then judges without correlation.
         """
         schema = self.create.version.schema

@@ -52,10 +52,12 @@ FINISHED: Final = (
     "auditor/ratcheting",
     "auditor/report",
     "auditor/schema",
+    "auditor/selectors",
     "auditor/server",
     "auditor/storage_read",
     "auditor/updates",
     "auditor/upgrade",
+    "auditor/validation",
     "pipelines",
 )
 """Folders and files that hold none of them; this list only grows."""

@@ -186,7 +186,7 @@ def test_pushed_down_is_per_object_is_the_interpreter(
     predicate = push_down(where.root, table.schema, unclear=unclear_of(objects) if knows_unclear else None)
     selected = set()
     told = Scan()
-    for found in index.scan(place_of(tmp_path), And(()), columns=["offset"], where=predicate, told=told):
+    for found in index.scan(place_of(tmp_path), And(()), columns=["offset"], where=predicate, scan=told):
         for row in found.to_pylist():
             if not row[UNKNOWN] or where.test(objects[row["offset"]]):
                 selected.add(row["offset"])
@@ -276,7 +276,7 @@ def test_row_groups_are_passed_over_by_their_statistics(tmp_path: Path) -> None:
     ):
         told = Scan()
         predicate = push_down(compile_where(text).root, table.schema, unclear=set())
-        found = list(bare_index().scan(place_of(tmp_path), And(()), columns=["name"], where=predicate, told=told))
+        found = list(bare_index().scan(place_of(tmp_path), And(()), columns=["name"], where=predicate, scan=told))
         assert (sum(one.num_rows for one in found), told.skipped, told.scanned) == (10, 9, 10), text
 
 

@@ -39,7 +39,7 @@ class Complaint(NamedTuple):
     """A failure in the words of the validator.
 
     Attributes:
-        name: The path that the finding is reported at; None: at the root, the path stands in the detail only.
+        name: The path that the finding is reported at; None: at the root, the path is in the detail only.
         type: The server's cause.
         bad_value: As JSON data.
         detail: As in the finding.

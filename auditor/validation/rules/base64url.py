@@ -23,7 +23,7 @@ class Base64Error(ValueError):
 
 
 def decode_base64url(text: str) -> bytes:
-    """Return the bytes of a text; line breaks are passed over, padding is required.
+    """Return the bytes of a text; line breaks are ignored, padding is required.
 
     Raises:
         Base64Error: With the byte at which Go gives up.

@@ -48,7 +48,7 @@ class CompiledRule:
     """One rule, ready to run.
 
     Attributes:
-        rule: As it stands in the schema.
+        rule: As it is in the schema.
         program: The interpreter's program; None: the rule is empty, or `error` says why there is none.
         error: Why the rule does not compile, in the server's words; empty where it does.
         uses_old_self: Whether it is a transition rule.
@@ -92,7 +92,7 @@ class RuleNode:
         schema: The position; below allOf that of the structural schema beside it, which values are judged by.
         declared: What it is in an expression; None: rules can't run here, and `error` says so.
         value_schema: The schema that values are adapted with: with type and object meta at the root.
-        given: The schema on which the rules stand: `schema`, or an entry of its allOf.
+        given: The schema that has the rules: `schema`, or an entry of its allOf.
         rules: Its rules in order.
         error: `NO_TYPE`, where the node has rules but no type.
         all_of: The rules of its allOf entries.
@@ -121,7 +121,7 @@ class RuleNode:
 def compile_rules(schema: StructuralSchema | None, compatibility: Version = LATEST) -> RuleNode | None:
     """Compile all rules of the schema of a custom resource; None: the server runs none on its objects.
 
-    Rules that stand nowhere but below allOf never run. Source: NewValidator, hasXValidations.
+    Rules that are only below allOf never run. Source: NewValidator, hasXValidations.
     """
     if schema is None or not has_rules(schema):
         return None
@@ -131,7 +131,7 @@ def compile_rules(schema: StructuralSchema | None, compatibility: Version = LATE
 def compile_node(
     schema: StructuralSchema, rules: tuple[Rule, ...], declared: DeclaredType, compatibility: Version = LATEST
 ) -> tuple[CompiledRule, ...]:
-    """Compile rules that stand on one node.
+    """Compile the rules of one node.
 
     Args:
         schema: The node, for `fieldPath`.

@@ -1,7 +1,7 @@
 """Rules of a stored definition that do not compile, as findings on the definition.
 
 No server would accept them today; one that was stored by another release may hold them all the same, and then every
-object on which such a rule stands is refused. Source: apiextensions-apiserver pkg/apis/apiextensions/validation.
+object that such a rule is for is refused. Source: apiextensions-apiserver pkg/apis/apiextensions/validation.
 """
 
 from __future__ import annotations

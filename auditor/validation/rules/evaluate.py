@@ -67,7 +67,7 @@ _OMITTED: Final[dict[str, Any]] = {}
 
 
 _Known = dict[tuple[int, int, int], dict[bytes, tuple[Any, int]]]
-"""What costly evaluations came to: by expression, schema and limit, then by the value."""
+"""The results of costly evaluations: by expression, schema and limit, then by the value."""
 
 
 class RuleTime:
@@ -94,8 +94,8 @@ class RuleTime:
         """Return the moment (of `thread_time`) at which rules that begin now are given up.
 
         Where the slow objects have had their time, any object may take `LEAST_SECONDS` until all of these together
-        are `SPARE_SECONDS`; then as long as all but slow rules take, and those of a version of which an object was
-        given up no time at all.
+        are `SPARE_SECONDS`; then as long as all but slow rules take; rules of a version get no time
+        at all once an object of it was given up.
         """
         if self.left > LEAST_SECONDS:
             most = self.left
@@ -166,7 +166,7 @@ class RuleProgram:
 
         Args:
             evaluations: Positions with the rules to run and nothing below, the value there (not null), and its trail.
-                Of an update they are none of an allOf, and no rule looks at the old value.
+                In an update none is of an allOf, and no rule looks at the old value.
             spent: What the others cost at most.
             twin: For an update, the correlation of the object with the old one; None: nothing is tolerated.
 
@@ -282,7 +282,7 @@ class _Walk:
             self.node(node.items, item, match, (trail, index), _below(twins, index))
 
     def rules(self, node: RuleNode, new: Any, old: Any, trail: Trail, twins: _Twins) -> None:
-        """Run the rules that stand on a position."""
+        """Run the rules of a position."""
         if node.error:
             self.report(node, trail, f"rule compiler initialization error: {node.error}")
             return
@@ -312,7 +312,7 @@ class _Walk:
     def evaluate_once(self, node: RuleNode, program: Program, new: Any, variables: dict[str, Any]) -> tuple[Any, int]:
         """Evaluate an expression that sees `self` alone; what cost much is remembered by the JSON text of the value.
 
-        An object's own evaluation, those of its updates, and those of objects like it come to the same.
+        An object's own evaluation, those of its updates, and those of objects like it have the same result.
         """
         whose = (id(program), id(node.value_schema), min(PER_CALL_LIMIT, self.budget))
         known = self.known.get(whose)

@@ -31,7 +31,7 @@ def resolve_field_path(
 
     Args:
         path: Steps ``.name`` or ``['name']``, each a property, or any key of a map.
-        schema: The node on which the rule stands.
+        schema: The node that has the rule.
         array_notation: Whether ``['name']`` is allowed.
 
     Raises:
@@ -69,7 +69,7 @@ def resolve_field_path(
 
 
 def _tokens(path: str) -> Iterator[str]:
-    """Yield delimiters, quoted texts, and what stands between delimiters."""
+    """Yield delimiters, quoted texts, and the text between delimiters."""
     start = 0
     while start < len(path):
         if path[start] in ".[]":

@@ -202,7 +202,7 @@ def cel_type(declared: DeclaredType, compatibility: tuple[int, int]) -> tuple[Ty
     """Return the CEL type of `self`, and all object types that it refers to, at any depth.
 
     Args:
-        declared: The type of the node on which a rule stands.
+        declared: The type of the node that has a rule.
         compatibility: Version of the environment, see `auditor.cel.kubernetes`.
     """
     names = _Names(compatibility >= _KEYWORDS_AS_FIELDS)

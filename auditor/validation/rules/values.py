@@ -499,7 +499,7 @@ def _scalar_key(value: Any) -> Hashable:
     """Return what stands for a scalar in a Go map: its type counts."""
     kind = type(value)
     if isinstance(value, CelError):
-        return object()  # an item that cannot be had is equal to nothing, not even to itself
+        return object()  # an item that is not available is equal to nothing, not even to itself
     if kind is Timestamp:
         return kind, value.nanos, value.zone
     return (kind, value) if kind in _COMPARABLE else (kind, show(value))
