@@ -44,6 +44,7 @@ FINISHED: Final = (
     "auditor/codegen",
     "auditor/crdcheck",
     "auditor/crds",
+    "auditor/fastpath",
     "auditor/gates",
     "auditor/golang",
     "auditor/plan",

@@ -86,14 +86,14 @@ def build_version(
 def _repairer(*, namespaced: bool, drop: bool) -> Callable[[JsonObject, int, Log, Exception], bool]:
     """Return what makes metadata fit as the reference does, and then proves it.
 
-    Where things are dropped each key is decoded apart from the others, so only those are decoded anew of which it is
-    known that they change.
+    Where things are dropped each key is decoded apart from the others, so only those that are known
+    to change are decoded anew.
     """
 
     def repair(obj: JsonObject, size: int, log: Log, why: Exception) -> bool:
         unknown: list[str] = []
         metadata = obj["metadata"]
-        stored: JsonObject = {}  # what the keys held that were mended
+        stored: JsonObject = {}  # what the repaired keys held
         mended: set[str] = set()
         field = why.field if isinstance(why, NotNormal) else ""
         while drop and field and len(unknown) < _FEW:
@@ -137,7 +137,7 @@ _MAPS: Final = frozenset(("labels", "annotations"))
 
 
 def _mend(metadata: JsonObject, key: str, unknown: list[str]) -> None:
-    """Decode one key of metadata as if it stood alone: at once where it vanishes, as it mostly does."""
+    """Decode one key of metadata as if it were alone: at once where it vanishes, as it mostly does."""
     value = metadata.get(key)
     if key not in KNOWN_FIELDS:
         unknown.append(key)
@@ -181,7 +181,7 @@ def _decoded(key: str, value: Any, unknown: list[str]) -> JsonObject:
 
 
 class _Prover:
-    """Stands at a node until it is first asked, then puts the compiled prover in its own place."""
+    """The prover of a node until it is first asked; then it puts the compiled prover in its own place."""
 
     __slots__ = ("_module", "_name", "_node")
 
@@ -202,7 +202,7 @@ def attach_provers(validator: CreateValidator) -> Module:
     Not the root: the validator runs where something is wrong, or was not provable.
 
     Returns:
-        The provers, of which each is compiled when first asked.
+        The provers; each is compiled when first asked.
     """
     definition, version = validator.definition, validator.version
     module = Module(f"{definition.kind}.{version.name}.{definition.group} provers")

@@ -1,6 +1,6 @@
 """Checks of strings that generated code calls: patterns and formats, each with a memo of what it accepted.
 
-Source: the rooms golang (regular expressions) and validation (formats).
+Source: auditor.golang (regular expressions) and auditor.validation (formats).
 """
 
 from __future__ import annotations

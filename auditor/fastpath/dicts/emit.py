@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["LOCALS", "Emitter"]
 
 LOCALS: Final = "type=type, str=str, dict=dict, list=list, int=int"
-"""Parameters that nobody passes: a local name is faster than a builtin one."""
+"""Parameters that no caller passes: a local name is faster than a builtin one."""
 
 INLINE_FUSED: Final = 60
 """Nodes that are written in place at most, when reading; more become a function."""
@@ -202,7 +202,7 @@ class Emitter:
             w: Takes it.
             schema: The schema of the value.
             x: The variable that holds it.
-            scope: Where it stands.
+            scope: Where it is.
             null: What to do where the value is null, when reading. None: it is not, or null is just of the wrong type.
             in_place: Do not call a function.
         """
@@ -443,7 +443,7 @@ def has_structure(schema: StructuralSchema) -> bool:
 
 
 def _is_blind(schema: StructuralSchema) -> bool:
-    """Say whether a schema knows nothing of what is inside of a map or list of which it says that it must not be."""
+    """Say whether a schema knows nothing of what is inside of a map or list that it does not allow there."""
     types = schema_types(schema)
     return (
         bool(types)

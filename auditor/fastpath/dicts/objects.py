@@ -138,7 +138,7 @@ def read_property(
     """Write the code for a property of an object that is being read.
 
     Args:
-        emitter, w, name, schema, scope: Of the property.
+        emitter, w, name, schema, scope: Those of the property.
         x: The variable that holds the object.
         counter: The counter of its known keys.
         missing: What to do where the property is required and not there; empty: it is not required.

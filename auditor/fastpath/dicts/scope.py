@@ -1,4 +1,4 @@
-"""What the emitters share: which program is being written (Mode), where the code stands (Scope), what a schema says.
+"""What the emitters share: which program is being written (Mode), where the code is (Scope), what a schema says.
 
 Three programs are made of one schema. They differ in what they do to the object and in what they may say:
 
@@ -74,7 +74,7 @@ class Mode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where the code being written stands.
+    """Where the code that is being written is.
 
     Attributes:
         keep: Unknown keys of this very value stay (an item of a list that preserves unknown fields).

@@ -1,6 +1,6 @@
 """What generated functions call at run time: refusing, pruning, comparing, remembering.
 
-A generated function that cannot say exactly what the read makes of an object raises Refused; whoever called it then
+A generated function that cannot say exactly what the read makes of an object raises Refused; the caller then
 takes the reference path from the original bytes. Helpers that find a mere violation return False: the object is read
 exactly all the same, and only its validation is left to the reference.
 """
@@ -61,7 +61,7 @@ _MISSING: Final = object()
 
 
 class Log:
-    """Where a run notes what it pruned and defaulted, as sites; they become paths only if somebody asks.
+    """Where a run notes what it pruned and defaulted, as sites; they become paths only when needed.
 
     And what it could not prove: values that their schema may refuse, as (schema, site, value, whether only what the
     schema says of the map as a whole is in doubt) (`doubts`). Where it is not one value that is in doubt, the keys of
@@ -138,7 +138,7 @@ class Log:
         known, sites = self._known, tuple(self.defaulted)
         try:
             paths = known.get(sites)
-        except TypeError:  # a place in a list that is told by the list itself
+        except TypeError:  # a place in a list that the list itself names
             return self._rendered()
         if paths is None:
             if len(known) >= MEMO_LIMIT:
@@ -249,7 +249,7 @@ def no_list(value: Any) -> bool:
 
 
 def pruned_whole(value: Any, log: Log, site: tuple[Any, ...] | None) -> bool:
-    """Say no to a value of the wrong type of which the schema knows nothing inside, and prune it as the read does.
+    """Return False for a value of the wrong type whose inside the schema does not know, and prune it as the read does.
 
     Every key of a map goes, also of those in a list.
 
@@ -353,11 +353,11 @@ def distinct_by(items: list[dict[str, Any]], keys: tuple[str, ...]) -> bool:
 
 
 def still_distinct(items: list[Any], keys: tuple[str, ...]) -> bool:
-    """Say whether it is plain that items of which some are in doubt are unlike each other.
+    """Say whether items, some of them in doubt, are certainly unlike each other.
 
     Args:
-        items: For a list of which the items must be.
-        keys: By which maps are told apart; none: the items are compared as they are.
+        items: Those of a list whose items must be.
+        keys: What distinguishes maps; none: the items are compared as they are.
     """
     try:
         if not keys:

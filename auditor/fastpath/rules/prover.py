@@ -2,7 +2,7 @@
 
 The function walks the object where rules are and runs their code on the values at hand (`auditor.cel.emit`). It adds up
 bounds of their costs; while the sum stays below what one object may spend, no limit is met and nothing need be counted.
-Rules that it cannot prove it notes: where they stand, on which value. The interpreter then runs these alone.
+Rules that it cannot prove it notes: their position and value. The interpreter then runs these alone.
 
 All of this holds for objects in which everything is of its declared type, nothing required is missing and nothing is
 too long. The server runs rules on no others, with one exception that `is_typed` looks for.
@@ -43,7 +43,7 @@ _FEW_NODES: Final = 3
 _DEEPEST: Final = 40
 """Steps from the value that a function is for."""
 _DEEPER: Final = "(" * 10 + "%s" + ")" * 10
-"""A test as deep in brackets as it will stand; Python has a limit, of 200."""
+"""A test as deep in brackets as it will be; Python has a limit, of 200."""
 _SHALLOW: Final = 100
 """So many brackets do not reach it."""
 _OTHER_FORM: Final = 5
@@ -376,5 +376,5 @@ def _one_by_one(name: str, plan: RulePlan) -> str:
 
 
 def _place(items: list[Any], item: Any) -> int:
-    """Return the index of an item, a list or map that stands nowhere else."""
+    """Return the index of an item, a list or map that is nowhere else."""
     return next(index for index, other in enumerate(items) if other is item)

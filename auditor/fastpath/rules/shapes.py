@@ -47,7 +47,7 @@ class Shapes:
         self._known: dict[int, tuple[DeclaredType, Shape]] = {}
 
     def of_record(self, declared: DeclaredType, decoded: Decoded) -> Shape:
-        """Return the shape of a value of a declared type that stands in a record, or is one."""
+        """Return the shape of a value of a declared type that is in a record, or is one."""
         shape = self.of(declared)
         if decoded.kind == "record":
             return replace(shape, fields=_Attributes(self, shape.fields, decoded), record=True)
@@ -108,7 +108,7 @@ class _Fields(Mapping[str, Field]):
             assert key is not None, "it was made by escape"
             self.keys_by_identifier[identifier] = key
             if identifier.startswith("__") and identifier[2:-2] in RESERVED:
-                self.keys_by_identifier[identifier[2:-2]] = key  # a keyword stands for itself too
+                self.keys_by_identifier[identifier[2:-2]] = key  # a keyword is its own name too
 
     def __getitem__(self, identifier: str) -> Field:
         found = self._known.get(identifier)
