@@ -5,12 +5,12 @@ manifests, a backup of a tool, any of them compressed, or a folder, tar or zip o
 goes out is a `SourcePlan`: which file to map, and an Arrow file with one row a live key, in key order, saying where its
 value lies. No value is copied between processes.
 
-Forms are told by content, the most specific first: a bolt file, compression (and again what is below it), forms that
+Content decides the form, the most specific first: a bolt file, compression (and again what is below it), forms that
 are refused by name, etcdctl's JSON, manifests. A folder gives one plan where it is a data directory or holds manifests
 alone, and one for each dump and each manifest beside it otherwise (opening.py).
 
 Nothing here knows a schema or a definition. Memory is bounded: no Python object per key lives longer than a batch.
-Damage is reported and read around; only a dump of which nothing can be read raises.
+Damage is reported and read around; only a dump without anything that can be read raises.
 """
 
 from __future__ import annotations

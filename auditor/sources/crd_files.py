@@ -1,7 +1,7 @@
 """Definitions from files: what the user gives with ``--crds``.
 
 In: files, folders, ``-``. Out: the CustomResourceDefinition documents in them, as JSON values with the numbers that a
-server would see. What else stands in the files (samples, other kinds) is passed over; what cannot be read is an error
+server would see. What else is in the files (samples, other kinds) is ignored; what cannot be read is an error
 that names the file and the line, because a definition left out would change every verdict.
 """
 
@@ -186,7 +186,7 @@ def read_crd_documents(paths: Iterable[str]) -> list[JsonObject]:
     """Return the definitions in files and folders, in the order given, folders by name.
 
     Args:
-        paths: Files of any name; folders, of which files named .json .yaml .yml .ndjson .jsonl (also with .gz,
+        paths: Files of any name; folders, whose files named .json .yaml .yml .ndjson .jsonl (also with .gz,
             .zst, .xz or .bz2) count, at any depth; URLs of either and patterns of URLs; ``-`` for standard input.
 
     Raises:

@@ -1,6 +1,6 @@
 """What a file or folder is, by what it holds; names are never asked.
 
-Forms that no reader exists for yet are told apart all the same, so that they are refused by name and not misread.
+Forms that no reader exists for yet are distinguished all the same, so that they are refused by name and not misread.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def form_of(path: Path | None, head: bytes) -> str:
     The forms are those of `auditor.sources.readers.READERS`.
 
     Args:
-        path: The file; None: only its head can be had.
+        path: The file; None: only its head is available.
         head: Its first 64 KiB.
     """
     for reader in READERS.values():
@@ -112,7 +112,7 @@ def refused_file(head: bytes) -> tuple[str, str] | None:
 
 
 def intact_pages(head: bytes) -> tuple[int, int] | None:
-    """Look for a bolt file whose meta pages are both gone: (page size, pages that stand where they say) of the head."""
+    """Look for a bolt file whose meta pages are both gone: (page size, pages that are where they say) of the head."""
     import numpy as np  # noqa: PLC0415 - what is read by the other readers does without
 
     for page_size in (4096, 16384, 65536, 8192, 32768, 1024, 2048):

@@ -228,7 +228,7 @@ def _unescape(match: re.Match[bytes]) -> bytes:
 
 
 def _rewritten(data_file: Path, target: Path) -> Path:
-    """Return the file, or a copy in which values stand as plain base64: UTF-8, no escapes."""
+    """Return the file, or a copy that has values as plain base64: UTF-8, no escapes."""
     text = map_file(data_file)
     encoding = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}.get(text[:2], "")
     if not encoding and text.find(b"\\") < 0:

@@ -1,4 +1,4 @@
-"""The formats that can be read: how each is told, and what it needs. What `auditor sources` prints."""
+"""The formats that can be read: how each is recognised, and what it needs. What `auditor sources` prints."""
 
 from __future__ import annotations
 

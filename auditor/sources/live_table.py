@@ -200,7 +200,7 @@ class _Run:
         return int(self.ends[-1]) + _ROW_WEIGHT * len(self)
 
     def samples(self, step: int) -> list[bytes]:
-        """Return keys that stand about `step` of weight apart."""
+        """Return keys that are about `step` of weight apart."""
         weights = self.ends[1:] + _ROW_WEIGHT * np.arange(1, len(self) + 1)
         at = np.unique(np.searchsorted(weights, np.arange(step, self.weight(), step)))
         return [self[row] for row in at.tolist()]

@@ -1,4 +1,4 @@
-"""Opening a dump: what it is, is told from its content; what it holds becomes a live table.
+"""Opening a dump: its content decides what it is; what it holds becomes a live table.
 
 A file gives one plan. A folder gives one plan where it is an etcd data directory or holds manifests alone; where dumps
 (snapshots, databases, etcdctl output) lie directly in it, each of them and each manifest beside them is a plan of its
@@ -48,7 +48,7 @@ _LEVELS = 3
 
 _PAGES_AT = 4 << 20
 _DUMPS = frozenset(form for form, reader in READERS.items() if reader.is_dump)
-"""Forms of which each file is a dump of its own."""
+"""Forms whose files are each a dump of their own."""
 
 _UNFINISHED = (".db.part", ".tmp")
 _BESIDE = ("-wal", "-shm")
@@ -78,9 +78,9 @@ def open_source(
             below it gets a note.
         progress: Called now and then with bytes done and bytes in all.
         limits: How far compressed input may expand.
-        unsealer: Opens what is encrypted inside a backup (Rancher's); values of etcd are opened by whoever reads them.
+        unsealer: Opens what is encrypted inside a backup (Rancher's); the readers of etcd open its values.
         salvage: For a damaged etcd database, also take what no tree of pages reaches any more.
-        source: Name of the format (`auditor.sources.formats`), where it is not to be told from the content.
+        source: Name of the format (`auditor.sources.formats`), where the content is not to decide.
 
     Returns:
         One plan, or those of a folder of dumps.
@@ -412,7 +412,7 @@ def _tell_broken(plans: list[SourcePlan], broken: list[DamagedDump]) -> None:
 
 
 def _beside(path: Path, left: list[str]) -> tuple[str, ...]:
-    """Say what stands in a folder of dumps and was not read."""
+    """Report what is in a folder of dumps and was not read."""
     return (f"beside the dumps in {path}, not read: {first_names(sorted(left)[:NAMED], len(left))}",) if left else ()
 
 

@@ -94,7 +94,7 @@ class SourcePlan:
         notes: What a reader of the report should know about the input.
         states: The files that it was read from, as they were before that.
         modified: When its file was last changed, in seconds since 1970; None where nothing says so.
-        defining: Ranges of rows (first, end) that definitions may be among; None where nobody looked at their kinds.
+        defining: Ranges of rows (first, end) that definitions may be among; None where their kinds are not known.
     """
 
     name: str

@@ -1,10 +1,10 @@
-"""Etcd keys of an API server: /registry/<group>/<plural>/[<namespace>/]<name>, and what a key is told from its shape.
+"""Etcd keys of an API server: /registry/<group>/<plural>/[<namespace>/]<name>, and what a key is by its shape.
 
-Custom resources stand below their group, built-in kinds below their plural alone, but for a few that stand elsewhere. A
+Custom resources are below their group, built-in kinds below their plural alone, but for a few that are elsewhere. A
 custom group never lacks a dot and a built-in plural never has one, so the first segment decides. Nothing here knows a
 definition: the caller gives the (group, plural) pairs that definitions own.
 Source: apiserver pkg/server/options/etcd.go, pkg/registry/generic/registry/store.go (NamespaceKeyFunc); kubernetes
-pkg/kubeapiserver/default_storage_factory_builder.go (the kinds that stand elsewhere).
+pkg/kubeapiserver/default_storage_factory_builder.go (the kinds that are elsewhere).
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ _BUILTIN: Final = {
 class Place:
     """What a key says: `status` is custom, definition, builtin, orphaned, sealed or other; unknown parts are None.
 
-    ``custom`` is a hint: what becomes of the object is told by its value.
+    ``custom`` is a hint: the value decides what becomes of the object.
     """
 
     status: KeyClass
@@ -163,7 +163,7 @@ def classify(
     Args:
         segments: As `split_key` gives them.
         resources: (group, plural) of each definition to whether its objects are namespaced.
-        sealed: Names of the definitions whose values no key was given for: nobody knows the scope of their objects.
+        sealed: Names of the definitions whose values no key was given for: the scope of their objects is not known.
     """
     if segments is None:
         return Place(KeyClass.OTHER, reason="not below the prefix of the API server's keys")

@@ -1,4 +1,4 @@
-"""The first bytes by which dumps are told; apart from their readers, which are loaded when they are needed."""
+"""The first bytes by which dumps are recognised; apart from their readers, which are loaded when they are needed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ETCDCTL: Final = re.compile(rb'\s*+\{\s*+"(?:header|kvs|count|more)"\s*+:\s*+')
 
 
 def plain_text(head: bytes) -> bytes:
-    """Return the beginning of a text in UTF-8, whatever the shell of Windows made of it."""
+    """Return the beginning of a text in UTF-8, whatever the shell of Windows did to it."""
     for mark, encoding in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
         if head.startswith(mark):
             return head[2:].decode(encoding, "replace").encode()

@@ -55,6 +55,7 @@ FINISHED: Final = (
     "auditor/schema",
     "auditor/selectors",
     "auditor/server",
+    "auditor/sources",
     "auditor/storage_read",
     "auditor/updates",
     "auditor/upgrade",

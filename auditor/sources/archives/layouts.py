@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["LAYOUTS", "Layout", "Use", "layout_of", "rancher_place", "without_logs"]
 
 Use = Literal["objects", "etcd", "skip", "unknown"]
-"""What a file is: objects, a part of an etcd data directory, nothing for us, or to be told by its content."""
+"""What a file is: objects, a part of an etcd data directory, nothing for us, or to be recognised by its content."""
 
 _LOGS: Final = b"==== START logs for container "
 _LOGS_END: Final = b"==== END logs for container "
@@ -51,7 +51,7 @@ class Layout:
         name: The format of the plan.
         title: What it is, in words.
         mark: Paths that give it away.
-        files: Paths that hold objects; the others are skipped. None: files are told by their content.
+        files: Paths that hold objects; the others are skipped. None: files are recognised by their content.
         notes: What a reader of the report should know of every dump of the kind.
     """
 

@@ -2,8 +2,8 @@
 
 The tar reader is our own, as the library's believes sizes of headers: names and extended headers are limited, and an
 archive that breaks off gives what came before. Names are cleaned: a leading ``./`` is taken off, and what could lead
-out of a folder (absolute names, ``..``, drive letters, backslashes, zero bytes) is left out and told, as are links and
-devices.
+out of a folder (absolute names, ``..``, drive letters, backslashes, zero bytes) is left out with a note, as are
+links and devices.
 Source: POSIX.1-2008 pax (ustar interchange format), GNU tar manual (Basic Tar Format); APPNOTE.TXT for zip.
 """
 
@@ -140,7 +140,7 @@ def tar_members(stream: UnpackedStream, damage: DamageLog, limits: Limits | None
 
     Args:
         stream: The bytes, decompressed.
-        damage: Told of what is left out, and where the archive breaks off.
+        damage: Gets what is left out, and where the archive breaks off.
         limits: How many files there may be.
     """
     limits = limits or Limits()

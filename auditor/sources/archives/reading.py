@@ -378,7 +378,7 @@ def open_archive(
         reopen: Opens a file that lies in the archive: (name, path, number) to its plans.
         limits: How far it may expand.
         unsealer: Opens what Rancher's operator encrypted.
-        layout: Name of the layout; empty: it is told by the paths.
+        layout: Name of the layout; empty: the paths decide.
         opener: Gives the bytes of a tar that is no local file, as often as it is asked; `path` is not touched then.
 
     Raises:
@@ -433,7 +433,7 @@ def open_tree(
     """Read a folder that a backup was unpacked to; None: no known tool wrote it.
 
     Args:
-        layout: Name of the layout; empty: it is told by the paths.
+        layout: Name of the layout; empty: the paths decide.
     """
     limits = limits or Limits()
     if not layout:

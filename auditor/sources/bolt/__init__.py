@@ -1,6 +1,6 @@
 """bolt files, the B+trees that etcd keeps its keys in.
 
-In: the bytes of a file that may be cut, half overwritten or made by somebody who means harm. Out: the elements of its
+In: the bytes of a file that may be cut, half overwritten or made by an attacker. Out: the elements of its
 buckets in key order, as arrays over thousands of pages at once, and what could not be read (`Loss`). No key or value
 is copied. Sound pages are read by the thousand (tree.py), every other page alone (check.py).
 

@@ -1,6 +1,6 @@
 """What is wrong with a page, and what to keep of a damaged one.
 
-Pages carry no checksum: a page is believed when it stands where it says, is of a known type, holds its elements, and
+Pages carry no checksum: a page is believed when it is where it says, is of a known type, holds its elements, and
 its keys ascend between the bounds that its parent gives. What fails is reported with the range of keys that is lost.
 Everything here looks at one page at a time; sound pages never come here (see tree.py).
 Source: bbolt tx_check.go for the conditions; what to keep of a damaged page is ours.
@@ -126,9 +126,9 @@ def read_page(view: FileView, page_size: int, limit: int, page: int) -> PageInfo
 
 
 def count_checked(view: FileView, info: PageInfo) -> PageInfo:
-    """Compare the number of elements with the place of the first key, which always stands right behind them.
+    """Compare the number of elements with the place of the first key, which is always right behind them.
 
-    A header that counts too few would hide the rest. Where the elements that the first key makes room for hold
+    A header that counts too few would hide the rest. Where the elements up to the first key hold
     together they are believed; either way the page has a fault.
 
     Source: bbolt internal/common/inode.go (WriteInodeToPage).

@@ -24,7 +24,7 @@ class Meta:
     """One valid meta page.
 
     Attributes:
-        page: 0 or 1, where it stands.
+        page: 0 or 1, where it is.
         root: Page id of the root bucket.
         freelist: Page id of the stored free list, None where none is stored (etcd stores none).
         high_water_mark: First page id never used; pages from there on are ignored.
@@ -73,7 +73,7 @@ def _read_meta(view: FileView, page: int, offset: int) -> Meta | str:
 
 
 def read_metas(view: FileView) -> Metas:
-    """Read both meta pages; the page size comes from the first, or from wherever a valid second one stands.
+    """Read both meta pages; the page size comes from the first, or from the place of a valid second one.
 
     Source: bbolt db.go getPageSize, internal/common/meta.go.
     """

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 __all__ = ["BATCH_ROWS", "MAX_DEPTH", "BoltTree", "Bucket"]
 
 BATCH_ROWS = 1 << 14
-"""Rows handed out at once, about; bounds the memory of whoever reads."""
+"""Rows handed out at once, about; bounds the memory of the reader."""
 
 MAX_DEPTH = 64
 """Levels of pages in a tree, and of buckets in buckets."""
@@ -69,7 +69,7 @@ class Bucket:
 
     Attributes:
         root: Page id of its root; 0: inline.
-        page: Page that the bucket's own entry stands in.
+        page: Page of the bucket's own entry.
         offset: Offset of the inline page image.
         size: Bytes of it.
     """
@@ -398,7 +398,7 @@ class BoltTree:
             yield rows.select(slice(start, len(rows)))
 
     def _claim(self, page: I64, used: I64, sound: NDArray[np.bool_]) -> None:
-        """Mark the pages that sound leaves really use; a page that somebody else uses makes a leaf unsound."""
+        """Mark the pages that sound leaves really use; a page that another leaf uses makes a leaf unsound."""
         used = np.where(sound, used, 0)
         spans = np.repeat(page, used) + (np.arange(int(used.sum())) - np.repeat(np.cumsum(used) - used, used))
         order = np.sort(spans)

@@ -3,7 +3,7 @@
 In: a stored value, its full etcd key (which is authenticated data for some providers) and the resource that it belongs
 to. Out: the plain value, or the server's words for why there is none. Which providers are tried, and in which order,
 is what an EncryptionConfiguration says (config.py); without one, every resource has the identity provider, which
-refuses whatever is encrypted. Keys stay in this room: no error, note or count holds one.
+refuses whatever is encrypted. Keys stay in this package: no error, note or count holds one.
 
 ciphers.py is the only module that imports a cipher; kms.py knows the envelopes whose keys a KMS plugin wraps, and asks
 a command of the user for the plain ones.

@@ -1,4 +1,4 @@
-"""EncryptionConfiguration: which providers open the values of which resource, as the server reads the file.
+"""EncryptionConfiguration: the providers that open the values of each resource, as the server reads the file.
 
 A configuration that no server would start with is refused with the server's words; secrets are never among them.
 Source: apiserver pkg/server/options/encryptionconfig/config.go, pkg/apis/apiserver/validation/validation_encryption.go.
@@ -48,7 +48,7 @@ Resource = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key with the name that stands in the values it seals; its bytes are not printed."""
+    """A key with the name that is in the values it seals; its bytes are not printed."""
 
     name: str
     secret: bytes = field(repr=False)

@@ -1,4 +1,4 @@
-"""Envelopes of KMS providers: a data key, wrapped by a plugin outside, stands beside the data that it seals.
+"""Envelopes of KMS providers: a data key, wrapped by a plugin outside, is beside the data that it seals.
 
 The plugin itself cannot be asked offline. Instead a command of the user unwraps a data key: the wrapped key on its
 standard input, the plain one on its standard output. It is run once for each wrapped key, within the bounds of

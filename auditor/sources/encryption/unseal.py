@@ -53,14 +53,14 @@ class Sealed(NamedTuple):
 
 
 class _LacksKey(Refused):
-    """A value that nobody gave a key for."""
+    """A value without a key."""
 
 
 class SealedCount(NamedTuple):
     """What encrypted values are counted by.
 
     Attributes:
-        provider: aescbc, aesgcm, secretbox, ``kms v1``, ``kms v2``, or what stands in its place.
+        provider: aescbc, aesgcm, secretbox, ``kms v1``, ``kms v2``, or what is in its place.
         name: The name of the key, or of the KMS plugin.
         key_id: KMS v2: the plugin's key.
         opened: Whether the plain value was had.

@@ -59,7 +59,7 @@ def write_live_table(
         path: Where the table goes.
         workdir: Where to park what does not fit memory.
         number: Position of the dump among the inputs.
-        report: Told of every row that cannot be used.
+        report: Called with every row that cannot be used.
         until: Revision behind which rows do not count; None: all do.
     """
     newest = NewestPerKey(workdir, number)

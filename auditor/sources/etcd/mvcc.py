@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 Report = Callable[[int, int, str], None]
-"""Told of every row that cannot be used: page, element, reason."""
+"""Called with every row that cannot be used: page, element, reason."""
 
 _MAX_REVISION = 1 << 63
 _UNDERSCORE, _T = 0x5F, 0x74
@@ -208,8 +208,8 @@ def revisions(view: FileView, rows: Rows, report: Report) -> Revisions:
     Rows with neither key nor value are left out: `snapshot restore --mark-compacted` writes one.
 
     Args:
-        rows: As the walk gives them. Of suspect rows, one whose message names another revision is dropped.
-        report: Told of every row that is dropped, and of rows that contradict themselves.
+        rows: As the walk gives them. A suspect row whose message names another revision is dropped.
+        report: Called with every row that is dropped, and of rows that contradict themselves.
     """
     words, size = rows.words, rows.key_size
     deleted = size == _SIZE_DELETED

@@ -61,7 +61,7 @@ class Salvage:
     Attributes:
         pages: Orphaned leaves with rows that were taken.
         revisions: Rows that were taken.
-        unverified: Those of them in a gap without end, where rows of a transaction may stand that was not finished.
+        unverified: Those of them in a gap without end, which may have rows of a transaction that was not finished.
         keys: Keys that they are about.
         unsafe: Keys of rows that were not taken, up to a limit.
     """
@@ -218,7 +218,7 @@ def _together(batches: list[Rows], taken: list[tuple[int, int]]) -> Rows:
 
 
 def _page_size(view: FileView) -> int | None:
-    """Guess the page size of a file whose meta pages are gone: most pages stand where they say."""
+    """Guess the page size of a file whose meta pages are gone: most pages are where they say."""
     best, most = None, 0.0
     for size in _SIZES:
         count = min(view.size // size, 1 << 14)

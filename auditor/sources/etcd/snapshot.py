@@ -69,7 +69,7 @@ class EtcdFile:
 
         Args:
             name: What to call it; the path where empty.
-            salvage: Where no root page can be had by the meta pages, look for one among all pages.
+            salvage: Where the meta pages lead to no root page, look for one among all pages.
             data: The file, where it is mapped already.
 
         Raises:
@@ -139,7 +139,7 @@ class EtcdFile:
 
     @property
     def file_pages(self) -> float:
-        """Pages that the file has room for."""
+        """Pages that fit in the file."""
         return self.view.size / self.meta.page_size
 
     def rows(self, bucket: bytes) -> Iterator[Rows]:
@@ -357,7 +357,7 @@ def _hash_kv(file: EtcdFile, table: Path, values: MetaValues, bare: int) -> int:
     """Hash the `key` bucket as members compare themselves: without what a compaction may or may not have removed.
 
     Args:
-        bare: Where the last row with neither key nor value stands, which etcd takes for the live one of the key "".
+        bare: The place of the last row with neither key nor value, which etcd takes for the live one of the key "".
     """
     import pyarrow as pa  # noqa: PLC0415 - for this only
 
@@ -374,7 +374,7 @@ def _hash_kv(file: EtcdFile, table: Path, values: MetaValues, bare: int) -> int:
             if len(kept) or bare >= 0:
                 found = revisions(file.view, rows, lambda _page, _element, _reason: None)
                 counts[found.row[~found.deleted & np.isin(found.value, kept)]] = (
-                    True  # where a value stands names its row
+                    True  # the place of a value names its row
                 )
                 counts[rows.key == bare] = True
             else:

@@ -35,7 +35,7 @@ _AT_ONCE: Final = 1 << 14
 """Records whose checksums are taken together."""
 
 MOST_KEYS: Final = 1000
-"""Keys that are kept, about."""
+"""Keys that are held in memory, about."""
 
 _LEASE_REVOKE: Final = 9
 _V2_METHODS: Final = (b"PUT", b"SYNC", b"QGET", b"DELETE", b"POST", b"GET", b"HEAD")
@@ -271,7 +271,7 @@ class _Reader:
         elif record.kind == _SNAPSHOT:
             for number, value, end in _fields(data, record.start, record.stop):
                 if number == 1 and end < 0 and value > max(self.applied, log.last_index):
-                    log.snapshot = value  # a member's own snapshots are of entries that stand in its log
+                    log.snapshot = value  # a member's own snapshots are of entries that are in its log
 
     def finish(self) -> WalLog:
         """Say what is beyond the database."""
@@ -351,7 +351,7 @@ def read_wal(folder: Path, applied: int) -> WalLog:
 
     Args:
         folder: The folder `wal`.
-        applied: Raft index that the database stands at (`consistent_index`).
+        applied: Raft index of the database (`consistent_index`).
     """
     named = sorted((match[1], path) for path in folder.iterdir() if (match := _NAME.fullmatch(path.name)))
     reader = _Reader(applied)

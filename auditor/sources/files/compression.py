@@ -359,7 +359,7 @@ def materialize(
         path: The file; None: read `stream` (standard input).
         workdir: Where copies go.
         number: Position of the dump among the inputs.
-        damage: Told of streams that break off.
+        damage: Gets the streams that break off.
 
     Raises:
         DamagedDump: Nothing of it can be unpacked, or it expands past the limits.

@@ -28,7 +28,7 @@ SECTOR = 512
 _HASH_AT_ONCE = 32 << 20
 """Between two pieces the thread waits for the interpreter: up to 5 ms, in which 8 MB could be hashed."""
 _BEHIND = 10
-"""By how much less is made of a thread that others should not wait for, where threads are told apart in that."""
+"""By how much less is made of a thread that others should not wait for, where the system gives threads their own."""
 
 
 def map_file(path: str | Path) -> mmap.mmap | bytes:
@@ -66,7 +66,7 @@ class Digest(threading.Thread):
         behind: What is done beside it takes longer; it comes first where processors are few.
 
     Attributes:
-        data: The file, mapped; whoever reads it through this finds its pages there already.
+        data: The file, mapped; a reader that uses this finds its pages there already.
         sha256: Hex digest of the whole file, after `join`.
         status: ``ok``, ``mismatch``, or ``absent`` where the file carries none, after `join`.
     """

@@ -1,4 +1,4 @@
-"""What stands in folders beside files: links that lead out of them, pipes, sockets and devices."""
+"""What is in folders beside files: links that lead out of them, pipes, sockets and devices."""
 
 from __future__ import annotations
 

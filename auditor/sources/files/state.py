@@ -19,7 +19,7 @@ _BESIDE = ("-wal",)
 
 
 class FileState(NamedTuple):
-    """A file as it was: which one, how long, and when somebody last wrote to it."""
+    """A file as it was: which one, how long, and when it was last written."""
 
     path: str
     device: int

@@ -139,7 +139,7 @@ def this_process() -> dict[str, Any]:
 
 
 def is_dead(owner: dict[str, Any]) -> bool:
-    """Tell whether a process has ended; of one on another machine nobody knows here."""
+    """Tell whether a process has ended; that of one on another machine is not known here."""
     pid, boot = owner.get("pid"), owner.get("boot")
     if type(pid) is not int or pid <= 0:
         return False

@@ -14,7 +14,7 @@ _SECONDS: Final = 3.0
 _SECONDS_A_BYTE: Final = 1 / (5 << 20)
 """Processor time of a step: far more than SQLite takes for any database that kine writes."""
 _INSTRUCTIONS: Final = 1000
-"""Of SQLite's machine between two looks at the clock."""
+"""Instructions of SQLite's machine between two looks at the clock."""
 
 
 class Guard:

@@ -261,7 +261,7 @@ def _tables(connection: sqlite3.Connection) -> dict[str, str]:
 
 
 def _refuse_computed(connection: sqlite3.Connection, name: str) -> None:
-    """Refuse a table of which SQLite would compute values: kine has none, and a few bytes would make gigabytes."""
+    """Refuse a table whose values SQLite would compute: kine has none, and a few bytes would make gigabytes."""
     expected = "the table as kine makes it"
     columns = [_bytes(row[1]) for row in connection.execute("PRAGMA table_xinfo(kine)") if row[6] in _GENERATED]
     if columns:
@@ -318,7 +318,7 @@ def _read(connection: sqlite3.Connection, guard: Guard, make: Callable[[], KineT
 
 
 def _scan(connection: sqlite3.Connection, guard: Guard, table: KineTable, damage: DamageLog) -> None:
-    """Take the rows that can be read, and tell between which the others stand."""
+    """Take the rows that can be read, and report between which the others are."""
     first, ascending = 0, True
     while True:
         try:
@@ -330,7 +330,7 @@ def _scan(connection: sqlite3.Connection, guard: Guard, table: KineTable, damage
             if guard.is_over:
                 damage.add("table kine", f"{_TOO_LONG}; {table.seen} rows were read before that")
                 return
-            if not ascending:  # what is missing cannot be told
+            if not ascending:  # what is missing is not known
                 damage.add("table kine", f"{error}; {table.seen} rows were read before that, newer ones are missing")
                 return
             with suppress(*_ERRORS):

@@ -2,7 +2,7 @@
 
 Columns are found by their names, in any order. Values are bytes: PostgreSQL writes them as ``\\x`` and hex digits,
 MySQL as ``0x`` and hex digits where it was asked to, else as they are with its escapes. A value that a tool cut at its
-first zero byte cannot be told from a short one.
+first zero byte cannot be distinguished from a short one.
 Source: PostgreSQL COPY (text format, CSV format), bytea_output hex; MySQL SELECT ... INTO OUTFILE, mysql --batch.
 """
 
@@ -53,12 +53,12 @@ _ESCAPES: Final = {
 _ESCAPED: Final = re.compile(rb"\\(.)", re.DOTALL)
 _OCTAL: Final = re.compile(rb"\\(?:\\|([0-7]{3}))")
 _QUOTE: Final = re.compile(rb'"(?:(?<=\\")(?!")|(?<=[^\\,;|\r\n]")")')
-"""A quote inside a cell of CSV, behind a backslash or doubled; a doubled one may stand behind a backslash of JSON."""
+"""A quote inside a cell of CSV, behind a backslash or doubled; a doubled one may be behind a backslash of JSON."""
 _TRUE: Final = frozenset({b"1", b"t", b"true", b"\x01"})
 
 
 def _header(line: bytes) -> tuple[list[str], str] | None:
-    """Return the columns that a line names and what stands between them, or None if it is no header of the table.
+    """Return the columns that a line names and what is between them, or None if it is no header of the table.
 
     A column that is called ``HEX(value)`` keeps that name.
     """

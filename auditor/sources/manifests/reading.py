@@ -2,7 +2,7 @@
 
 Read: NDJSON, one JSON object, JSON values one after another, ``kind: List`` and typed lists (nested ones are
 flattened), a bare JSON array, YAML of one or many documents, folders of all these; with byte order marks and in UTF-16.
-Workers cut objects out of the file itself where they stand there complete, else out of a spool of JSON lines.
+Workers cut objects out of the file itself where they are complete there, else out of a spool of JSON lines.
 
 An export does not tell keys or revisions, so every plan says `is_export`; lines that were copied out of etcd look the
 same and are treated the same.
@@ -195,7 +195,7 @@ def manifest_files(folder: Path, on_error: Callable[[OSError], object] | None = 
 
     Args:
         folder: Where they are looked for.
-        on_error: Called where a folder cannot be read, of which nothing is returned then.
+        on_error: Called where a folder cannot be read; then nothing of it is returned.
     """
     chosen: list[Path] = []
     others: list[Path] = []

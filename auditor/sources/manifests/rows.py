@@ -1,6 +1,6 @@
 """The live table of an export: headers of objects in, sorted Arrow file out.
 
-Rows are kept as flat arrays (24 bytes a row and the names), never as Python objects: a List may hold millions of items.
+Rows are held as flat arrays (24 bytes a row and the names), never as Python objects: a List may hold millions of items.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def fast_header(data: bytes | memoryview) -> Header | None:
 
 
 def fast_headers(data: bytes | memoryview) -> list[Header] | None:
-    """Return the headers of objects that stand one after another, None where the fast decoder refuses any of them."""
+    """Return the headers of objects that follow one another, or None if the fast decoder refuses any of them."""
     try:
         return _DECODER.decode_lines(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -120,7 +120,7 @@ def _numbered(numbers: dict[Any, int], keys: list[Any]) -> list[int]:
 
 
 def _ranked(keys: list[Any], column: array[int]) -> NDArray[np.int32]:
-    """Return a column of positions in a list as ranks of what stands there in sort order; -1 ranks behind all."""
+    """Return a column of positions in a list as ranks of the values there in sort order; -1 ranks behind all."""
     rank = {key: number for number, key in enumerate(sorted(set(keys)))}
     return np.array([*(rank[key] for key in keys), len(rank)], dtype=np.int32)[np.frombuffer(column, dtype=np.int32)]
 

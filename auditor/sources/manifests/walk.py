@@ -4,7 +4,7 @@ Nothing is dropped: what no decoder reads becomes a row that the worker will cal
 extent of a thing is known the walk reports damage.
 
 A sink says where objects go: `Spans` notes where they lie in the file, `Spool` writes them to a file of their own,
-one a line, which is needed where the text of an object does not stand in the input as it must be read (YAML, items
+one a line, which is needed where the input does not have the text of an object as it must be read (YAML, items
 of a typed list that leave kind and apiVersion to the list, folders).
 """
 
@@ -47,14 +47,14 @@ PRINTED: Final = "printer output (kind: Table) holds no objects; repeat the comm
 
 
 class NeedsSpool(Exception):
-    """An item is not complete where it stands."""
+    """An item is not complete where it is."""
 
 
 class Sink(Protocol):
     """Where objects go."""
 
     def span(self, data: Bytes, start: int, end: int, header: Header | None) -> None:
-        """Take an object that stands complete in the file."""
+        """Take an object that is complete in the file."""
 
     def spans(self, data: Bytes, starts: NDArray[np.int64], ends: NDArray[np.int64], headers: list[Header]) -> None:
         """Take many of them."""
@@ -81,7 +81,7 @@ class Spans:
         self.rows.add_all(headers, starts, ends - starts)
 
     def inheriting(self, data: Bytes, start: int, end: int, header: Header, missing: dict[str, str]) -> None:  # noqa: ARG002
-        """Refuse: the text of the object does not stand in the file."""
+        """Refuse: the text of the object is not in the file."""
         raise NeedsSpool
 
     def value(self, value: Any) -> None:  # noqa: ARG002
@@ -302,8 +302,8 @@ class ManifestWalk:
         return self._long_object(data, view, at)
 
     def _line_header(self, view: memoryview, at: int, line_end: int) -> Header | None:
-        # A lone brace begins a printed object; asking about it would only cost. A very long line is a list, of which
-        # the exact decoder would build every item.
+        # A lone brace begins a printed object; asking about it would only cost. The exact decoder
+        # would build every item of a very long line, which is a list.
         line = view[at:line_end]
         return read_header(line, exact=line_end - at <= LONG_LINE) if line_end - at > 2 else None
 
@@ -370,7 +370,7 @@ class ManifestWalk:
         return parts.end
 
     def _other(self, data: Bytes, at: int) -> int:
-        """Take what is neither object nor array: a YAML separator, a comment, or a line that nobody can read."""
+        """Take what is neither object nor array: a YAML separator, a comment, or a line that cannot be read."""
         end = data.find(b"\n", at)
         end = len(data) if end < 0 else end
         line = bytes(data[at:end]).strip()
@@ -378,7 +378,7 @@ class ManifestWalk:
             return end
         if line.startswith(b"---"):
             rest = skip_space(line, 3)
-            if rest < len(line) and line[rest] != 0x23:  # an object that stands on the line of the separator
+            if rest < len(line) and line[rest] != 0x23:  # an object on the line of the separator
                 return at + rest
             following = _behind_comments(data, end)
             if following < len(data) and not _JSON_AHEAD.match(data, following):
@@ -430,7 +430,7 @@ class ManifestWalk:
     # -- YAML ----------------------------------------------------------------------------------------------------------
 
     def _yaml(self, data: Bytes, above: int = 0) -> None:
-        """Take YAML documents; `above` is the number of lines that stand before them in the file."""
+        """Take YAML documents; `above` is the number of lines before them in the file."""
         number = last = 0
         try:
             for chunk in yaml_chunks(data):
@@ -456,7 +456,7 @@ class ManifestWalk:
                 except YamlError as error:
                     self._damaged(f"item {item} of document {number} (line {line + 1})", error, line)
                     continue
-                for value in values:  # more than one where a hyphen stands alone on its line
+                for value in values:  # more than one where a hyphen is alone on its line
                     self._value(value, inherited, 1)
             return
         where = f"document {number} (line {chunk.line + 1})"

@@ -27,8 +27,8 @@ def file_system(scheme: str, rest: str, shown: str) -> tuple[Any, str]:
     """Return the file system of a URL and the path in it.
 
     Args:
-        scheme: What stands before ``://``, in lower case.
-        rest: What stands behind it.
+        scheme: What is before ``://``, in lower case.
+        rest: What is behind it.
         shown: The URL as errors have it.
 
     Raises:

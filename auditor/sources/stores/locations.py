@@ -2,7 +2,7 @@
 
 ``s3://`` goes through boto3, ``gs://``, ``az://`` (``abfs://``) and ``file://`` through pyarrow.fs, with the
 credentials of the environment, as the tools of these stores find them; ``https://`` through the standard library;
-other schemes through fsspec where it is installed. ``http://`` is refused unless the user allows it: anybody on the
+other schemes through fsspec where it is installed. ``http://`` is refused unless the user allows it: others on the
 way could change a dump. A server that is too slow, or whose listing does not end, is given up (`patience`).
 
 A tar is read from the store as a stream; what has to be mapped is copied to the working directory first. Names in
@@ -68,7 +68,7 @@ _NAME_ERRORS: Final = frozenset({
 })  # fmt: skip
 _WEB: Final = frozenset({"http", "https"})
 _CONTAINERS: Final = frozenset({"az", "abfs", "abfss"})
-"""Schemes in which a container stands where others have a user."""
+"""Schemes that have a container where others have a user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def is_remote(path: str) -> bool:
 
 
 def has_wildcards(path: str) -> bool:
-    """Whether a path is a pattern; what stands behind a ``?`` of a web address is none."""
+    """Whether a path is a pattern; what is behind a ``?`` of a web address is none."""
     return _WILD.search(path) is not None and not is_web(path)
 
 
@@ -175,7 +175,7 @@ def _check_http(url: str) -> None:
     if url.partition("://")[0].lower() == "http" and not allows_http():
         raise SourceError(
             shown_url(url),
-            "http:// is neither encrypted nor authenticated: anybody on the way can read and change the file",
+            "http:// is neither encrypted nor authenticated: others on the way can read and change the file",
             "https://",
             "give --insecure-http to read it all the same",
         )
@@ -231,7 +231,7 @@ class RemoteFile:
         """Return the bytes as a stream, from the beginning.
 
         Raises:
-            SourceError: They cannot be had.
+            SourceError: They are not available.
         """
         import urllib.request  # noqa: PLC0415
 
@@ -339,7 +339,7 @@ def _made_below(target: Path, name: str) -> Path:
 
 
 def copy_name(url: str) -> str:
-    """Return a name for the copy of what a URL names: its last part, of which the suffix counts."""
+    """Return a name for the copy of what a URL names: its last part, whose suffix counts."""
     name = url.rstrip("/").rpartition("/")[2].replace("\0", "")
     return name[-_LONGEST_NAME:] if name not in {"", ".", ".."} else "copy"
 
@@ -368,7 +368,7 @@ def fetched(url: str, folder: Path) -> Iterator[tuple[str, Path]]:
     """Bring what a URL or a pattern of URLs names here, files and folders; yield (URL as it is shown, copy).
 
     Raises:
-        SourceError: It is not there, or cannot be had.
+        SourceError: It is not there, or not available.
     """
     for number, match in enumerate(expand(url)):
         there = remote_file(match.path)
@@ -472,7 +472,7 @@ def _listed(file_system: Any, base: str) -> list[tuple[str, bool]]:
     """Return (name, whether it is a folder) of what lies in a folder; nothing where there is none."""
     import pyarrow.fs  # noqa: PLC0415
 
-    # Google's client shows a folder only where somebody made an object that stands for it, so all below is listed
+    # Google's client shows a folder only where a client made an object that stands for it, so all below is listed
     deep = getattr(file_system, "type_name", "") == "gcs"
     selector = pyarrow.fs.FileSelector(base, allow_not_found=True, recursive=deep)
     kinds = {pyarrow.fs.FileType.Directory: True, pyarrow.fs.FileType.File: False}

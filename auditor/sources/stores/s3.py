@@ -92,7 +92,7 @@ class S3Store:
         return list(found.values())
 
     def _names(self, base: str, *, deep: bool) -> Iterator[tuple[str, int | None]]:
-        """Yield (name below a folder, size; None: a folder)."""
+        """Yield (name below a folder, size or None for a folder)."""
         bucket, key = _split(base)
         prefix = f"{key}/" if key else ""
         asked = {"Bucket": bucket, "Prefix": prefix, **({} if deep else {"Delimiter": "/"})}

@@ -83,7 +83,7 @@ def yaml_chunks(data: bytes | mmap) -> Iterator[Chunk]:
 
 
 def document_chunks(data: bytes) -> Iterator[Chunk]:
-    r"""Yield the pieces between ``\n---`` and the end of that line, whatever stands on it.
+    r"""Yield the pieces between ``\n---`` and the end of that line, whatever is on it.
 
     Raises:
         YamlError: A piece is longer than five MiB.

@@ -140,7 +140,7 @@ class _Decoder:
         children = iter(node.children)
         for name, child in zip(children, children, strict=True):
             if name.value == "<<" and _is_merge(name):
-                # In text order, the last mapping of a sequence first: entries overwrite what stands there already.
+                # In text order, the last mapping of a sequence first: entries overwrite what is there already.
                 for source in reversed(child.children) if child.kind == SEQUENCE else (child,):
                     target = source.children[0] if source.kind == ALIAS else source
                     if target.kind != MAPPING:

@@ -1,4 +1,4 @@
-"""The error of this room."""
+"""The error of this package."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class YamlError(DamagedDump):
 
     Args:
         found: The text of the Go libraries, e.g. ``yaml: line 2: did not find expected key``.
-        where: The file; empty inside this room.
+        where: The file; empty inside this package.
     """
 
     def __init__(self, found: str, where: str = "", expected: str = "", advice: str = "") -> None:

@@ -272,7 +272,7 @@ def _line(mark: Any, otherwise: int) -> int:
 
 
 def line_behind(data: bytes) -> int | None:
-    """Return the line, from 0, on which something stands behind the first document; None where nothing does.
+    """Return the line, from 0, of something behind the first document, or None if nothing is there.
 
     Args:
         data: UTF-8; its first document has no errors.

@@ -27,7 +27,7 @@ _NO_TEXT: Final = tuple(char.encode() for char in "\u2028\u2029\ufeff\ufffe\ufff
 _MORE_CONTROLS = re.compile(rb"\xc2[\x80-\x9f]")
 
 # One match is an entry with the lines that belong to it, an item of a sequence, or a line that says nothing; what is
-# none of these is caught last. What belongs to an entry stands deeper than its key, which a hyphen moves by two. Keys
+# none of these is caught last. What belongs to an entry is deeper than its key, which a hyphen moves by two. Keys
 # with colons are those of managed fields. What can only be matched as far as it goes is not tried shorter.
 _DEEPER: Final = r"(?(2)\1   |\1 )"
 _ENTRY = re.compile(
@@ -108,7 +108,7 @@ def _folded(text: str, more: str) -> str:
 def _block(text: str, chomp: str) -> str:
     """Return the text of a literal block."""
     indent = len(text) - len(text.lstrip(" "))
-    if text[indent] == "\n":  # how deep it stands is told by its first line alone
+    if text[indent] == "\n":  # its first line alone decides how deep it is
         raise _Unusual
     lead = "\n" + " " * indent
     spaces = " \n" in text
@@ -141,7 +141,7 @@ def _entries(text: str) -> Iterable[tuple[str, ...]]:
 def _read(text: str) -> dict[str, Any]:
     """Return the mapping that a document is.
 
-    `container` is the collection that the last line belongs to, `column` where its entries stand; `around` are those
+    `container` is the collection that the last line belongs to, `column` where its entries are; `around` are those
     open around it. `pending` is the key of the last line, where its value has yet to come.
     """
     root: dict[str, Any] = {}

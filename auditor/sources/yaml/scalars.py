@@ -1,6 +1,6 @@
 """What one scalar means: the table of Go's YAML, which is YAML 1.1 with changes of its own.
 
-A plain scalar is told by its first character; everything that fits no row is a string. Timestamps are always strings.
+The first character gives the type of a plain scalar; what fits no row is a string. Timestamps are always strings.
 Source: go.yaml.in/yaml v2, resolve; strconv ParseInt (base 0) and ParseFloat.
 """
 

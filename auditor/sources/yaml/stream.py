@@ -78,7 +78,7 @@ def documents(data: bytes) -> Iterator[Any]:
 
 
 def document_texts(data: bytes) -> Iterator[bytes]:
-    """Yield the documents of a file as JSON text: JSON as it stands there, YAML as Go prints it.
+    """Yield the documents of a file as JSON text: JSON as it is there, YAML as Go prints it.
 
     Args:
         data: As for `documents`.

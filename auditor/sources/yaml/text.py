@@ -66,7 +66,7 @@ def yaml_to_json(data: bytes, *, strict: bool = False) -> Any:
 
 
 def line_behind_document(data: bytes) -> int | None:
-    """Return the line, from 0, on which something stands behind the first document; None where nothing does.
+    """Return the line, from 0, of something behind the first document, or None if nothing is there.
 
     What `yaml_to_json` does not look at: another document behind ``...``, a second flow collection, what is indented
     less than the first key.
