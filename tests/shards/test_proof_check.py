@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from auditor.base.errors import ProofRefuted
 from auditor.crds.definition import parse_definition
 from auditor.fastpath.dicts import emit
-from auditor.fastpath.records import typed
+from auditor.fastpath.records import shapes
 from auditor.plan.options import AuditOptions
 from auditor.program.program import AuditProgram
 from auditor.program.proof_check import Proof, ProofCheck
@@ -54,7 +54,7 @@ def dump(folder: Path, last: dict[str, Any], many: int) -> Path:
 def fault(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let generated code of both kinds pass over the bounds of integers."""
     monkeypatch.setattr(emit, "int_conditions", lambda *_: [])
-    monkeypatch.setattr(typed, "int_bounds", lambda _: (None, None, False))
+    monkeypatch.setattr(shapes, "int_bounds", lambda _: (None, None, False))
 
 
 @pytest.mark.parametrize("many", [20, 300], ids=["dicts", "records"])
