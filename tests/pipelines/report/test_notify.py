@@ -132,8 +132,9 @@ def test_a_mail_is_sent_to_all(report, mail):
     url = f"smtp://127.0.0.1:{port(mail)}?from=auditor@example.com&to=a@example.com&to=b@example.com"
     notify(str(report), parse_receivers([url]))
     text = "\n".join(mail.got)
-    assert "rcpt TO:<a@example.com>" in text
-    assert "rcpt TO:<b@example.com>" in text
+    asked = text.lower()  # Python writes commands in small letters from 3.13 on
+    assert "rcpt to:<a@example.com>" in asked
+    assert "rcpt to:<b@example.com>" in asked
     subject = text[text.index("Subject:") :].partition("Content-")[0]
     assert "auditor: NOT COMPARED" in " ".join(subject.split())
     assert "Widget.example.com" in text
