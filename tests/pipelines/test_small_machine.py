@@ -105,4 +105,7 @@ def test_a_small_container_is_enough(group: list[Path], tmp_path: Path) -> None:
     assert manifest["counts"]["statuses"]["invalid"] == OBJECTS // 1000
     assert manifest["counts"]["keys"] == OBJECTS + 1
     assert not manifest.get("lost")
-    assert most_memory(group) <= MEMORY, seconds
+    most = most_memory(group)
+    if not most:
+        pytest.skip("the process could not join the group, or the system does not say how much memory it took")
+    assert most <= MEMORY, seconds
