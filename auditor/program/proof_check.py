@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from auditor.base.errors import ProofRefuted, TooMuchToReport
 from auditor.program.program import AuditProgram
-from auditor.storage_read.metadata_effect import rewritten_metadata
-from auditor.storage_read.read import ReadError, decode_value
+from auditor.storage_read.read import effect_of
 
 if TYPE_CHECKING:
     from auditor.base.records import AuditedObject, JsonObject
@@ -55,10 +54,12 @@ class ProofCheck:
         share: Share of the proven objects, from 0 to 1.
 
     Attributes:
+        is_on: Whether any object is judged again.
         below: An object is judged again if the SHA-256 of its value, in hexadecimal digits, sorts before this.
     """
 
     def __init__(self, share: float) -> None:
+        self.is_on = share > 0
         self.below = _ABOVE_ALL if share >= 1 else f"{int(share * 2**_BITS):016x}"
         self._exact: dict[AuditProgram, AuditProgram] = {}
 
@@ -101,7 +102,7 @@ def _differences(exact: AuditProgram, data: bytes, audited: AuditedObject, proof
     if audited.findings:
         shown = [f"{one.field}: {one.message}" for one in audited.findings[:_SHOWN]]
         out.append(f"proven valid, but invalid by the reference ({_short('; '.join(shown))})")
-    other = Proof.of(exact, audited, _effect(data, audited.object or {}))
+    other = Proof.of(exact, audited, effect_of(data, audited.object or {}))
     for name, ours, theirs in zip(Proof._fields, proof, other, strict=True):
         if ours != theirs and not (name == "object" and ours is None):
             out.append(f"{name}: {_short(ours)} by generated code, {_short(theirs)} by the reference")
@@ -110,14 +111,6 @@ def _differences(exact: AuditProgram, data: bytes, audited: AuditedObject, proof
 
 def _selected(program: AuditProgram, audited: AuditedObject) -> tuple[str, ...]:
     return tuple(audited.selectable.get(path.removeprefix("."), "") for path in program.version.selectable_fields)
-
-
-def _effect(data: bytes, obj: JsonObject) -> str:
-    try:
-        stored = decode_value(data).get("metadata")
-    except ReadError:
-        return ""
-    return rewritten_metadata(stored, obj.get("metadata") or {})
 
 
 def _name(program: AuditProgram, audited: AuditedObject) -> str:

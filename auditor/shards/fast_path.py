@@ -23,8 +23,7 @@ from auditor.program.proof_check import Proof
 from auditor.shards.result import RULES_GIVEN_UP, object_name
 from auditor.shards.row_writer import JudgedRow
 from auditor.shards.updates import NOT_ASKED, NOTHING_TOLD
-from auditor.storage_read.metadata_effect import rewritten_metadata
-from auditor.storage_read.read import ReadError, decode_value
+from auditor.storage_read.read import effect_of
 from auditor.updates.update import Place
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from auditor.shards.row_writer import RowWriter, Standing
     from auditor.updates.noop import NoopUpdates
 
-__all__ = ["Lane", "Lanes", "effect_of", "names_of", "own_version"]
+__all__ = ["Lane", "Lanes", "names_of", "own_version"]
 
 _UNKNOWN: Final = object()
 _TRIES: Final = 200
@@ -52,15 +51,6 @@ def own_version(definition: CustomResourceDefinition, api_version: str) -> str |
     """Return the version in an apiVersion, or None if it is none of this definition's."""
     group, _, version = api_version.partition("/")
     return version if group == definition.group and version in definition.versions else None
-
-
-def effect_of(data: bytes, obj: JsonObject) -> str:
-    """Tell what became of the metadata of an object (`rewritten_metadata`) from its bytes and what was read."""
-    try:
-        stored = decode_value(data).get("metadata")
-    except ReadError:
-        return ""
-    return rewritten_metadata(stored, obj.get("metadata") or {})
 
 
 def names_of(metadata: JsonObject, data: bytes) -> tuple[str | None, str | None]:

@@ -17,13 +17,14 @@ from auditor.golang import jsontext
 from auditor.program.impact import cache_key_fault, impacts_of, needs_webhook
 from auditor.selectors.grammar import parse_field_selector, parse_label_selector
 from auditor.shards.builtin_rows import BuiltinRows
-from auditor.shards.fast_path import Lanes, effect_of, names_of
+from auditor.shards.fast_path import Lanes, names_of
 from auditor.shards.result import NO_TIME, RULES_GIVEN_UP, object_name, shown_error
 from auditor.shards.row_writer import RowHead, RowWriter
 from auditor.shards.updates import NOT_ASKED, NOTHING_TOLD, Outcome
 from auditor.sources.encryption import resource_of
 from auditor.sources.registry_key import classify, listed_place, split_key
 from auditor.sources.storage_value import PROTOBUF_MAGIC
+from auditor.storage_read.read import effect_of
 from auditor.validation.rules import broken_rules
 
 if TYPE_CHECKING:

@@ -23,6 +23,7 @@ from auditor.schema.defaulting.reference import default, drop_nulls
 from auditor.schema.objectmeta.reference import CoerceError, coerce_embedded, decode_metadata
 from auditor.schema.objectmeta.types import to_json
 from auditor.schema.pruning.reference import prune
+from auditor.storage_read.metadata_effect import rewritten_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,6 +40,7 @@ __all__ = [
     "choose_version",
     "coerce",
     "decode_value",
+    "effect_of",
     "finish_read",
     "read_object",
 ]
@@ -152,6 +154,15 @@ def decode_value(data: bytes) -> JsonObject:
     obj = _decode_cbor(data) if data.startswith(_CBOR_TAG) else _decode_json(data)
     check_paths(obj, len(data))
     return obj
+
+
+def effect_of(data: bytes, obj: JsonObject) -> str:
+    """Return what became of the metadata of an object (`rewritten_metadata`), from its bytes and what was read."""
+    try:
+        stored = decode_value(data).get("metadata")
+    except ReadError:
+        return ""
+    return rewritten_metadata(stored, obj.get("metadata") or {})
 
 
 def _decode_json(data: bytes) -> JsonObject:
