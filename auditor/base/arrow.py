@@ -108,12 +108,13 @@ def whole_parquet(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def parquet_reader(path: Path, dictionaries: Iterable[str] = ()) -> Iterator[Any]:
+def parquet_reader(path: Path, dictionaries: Iterable[str] = (), footer: Any = None) -> Iterator[Any]:
     """Yield what reads a Parquet file: `schema_arrow`, `metadata`, `read_all`, as inside `pyarrow.parquet.ParquetFile`.
 
     Args:
         path: The path of the file, which is mapped.
         dictionaries: Columns of text that become dictionaries.
+        footer: Its `FileMetaData`, as `parquet_footer` checked it; None: it is read and checked.
     """
     try:
         from pyarrow._parquet import ParquetReader  # noqa: PLC0415
@@ -121,10 +122,12 @@ def parquet_reader(path: Path, dictionaries: Iterable[str] = ()) -> Iterator[Any
         from pyarrow.parquet.core import ParquetReader  # noqa: PLC0415
     reader = ParquetReader()
     with whole_parquet(path):
-        parquet_guard.check_file(path)
-        reader.open(str(path), use_memory_map=True, read_dictionary=list(dictionaries))
-        parquet_guard.check_footer(path, reader.metadata)
-        len(reader.schema_arrow.names)  # raises for a name that is not UTF-8
+        if footer is None:
+            parquet_guard.check_file(path)
+        reader.open(str(path), use_memory_map=True, read_dictionary=list(dictionaries), metadata=footer)
+        if footer is None:
+            parquet_guard.check_footer(path, reader.metadata)
+            len(reader.schema_arrow.names)  # raises for a name that is not UTF-8
     try:
         yield reader
     finally:
@@ -145,9 +148,9 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None, dictionaries:
         columns: In the order of the table; None: all.
         dictionaries: Columns of text that become dictionaries.
     """
-    given = list(dictionaries)
-    spread = [name for name in parquet_guard.coded(parquet_footer(path)) if name not in given]
-    with parquet_reader(path, [*given, *spread]) as reader, whole_parquet(path):
+    given, footer = list(dictionaries), parquet_footer(path)
+    spread = [name for name in parquet_guard.coded(footer) if name not in given]
+    with parquet_reader(path, [*given, *spread], footer) as reader, whole_parquet(path):
         if columns is None:
             table = reader.read_all(use_threads=False)
         else:

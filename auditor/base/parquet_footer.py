@@ -165,18 +165,13 @@ def _leaves(reader: _Reader, kind: int) -> list[_Leaf]:
     leaves: list[_Leaf] = []
     above: list[tuple[int, int, int]] = []  # children that follow, repetition and definition level
     for number in reader.structs(kind):
-        physical, width, repeated, children = -1, 0, 0, 0
+        known = {1: -1, 2: 0, 3: 0, 5: 0}
         for name, inner in reader.fields():
-            if name in (1, 2, 3, 5) and inner == _I32:
-                value = reader.signed()
-                physical, width, repeated, children = (
-                    value if name == 1 else physical,
-                    value if name == 2 else width,
-                    value if name == 3 else repeated,
-                    value if name == 5 else children,
-                )
+            if name in known and inner == _I32:
+                known[name] = reader.signed()
             else:
                 reader.skip(inner)
+        physical, width, repeated, children = known.values()
         repetition, definition = above[-1][1:] if above else (0, 0)
         if number:  # not the root
             if not above:

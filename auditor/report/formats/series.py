@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import pyarrow
 
 from auditor.base.arrow import parquet_reader, read_parquet, whole_parquet
 from auditor.report.findings.severity import SEVERITIES
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["bytes_of_kinds", "nights_of"]
 
-pa: Any = pyarrow
 _NAMES: Final = ["group", "kind", "plural"]
 
 
@@ -41,10 +39,9 @@ def bytes_of_kinds(report: Path, clusters: Sequence[str] = ()) -> dict[str, int]
             known = set(reader.schema_arrow.names)
         if not known >= {"size", *_NAMES}:
             continue
-        columns = [*_NAMES, "size", *(["cluster"] if "cluster" in known else [])]
-        rows = read_parquet(path, columns, [name for name in columns if name != "size"])
+        by = [*_NAMES, *(["cluster"] if "cluster" in known else [])]
+        rows = read_parquet(path, [*by, "size"], by)
         with whole_parquet(path):
-            by = [name for name in columns if name != "size"]
             for one in rows.group_by(by, use_threads=False).aggregate([("size", "sum")]).to_pylist():
                 if one["size_sum"] and (not clusters or one.get("cluster") in clusters):
                     total[kind_name(one["group"] or "", one["kind"] or one["plural"] or "")] += one["size_sum"]
