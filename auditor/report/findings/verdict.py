@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.wording import counted
 from auditor.report.allclear import stale_dumps
@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
     from auditor.report.findings.causes import Cause
 
-__all__ = ["Verdict", "verdict_of"]
+__all__ = ["VERDICT_WORDS", "Verdict", "verdict_of"]
+
+VERDICT_WORDS: Final = {"worse": "WORSE", "same": "SAME", "better": "BETTER", "not-compared": "NOT COMPARED"}
+"""As people read the word of a verdict."""
 
 
 @dataclass(frozen=True, slots=True)

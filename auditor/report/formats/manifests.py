@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import urllib.parse
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import auditor
@@ -16,7 +16,7 @@ from auditor.report.findings.keys import CauseKey, form_of, ids_of
 from auditor.report.findings.model import Run, Source
 from auditor.report.findings.severity import rank
 from auditor.report.findings.titles import title_of
-from auditor.report.formats.problems import Content, KindCount, Problem
+from auditor.report.formats.problems import SECRET_TEXT, Content, KindCount, Problem
 
 if TYPE_CHECKING:
     import datetime
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Answer", "Text", "content_of_answers"]
 
-_SECRET: Final = "the text of this problem is left out: the object is a Secret"  # noqa: S105 - it is a message
 _LONGEST: Final = 4000
 _EXAMPLES: Final = 3
 _REFUSED: Final = "high"
@@ -190,7 +189,7 @@ def _problem(answer: Answer, severity: str, text: Text) -> Problem:
         type=text.type,
         field=text.field,
         rule=text.rule,
-        message=_SECRET if is_secret else cut(text.message, _LONGEST),
+        message=SECRET_TEXT if is_secret else cut(text.message, _LONGEST),
         verdict="",
         owner="",
         accepted=False,
@@ -200,8 +199,6 @@ def _problem(answer: Answer, severity: str, text: Text) -> Problem:
 
 
 def _numbered(found: _Found, cause: str) -> list[Problem]:
-    from dataclasses import replace  # noqa: PLC0415 - only where there are problems
-
     numbers: Counter[str] = Counter()
     out = []
     for problem in found.problems:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from auditor.base.visible import visible
 from auditor.base.wording import counted
-from auditor.report.findings.severity import SEVERITIES
+from auditor.report.findings.verdict import VERDICT_WORDS
 from auditor.report.formats.problems import cut
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["markdown", "write_markdown"]
 
-_WORDS: Final = {"worse": "WORSE", "same": "SAME", "better": "BETTER", "not-compared": "NOT COMPARED"}
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#!|~&@])")
 _LONGEST: Final = 160
 
@@ -41,11 +40,10 @@ def write_markdown(content: Content, out: TextIO, *, most: int = 60_000, causes:
         causes: Causes at most.
     """
     tally, run = content.tally(), content.run
-    numbers = ", ".join(f"{tally.by_severity[one]} {one}" for one in SEVERITIES if tally.by_severity[one])
     head = [
-        f"**{_escaped(content.title)}** · {run.started:%Y-%m-%d %H:%M} UTC · {_WORDS.get(content.verdict, '')}",
+        f"**{_escaped(content.title)}** · {run.started:%Y-%m-%d %H:%M} UTC · {VERDICT_WORDS.get(content.verdict, '')}",
         "",
-        f"{run.keys:,} keys, {counted(len(content.open_causes), 'cause')}; problems: {numbers or 'none'}"
+        f"{run.keys:,} keys, {counted(len(content.open_causes), 'cause')}; problems: {tally.by_severity_text}"
         + (f"; {tally.accepted} accepted" if tally.accepted else ""),
     ]
     if content.reasons:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import urllib.parse
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.report.findings.severity import SEVERITIES
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from auditor.report.findings.model import FindingsModel, Run
     from auditor.report.trend.history import History
 
-__all__ = ["Content", "KindCount", "Problem", "Tally", "cut", "of_model"]
+__all__ = ["SECRET_TEXT", "Content", "KindCount", "Problem", "Tally", "cut", "of_model"]
 
 _LONGEST: Final = 4000
 """Characters of a message in any format."""
-_SECRET: Final = "the text of this problem is left out: the object is a Secret"  # noqa: S105 - it is a message
+SECRET_TEXT: Final = "the text of this problem is left out: the object is a Secret"  # noqa: S105 - it is a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +117,12 @@ class Tally:
     by_severity: Counter[str] = field(default_factory=Counter)
     accepted: int = 0
     total: int = 0
+
+    @property
+    def by_severity_text(self) -> str:
+        """The numbers, worst first, as in a sentence; ``none`` without any."""
+        found = self.by_severity
+        return ", ".join(f"{found[one]} {one}" for one in SEVERITIES if found[one]) or "none"
 
 
 @dataclass(slots=True)
@@ -240,13 +246,7 @@ def _problems(model: FindingsModel) -> Iterator[Problem]:
             numbers.clear()
         number = numbers[found.cause]
         numbers[found.cause] += 1
-        yield found if number == 0 else _numbered(found, number)
-
-
-def _numbered(problem: Problem, number: int) -> Problem:
-    from dataclasses import replace  # noqa: PLC0415 - rarely
-
-    return replace(problem, number=number)
+        yield found if number == 0 else replace(found, number=number)
 
 
 def _problem(row: dict[str, Any], *, check: str, kind_of: str, message: str) -> Problem:
@@ -254,7 +254,7 @@ def _problem(row: dict[str, Any], *, check: str, kind_of: str, message: str) -> 
     kind = row["kind"] or row.get("plural") or ""
     name, key = row["name"] or "", row["key"] or ""
     if group == "" and kind in ("Secret", "secrets"):
-        message = _SECRET
+        message = SECRET_TEXT
     return Problem(
         cluster=cluster,
         group=group,

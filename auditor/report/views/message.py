@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from auditor.base.visible import visible
 from auditor.base.wording import counted
 from auditor.report.findings.severity import SEVERITIES
+from auditor.report.findings.verdict import VERDICT_WORDS
+from auditor.report.formats.problems import cut
 
 if TYPE_CHECKING:
     from auditor.report.findings.causes import Cause
@@ -19,7 +21,6 @@ __all__ = ["MOST_CHARACTERS", "message_data", "message_text", "message_title"]
 
 MOST_CHARACTERS: Final = 3000
 _SCHEMA: Final = "auditor/notification/v1"
-_WORDS: Final = {"worse": "WORSE", "same": "SAME", "better": "BETTER", "not-compared": "NOT COMPARED"}
 _CAUSES: Final = 10
 _WARNINGS: Final = 5
 _LINE: Final = 150
@@ -28,13 +29,12 @@ _TITLE: Final = 120
 
 def message_title(content: Content) -> str:
     """Return one line: the verdict, and what was audited."""
-    return _cut(f"auditor: {_WORDS.get(content.verdict, content.verdict)}: {content.title}", _TITLE)
+    return _cut(f"auditor: {VERDICT_WORDS.get(content.verdict, content.verdict)}: {content.title}", _TITLE)
 
 
 def message_text(content: Content) -> str:
     """Return the message, at most `MOST_CHARACTERS` long; what is left out is counted."""
     run, tally = content.run, content.tally()
-    numbers = ", ".join(f"{tally.by_severity[one]} {one}" for one in SEVERITIES if tally.by_severity[one])
     accepted = f", {tally.accepted} accepted" if tally.accepted else ""
     lines = [message_title(content), f"{run.started:%Y-%m-%d %H:%M} UTC, {run.keys:,} keys, {run.seconds:.1f} s"]
     if content.reasons:
@@ -42,7 +42,7 @@ def message_text(content: Content) -> str:
     lines += [_cut(text, _LINE) for text in content.warnings[:_WARNINGS]]
     if len(content.warnings) > _WARNINGS:
         lines.append(f"and {len(content.warnings) - _WARNINGS} more such lines")
-    lines.append(f"Problems: {numbers or 'none'}{accepted}")
+    lines.append(f"Problems: {tally.by_severity_text}{accepted}")
     lines += [_cut(f"- {_cause_line(cause)}", _LINE) for cause in content.open_causes[:_CAUSES]]
     if (more := len(content.open_causes) - _CAUSES) > 0:
         lines.append(f"and {counted(more, 'more cause')}")
@@ -75,5 +75,4 @@ def _cause_line(cause: Cause) -> str:
 
 
 def _cut(text: str, most: int) -> str:
-    line = visible(" ".join(text.split()))
-    return line if len(line) <= most else f"{line[: most - 1]}…"
+    return cut(visible(" ".join(text.split())), most)

@@ -8,6 +8,7 @@ from auditor.base.visible import shell_word, visible, visible_tree
 from auditor.base.wording import counted, objects
 from auditor.report.allclear import judged_rows
 from auditor.report.findings.severity import SEVERITIES
+from auditor.report.findings.verdict import VERDICT_WORDS
 from auditor.report.terminal import next_step
 from auditor.report.views.fleet import cluster_lines
 from auditor.report.views.layout import Column, Line, fitted, table_lines
@@ -25,7 +26,6 @@ LINES: Final = 25
 """Lines of output unless a user asks for more."""
 _DAY: Final = 86400
 _HOUR: Final = 3600
-_WORDS: Final = {"worse": "WORSE", "same": "SAME", "better": "BETTER", "not-compared": "NOT COMPARED"}
 _ABSENT: Final = 3
 _COLUMNS: Final = (
     Column("CAUSE"),
@@ -67,7 +67,7 @@ def _head(model: FindingsModel) -> list[Line]:
     if run.reused is not None:
         work = f"{run.reused:,} objects unchanged, {work}"
     parts = [visible(name), file, f"{run.started:%Y-%m-%d %H:%M} UTC", f"{work}, {run.seconds:.1f} s"]
-    line = f"{_WORDS[word]}  " + " · ".join(filter(None, parts))
+    line = f"{VERDICT_WORDS[word]}  " + " · ".join(filter(None, parts))
     out = [Line(line, word if word in ("worse", "better") else "bold")]
     why = ", ".join(model.verdict.reasons)
     if run.compared_with:

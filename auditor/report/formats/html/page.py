@@ -12,6 +12,7 @@ from markupsafe import Markup, escape
 
 from auditor.base.visible import visible
 from auditor.report.findings.severity import SEVERITIES
+from auditor.report.findings.verdict import VERDICT_WORDS
 from auditor.report.formats.html.charts import bars, columns, stacked_bars
 from auditor.report.formats.html.data import packed
 from auditor.report.formats.problems import cut
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["write_html", "write_html_folder"]
 
-_WORDS: Final = {"worse": "WORSE", "same": "SAME", "better": "BETTER", "not-compared": "NOT COMPARED"}
 _MOST_CAUSES: Final = 300
 _MOST_KINDS: Final = 25
 _FIRST: Final = 100
@@ -73,7 +73,7 @@ def _page(content: Content, *, inline: bool) -> str:
         data=Markup(data),  # noqa: S704 - JSON in which `<` is escaped, or base64
         form=form,
         left_out=left,
-        words=_WORDS,
+        words=VERDICT_WORDS,
         severities=SEVERITIES,
         tally=tally,
         total=sum(tally.by_severity.values()),
