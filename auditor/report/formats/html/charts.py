@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from markupsafe import Markup, escape
@@ -52,16 +51,9 @@ def stacked_bars(title: str, rows: Sequence[tuple[str, Sequence[tuple[int, str]]
     text = "; ".join(
         f"{label}: " + ", ".join(f"{number} {unit or name}" for number, name in pieces) for label, pieces in rows
     )
-    parts = [
-        f'<svg class="chart" viewBox="0 0 {_WIDTH} {height}" role="img" preserveAspectRatio="xMinYMin meet">',
-        f"<title>{escape(title)}</title><desc>{escape(text)}</desc>",
-    ]
+    parts = _head(title, text, height)
     if has_legend:
-        parts += [
-            f'<rect class="c-{escape(name)}" x="{_LABEL + at * _LEGEND}" y="4" width="12" height="12"/>'
-            f'<text x="{_LABEL + at * _LEGEND + 18}" y="15">{escape(name)}</text>'
-            for at, name in enumerate(names)
-        ]
+        parts += _legend(names, _LABEL)
     for number, (label, pieces) in enumerate(rows, has_legend):
         top = number * _ROW
         shown = label if len(label) <= _LONGEST_LABEL else label[: _LONGEST_LABEL - 1] + "…"
@@ -87,23 +79,13 @@ def columns(title: str, nights: Sequence[tuple[str, dict[str, int]]]) -> Markup:
     nights = [(visible(label), pieces) for label, pieces in nights]
     largest = max((sum(pieces.values()) for _, pieces in nights), default=0) or 1
     step = min(_WIDEST, (_WIDTH - _NUMBER) / max(1, len(nights)))
-    some = Counter[str]()
-    for _, pieces in nights:
-        some.update(pieces)
-    names = [name for name, count in some.items() if count]
+    order = dict.fromkeys(name for _, pieces in nights for name in pieces)
+    names = [name for name in order if any(pieces.get(name) for _, pieces in nights)]
     text = "; ".join(
         f"{label}: " + (", ".join(f"{count} {name}" for name, count in pieces.items() if count) or "none")
         for label, pieces in nights
     )
-    parts = [
-        f'<svg class="chart" viewBox="0 0 {_WIDTH} {_HEIGHT + 44}" role="img" preserveAspectRatio="xMinYMin meet">',
-        f"<title>{escape(title)}</title><desc>{escape(text)}</desc>",
-    ]
-    parts += [
-        f'<rect class="c-{escape(name)}" x="{_NUMBER + at * _LEGEND}" y="4" width="12" height="12"/>'
-        f'<text x="{_NUMBER + at * _LEGEND + 18}" y="15">{escape(name)}</text>'
-        for at, name in enumerate(names)
-    ]
+    parts = [*_head(title, text, _HEIGHT + 44), *_legend(names, _NUMBER)]
     floor = _HEIGHT + 24
     parts.append(f'<text x="{_NUMBER - 8}" y="34" text-anchor="end">{largest:,}</text>')
     parts.append(f'<text x="{_NUMBER - 8}" y="{floor}" text-anchor="end">0</text>')
@@ -121,3 +103,20 @@ def columns(title: str, nights: Sequence[tuple[str, dict[str, int]]]) -> Markup:
         right = max(_NUMBER + 180.0, _NUMBER + len(nights) * step)
         parts.append(f'<text x="{right:.1f}" y="{floor + 16}" text-anchor="end">{escape(nights[-1][0])}</text>')
     return Markup("".join(parts) + "</svg>")  # noqa: S704 - every text in it was escaped above
+
+
+def _head(title: str, text: str, height: int) -> list[str]:
+    """Return the beginning of a chart, with its title and the numbers as text for screen readers."""
+    return [
+        f'<svg class="chart" viewBox="0 0 {_WIDTH} {height}" role="img" preserveAspectRatio="xMinYMin meet">',
+        f"<title>{escape(title)}</title><desc>{escape(text)}</desc>",
+    ]
+
+
+def _legend(names: Sequence[str], left: int) -> list[str]:
+    """Return what names the colours, in a row at the top."""
+    return [
+        f'<rect class="c-{escape(name)}" x="{left + at * _LEGEND}" y="4" width="12" height="12"/>'
+        f'<text x="{left + at * _LEGEND + 18}" y="15">{escape(name)}</text>'
+        for at, name in enumerate(names)
+    ]
