@@ -48,9 +48,8 @@ def audit_neighbours(item: SourceShard, *, plan: Plan, parts: str) -> ShardResul
             ready = partial(_ready, plan, parts, str(mark), dict(left_out))
             (result,) = run_processes(ready, [item], jobs=1, on_lost=ended, preload=PRELOAD)
             if result is not None:
-                return (
-                    result if left_out else None
-                )  # nothing in it ends a worker: another process did; the message says so
+                # None if no object ended the worker: something outside did, and the caller reports the loss
+                return result if left_out else None
             where = mark.read_bytes()
             at = int.from_bytes(where, "little") if where else -1
             if at < 0 or at in left_out:

@@ -303,7 +303,6 @@ def _run(options: AuditOptions, explain_program: str | None, texts: tuple[str, .
     from auditor.sources.stores.locations import shown_url  # noqa: PLC0415
     from pipelines.run.fleet import run_anywhere  # noqa: PLC0415
     from pipelines.run.report.formats import parse_outputs, prints, write_report  # noqa: PLC0415
-    from pipelines.run.report.history import known_history  # noqa: PLC0415
     from pipelines.run.report.notify import notify, parse_receivers  # noqa: PLC0415
 
     receivers = parse_receivers(urls)
@@ -323,8 +322,11 @@ def _run(options: AuditOptions, explain_program: str | None, texts: tuple[str, .
         keys=counts["keys"],
         statuses=counts["statuses"],
     )
-    with ignore_closed_stdout():
-        write_report(options.report, outputs, history=known_history(options.history) if outputs else None)
+    if outputs:
+        from pipelines.run.report.history import known_history  # noqa: PLC0415 - 45 ms, which a start does not need
+
+        with ignore_closed_stdout():
+            write_report(options.report, outputs, history=known_history(options.history))
     notify(options.report, receivers)
     if prints(outputs):
         return code

@@ -472,7 +472,7 @@ def _listed(file_system: Any, base: str) -> list[tuple[str, bool]]:
     """Return (name, whether it is a folder) of what lies in a folder; nothing where there is none."""
     import pyarrow.fs  # noqa: PLC0415
 
-    # Google's client shows a folder only where a client made an object that stands for it, so all below is listed
+    # Google's client shows a folder only if an object of its name exists, so all below is listed
     deep = getattr(file_system, "type_name", "") == "gcs"
     selector = pyarrow.fs.FileSelector(base, allow_not_found=True, recursive=deep)
     kinds = {pyarrow.fs.FileType.Directory: True, pyarrow.fs.FileType.File: False}

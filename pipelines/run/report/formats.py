@@ -20,13 +20,22 @@ from pipelines.run.remote import reports_here
 from pipelines.streams import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from typing import TextIO
 
     from auditor.report.formats.problems import Content
     from auditor.report.trend.history import History
 
-__all__ = ["Output", "parse_outputs", "prints", "split_outputs", "write_outputs", "write_report", "write_text"]
+__all__ = [
+    "Output",
+    "opened_content",
+    "parse_outputs",
+    "prints",
+    "split_outputs",
+    "write_outputs",
+    "write_report",
+    "write_text",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +63,7 @@ def parse_outputs(texts: Sequence[str], report: str = "") -> list[Output]:
     """
     found = []
     for text in texts:
-        name, equals, target = text.partition("=")
-        if name not in FORMATS:
-            raise PlanError("-o", f"{name!r} is no format", f"one of {', '.join(FORMATS)}")
+        name, equals, target = _parsed(text, FORMATS)
         if equals and not target:
             raise PlanError("-o", f"{text!r} names no file", f"{name}=FILE")
         target = local_path(target) or target
@@ -67,8 +74,7 @@ def parse_outputs(texts: Sequence[str], report: str = "") -> list[Output]:
         if report and target and _is_below(target, report):
             raise PlanError("-o", f"{target} lies in the report {report}, whose files are listed", "another folder")
         found.append(Output(FORMATS[name], target))
-    if sum(not one.target for one in found) > 1:
-        raise PlanError("-o", "two formats are to be printed", "one at most", "give the others as FORMAT=FILE")
+    _check_printed(texts)
     return found
 
 
@@ -80,18 +86,29 @@ def split_outputs(texts: Sequence[str], own: Sequence[str]) -> tuple[list[tuple[
     """
     mine, others = [], []
     for text in texts:
-        name, equals, target = text.partition("=")
+        name, equals, target = _parsed(text, dict.fromkeys((*own, *FORMATS)))
         if name not in own:
-            if name not in FORMATS:
-                raise PlanError("-o", f"{name!r} is no format", f"one of {', '.join(dict.fromkeys((*own, *FORMATS)))}")
             others.append(text)
             continue
         if equals and (not target or is_web(target) or target.endswith("/")):
             raise PlanError("-o", f"{text!r} names no file", f"{name}=FILE")
         mine.append((name, local_path(target) or target))
+    _check_printed(texts)
+    return mine, others
+
+
+def _parsed(text: str, known: Collection[str]) -> tuple[str, str, str]:
+    """Return name, ``=`` and target of a value of -o, whose name must be known."""
+    name, equals, target = text.partition("=")
+    if name not in known:
+        raise PlanError("-o", f"{name!r} is no format", f"one of {', '.join(known)}")
+    return name, equals, target
+
+
+def _check_printed(texts: Sequence[str]) -> None:
+    """Refuse several values of -o that print."""
     if sum("=" not in text for text in texts) > 1:
         raise PlanError("-o", "two formats are to be printed", "one at most", "give the others as FORMAT=FILE")
-    return mine, others
 
 
 def write_text(target: str, text: str, mode: int) -> None:
@@ -130,13 +147,21 @@ def write_report(
     """
     if not outputs:
         return
+    with opened_content(report, clusters, history) as (folder, content):
+        write_outputs(content, outputs, stat.S_IMODE((folder / MANIFEST).stat().st_mode))
+
+
+@contextmanager
+def opened_content(
+    report: str, clusters: Sequence[str] = (), history: History | None = None
+) -> Iterator[tuple[Path, Content]]:
+    """Yield the folder of a stored report, which may be a copy, and its content; arguments as for `write_report`."""
     from auditor.report.findings.model import FindingsModel  # noqa: PLC0415 - only when asked
     from auditor.report.formats.problems import of_model  # noqa: PLC0415
 
     with reports_here(report) as (folder,):
         model = FindingsModel.open(folder, shown=shown_url(report), clusters=clusters)
-        mode = stat.S_IMODE((Path(folder) / MANIFEST).stat().st_mode)
-        write_outputs(of_model(model, clusters, history), outputs, mode)
+        yield Path(folder), of_model(model, clusters, history)
 
 
 def write_outputs(content: Content, outputs: Sequence[Output], mode: int) -> None:

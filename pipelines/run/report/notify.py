@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.errors import AuditorError, PlanError
-from auditor.sources.stores.locations import allows_http, shown_url
-from pipelines.run.remote import reports_here
+from auditor.sources.stores.locations import allows_http
+from pipelines.run.report.formats import opened_content
 from pipelines.streams import ErrorLines
 
 if TYPE_CHECKING:
@@ -93,12 +93,8 @@ def notify(report: str, receivers: Sequence[Receiver]) -> None:
     """
     if not receivers:
         return
-    from auditor.report.findings.model import FindingsModel  # noqa: PLC0415 - only when asked
-    from auditor.report.formats.problems import of_model  # noqa: PLC0415
-
     try:
-        with reports_here(report) as (folder,):
-            content = of_model(FindingsModel.open(folder, shown=shown_url(report)))
+        with opened_content(report) as (_, content):
             for receiver in receivers:
                 _send(content, receiver)
     except (AuditorError, OSError) as error:
