@@ -15,11 +15,15 @@ import numpy as np
 import pyarrow as pa
 
 from auditor.base import arrow
+from auditor.base.errors import DamagedDump
 from auditor.base.statuses import Impact, Status
+from auditor.base.visible import visible
 from auditor.shards.result import NO_TIME, RULES_GIVEN_UP
 from pipelines.reuse.digests import DIGEST
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from auditor.report.reader import OldReport
 
 __all__ = ["Groups", "ObjectClass", "Part", "codes", "is_one_of", "numbered", "numbers"]
@@ -29,6 +33,8 @@ Numbers = np.ndarray[Any, Any]
 _OURS: Final = ("not audited: ", "the auditor failed on this value", NO_TIME, RULES_GIVEN_UP)
 """Reasons of rows that tell of a run and not of the object."""
 _FIRST_OF_KIND: Final = (Impact.CRASHES_SERVER, Impact.BREAKS_LIST, Impact.BLOCKS_DELETE)
+_STATUSES: Final = frozenset(map(str, Status))
+_IMPACTS: Final = frozenset(map(str, Impact)) | {""}
 _IDENTITY: Final = ("source", "key", "group", "kind", "namespace", "name")
 """Columns that findings/ and objects/ have in common."""
 _CLASS: Final = ("group", "plural", "kind", "status", "impact", "impacts", "stored_version", "audited_version")
@@ -109,7 +115,7 @@ class Groups:
             table = report.read("objects", number, _MATCHED)
             if table is None:  # `OldReport.check` has counted the rows
                 continue
-            part = self._part(number, table, starts[-1])
+            part = self._part(report, number, table, starts[-1])
             self._note_firsts(table["impacts"].combine_chunks(), part, starts[-1])
             if part.first.size < table.num_rows:
                 table = arrow.take(table, part.first)
@@ -156,7 +162,7 @@ class Groups:
         found: Numbers = np.searchsorted(self.starts, groups, side="right") - 1
         return found
 
-    def _part(self, number: int, table: pa.Table, start: int) -> Part:
+    def _part(self, report: OldReport, number: int, table: pa.Table, start: int) -> Part:
         rows = table.num_rows
         offset, key = numbers(table["offset"]), table["key"].combine_chunks()
         new = np.ones(rows, dtype=bool)
@@ -170,18 +176,23 @@ class Groups:
         same = np.flatnonzero(np.diff(offset[ordered]) == 0)
         if len(same):
             self._twice.append(start + np.unique(ordered[np.concatenate([same, same + 1])]))
-        classes = self._classes(table.select(list(_CLASS)))
+        classes = self._classes(table.select(list(_CLASS)), report.path("objects", number))
         return Part(number, first, np.diff(first, append=rows).astype(np.int32), offset, classes)
 
-    def _classes(self, table: pa.Table) -> Numbers:
+    def _classes(self, table: pa.Table, path: Path) -> Numbers:
         joined = arrow.joined_texts(table["impacts"].combine_chunks(), ",")
         columns = [codes(joined if name == "impacts" else table[name]) for name in _CLASS]
         of, distinct = numbered(columns, self._class_numbers)
         stored = _CLASS.index("stored_version")
-        self.classes += [
+        new = [
             ObjectClass(*(text if place == stored else text or "" for place, text in enumerate(texts)))  # type: ignore[arg-type]
             for texts in distinct
         ]
+        for one in new:
+            if one.status not in _STATUSES or not {one.impact, *one.impacts.split(",")} <= _IMPACTS:
+                found = f"has a row of the status {visible(one.status)!r} with the impacts {visible(one.impacts)!r}"
+                raise DamagedDump(str(path), found, "those that an audit writes", "audit anew")
+        self.classes += new
         return of
 
     def _note(self, heads: pa.Table, start: int) -> None:

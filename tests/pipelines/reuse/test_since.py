@@ -650,6 +650,19 @@ def test_the_command_ends_with_70_and_names_it(nights, tmp_path):
 # ---- what is refused
 
 
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("status", "valib"), ("status", ""), ("impact", "tolerated-while-uncha6ged"), ("impacts", ["drifts", "x\x1b"])],
+)
+def test_a_status_or_an_impact_that_no_audit_writes_is_damage(nights, tmp_path, column, value):
+    first, second = two_days(tmp_path, "etcdctl", bakery(), bakery())
+    old, _, _ = nights.audit(first)
+    _tampered(old, "objects", column, value, 3)
+    with pytest.raises(DamagedDump, match=r"objects/part-00000.parquet: has a row of the status") as caught:
+        nights.audit(second, since=str(old))
+    assert "\x1b" not in str(caught.value)
+
+
 def run(*words):
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "pipelines", *map(str, words)]
