@@ -16,7 +16,6 @@ from pipelines.cli.options.outcome import outcome_options
 from pipelines.cli.options.report_mode import report_mode_option
 from pipelines.cli.options.since import check_since, since_options
 from pipelines.cli.report.report import format_option
-from pipelines.cli.sources import encryption_hint
 from pipelines.console import ignore_closed_stdout
 from pipelines.limits import deadline_of, limit_options, share_of_memory
 from pipelines.log import LOG
@@ -299,9 +298,9 @@ def _check_target(report: str, root: str, since: str, diff: str, *, asked: bool)
 
 def _run(options: AuditOptions, explain_program: str | None, texts: tuple[str, ...], urls: tuple[str, ...]) -> int:
     """Run the audit, write its formats, print its summary, send its messages, and return the exit code."""
-    from auditor.report.terminal import summary  # noqa: PLC0415
     from auditor.sources.stores.locations import shown_url  # noqa: PLC0415
     from pipelines.run.fleet import run_anywhere  # noqa: PLC0415
+    from pipelines.run.report.findings import print_end  # noqa: PLC0415
     from pipelines.run.report.formats import parse_outputs, prints, write_report  # noqa: PLC0415
     from pipelines.run.report.notify import notify, parse_receivers  # noqa: PLC0415
 
@@ -330,15 +329,10 @@ def _run(options: AuditOptions, explain_program: str | None, texts: tuple[str, .
     notify(options.report, receivers)
     if prints(outputs):
         return code
-    blocks = [summary(manifest, options.report)]
-    if manifest.get("exit_reasons") and code == 1:
-        blocks.append(f"Exit code 1: {'; '.join(manifest['exit_reasons'])}.")
-    if hint := encryption_hint(manifest):
-        blocks.append(hint)
-    if explain_program:
-        blocks.append(_explain(manifest, explain_program))
     with ignore_closed_stdout():
-        click.echo("\n\n".join(blocks))
+        print_end(options.report)
+        if explain_program:
+            click.echo(_explain(manifest, explain_program))
     return code
 
 

@@ -12,6 +12,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.report.advice import next_step
 from auditor.report.findings.severity import SEVERITIES
 from auditor.report.findings.titles import kind_name
 
@@ -224,11 +225,10 @@ def of_model(model: FindingsModel, clusters: Sequence[str] = (), history: Histor
 
 
 def _last_sentence(model: FindingsModel) -> str:
-    from auditor.report.terminal import next_step  # noqa: PLC0415 - it needs this package's neighbours
-
     if "upgrade" in model.manifest:
         return ""
-    return " ".join(next_step(model.manifest, model.shown).split())
+    text, command = next_step(model.manifest, model.shown)
+    return f"Next: {text}" + (f" {command}" if command else "")
 
 
 def _problems(model: FindingsModel) -> Iterator[Problem]:

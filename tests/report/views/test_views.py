@@ -59,12 +59,14 @@ def test_every_line_fits_and_there_are_at_most_25(made, width, request):
 def test_the_summary_begins_with_the_verdict_and_ends_with_what_to_do(model):
     lines = texts(summary_lines(model, 120))
     assert lines[0].startswith("NOT COMPARED  sample.db at revision 50 · ")
-    assert "46 checked" in lines[0]
+    assert "46 keys" in lines[0]
     assert lines[1] == "CRITICAL 1"
     assert "cannot be listed or watched" in lines[2]
     assert "unexpected end of JSON input" in lines[3]
-    assert lines[-1] == f"Next: auditor findings {model.shown} {model.causes[0].id}"
-    assert lines[-2] == f"Report: {model.shown}"
+    assert lines[4].startswith("      next: auditor show ")
+    assert f"Report: {model.shown}" in lines
+    assert "Next: repair or delete the keys that break lists first; until then no client can list these kinds." in lines
+    assert lines[-1].split() == ["auditor", "findings", model.shown, model.causes[0].id]
 
 
 def test_causes_that_do_not_fit_are_counted(hostile):
