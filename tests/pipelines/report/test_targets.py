@@ -98,7 +98,7 @@ def test_a_first_run_that_fails_has_no_last_success(tmp_path: Path) -> None:
 
 
 def test_nothing_but_our_own_metrics_is_taken_from_an_earlier_file() -> None:
-    earlier = f"other 1\nauditor_objects 1 2\n{SUCCESS} x\nauditor_forged 1\nauditor_objects{{a=\"b\"}} 7\n# HELP x\n"
+    earlier = f'other 1\nauditor_objects 1 2\n{SUCCESS} x\nauditor_forged 1\nauditor_objects{{a="b"}} 7\n# HELP x\n'
     lines = after_no_report(earlier, 5.5, 4).splitlines()
     assert [line for line in lines if line[0] != "#"] == [
         "auditor_run_success 0",
