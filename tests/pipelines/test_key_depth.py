@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from auditor.printing.get import StatusError
-from auditor.server.dump import ReadMode
+from auditor.server.reader import ReadMode
 from pipelines.cli.main import cli
 from pipelines.run.query import QueryOptions, open_store
 from tests.server.key_depth import BUILTIN, CUSTOM, GROUP, NAMESPACES, RECORDED, definition, keys_of

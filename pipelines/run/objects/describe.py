@@ -66,7 +66,7 @@ def run_describe(options: QueryOptions, *, now: float | None) -> int:
 
 def _refuse_builtin(store: DumpStore, wanted: Wanted) -> None:
     for resource in (*wanted.kinds, *(one for one, _ in wanted.names)):
-        if store.definition(resource) is None:
+        if store.catalog.definition(resource) is None:
             raise UsageError(
                 f"{resource.group_resource} is built in, and only custom resources are described here: "
                 "`auditor query` prints its columns, with -o yaml all of it"

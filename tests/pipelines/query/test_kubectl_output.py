@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.golang import jsontext
 from auditor.printing.get import GetOptions, StatusError, get
-from auditor.server.dump import ReadMode
+from auditor.server.reader import ReadMode
 from pipelines.run.query import QueryOptions, open_store
 from tests.shared import shared, shared_lines
 

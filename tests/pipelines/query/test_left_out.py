@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import auditor.printing.get
-import auditor.server.dump
+import auditor.server.printer
+import auditor.server.reader
 import pipelines.run.fields
 import pipelines.run.query_output
 import pipelines.run.show
@@ -54,8 +55,8 @@ def dump(tmp_path: Path) -> Path:
 
 
 PLACES = {
-    "table": (auditor.server.dump, "custom_resource_row"),
-    "wide": (auditor.server.dump, "custom_resource_row"),
+    "table": (auditor.server.printer, "custom_resource_row"),
+    "wide": (auditor.server.printer, "custom_resource_row"),
     "yaml": (auditor.printing.get, "to_yaml"),
     "json": (auditor.printing.get, "to_json"),
     "ndjson": (pipelines.run.query_output.jsontext, "encode"),
@@ -117,7 +118,7 @@ def test_a_read_that_fails_on_one_object(
     output: str,
     args: tuple[str, ...],
 ) -> None:
-    monkeypatch.setattr(auditor.server.dump, "read_object", failing(auditor.server.dump.read_object))
+    monkeypatch.setattr(auditor.server.reader, "read_object", failing(auditor.server.reader.read_object))
     assert run_query(QueryOptions(str(dump), args=args, namespace="a", output=output, get=GetOptions())) == 3
     out, err = capsys.readouterr()
     assert "fine" in out
@@ -171,8 +172,8 @@ def test_show_of_an_object_that_fails(
     [
         ("table", DumpStore, "fields_of"),
         ("json", pipelines.run.watch.jsontext, "encode"),
-        ("table", auditor.server.dump, "read_object"),
-        ("json", auditor.server.dump, "read_object"),
+        ("table", auditor.server.reader, "read_object"),
+        ("json", auditor.server.reader, "read_object"),
     ],
 )
 def test_watch_of_an_object_that_fails(
