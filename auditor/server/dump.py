@@ -16,7 +16,7 @@ from auditor.base.errors import PlanError
 from auditor.base.object_metadata import name_of as name_in
 from auditor.base.object_metadata import namespace_of
 from auditor.base.visible import visible
-from auditor.printing.get import NotShown, StatusError, not_found
+from auditor.printing.get.errors import NotShown, StatusError, not_found
 from auditor.printing.left_out import OF_THE_COMMAND, left_out
 from auditor.selectors.where import unparse
 from auditor.server.catalog import Catalog, name_of

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.builtin.kinds import group_rank
 from auditor.printing.discovery import Discovery
-from auditor.printing.get import StatusError, not_found
+from auditor.printing.get.errors import StatusError, not_found
 from auditor.server.index_only import IndexOnlyStore
 from auditor.server.report import ReportStore
 

@@ -14,7 +14,7 @@ from auditor.builtin.kinds import builtin_kind
 from auditor.crds.conversion import NEEDS_WEBHOOK
 from auditor.printing.columns import AGE, age_of
 from auditor.printing.discovery import Discovery, Resource
-from auditor.printing.get import StatusError, not_found
+from auditor.printing.get.errors import StatusError, not_found
 from auditor.printing.tables import Header
 from auditor.selectors.fields import field_text
 from auditor.selectors.grammar import FieldRequirement, parse_field_selector, parse_label_selector

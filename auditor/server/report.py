@@ -18,7 +18,7 @@ from auditor.base.arrow import parquet_footer
 from auditor.base.statuses import Status
 from auditor.base.visible import visible
 from auditor.plan.plan import Plan, make_plan, open_values
-from auditor.printing.get import NotShown
+from auditor.printing.get.errors import NotShown
 from auditor.selectors.pushdown import push_down
 from auditor.selectors.query import open_index
 from auditor.selectors.row_groups import UNKNOWN, Scan

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from auditor.base.errors import SelectorError
 from auditor.builtin.protobuf import top_level_fields
 from auditor.builtin.selectable import builtin_selectable, rules_of
-from auditor.printing.get import StatusError
+from auditor.printing.get.errors import StatusError
 from auditor.selectors.fields import field_text, selectable
 from auditor.selectors.grammar import parse_field_selector, parse_label_selector
 from auditor.selectors.where import check_names, compile_where, conjuncts

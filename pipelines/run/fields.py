@@ -12,7 +12,7 @@ from auditor.base.visible import label as label_of
 from auditor.base.visible import visible
 from auditor.builtin.selectable import rules_of
 from auditor.printing.discovery import UnknownResource
-from auditor.printing.get import StatusError
+from auditor.printing.get.errors import StatusError
 from auditor.printing.jsonprint import to_json
 from auditor.printing.tables import align
 from auditor.selectors.fields import field_types

@@ -17,7 +17,8 @@ from auditor.crds.definitions_file import DefinitionsFile
 from auditor.plan.options import AuditOptions
 from auditor.plan.plan import damage_text, look_again, make_plan
 from auditor.printing.discovery import UnknownResource
-from auditor.printing.get import GetOptions, get
+from auditor.printing.get.command import get
+from auditor.printing.get.options import GetOptions
 from auditor.report.check import check_earlier
 from auditor.report.clusters import chosen_clusters, cluster_view, is_fleet
 from auditor.report.manifest import MANIFEST, whole_report

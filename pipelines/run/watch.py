@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from auditor.base.visible import visible
 from auditor.golang import jsontext
 from auditor.printing.discovery import UnknownResource
-from auditor.printing.get import StatusError
+from auditor.printing.get.errors import StatusError
 from auditor.printing.tables import align
 from auditor.server.dump import DumpStore
 from auditor.server.history import changes

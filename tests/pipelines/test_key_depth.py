@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from auditor.printing.get import StatusError
+from auditor.printing.get.errors import StatusError
 from auditor.server.reader import ReadMode
 from pipelines.cli.main import cli
 from pipelines.run.query import QueryOptions, open_store

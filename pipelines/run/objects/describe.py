@@ -11,7 +11,7 @@ from auditor.base.visible import visible
 from auditor.printing.arguments import UsageError, read_arguments
 from auditor.printing.describe import described
 from auditor.printing.discovery import UnknownResource
-from auditor.printing.get import NotShown, StatusError
+from auditor.printing.get.errors import NotShown, StatusError
 from auditor.server.clock import newest_time
 from auditor.server.dump import DumpStore
 from pipelines.run.query import Writer, open_store

@@ -12,7 +12,7 @@ from auditor.printing.api_resources import resource_lines
 from auditor.printing.discovery import UnknownResource
 from auditor.printing.eventlist import event_lines, is_about, sorted_events
 from auditor.printing.explain import NoSuchField, explained, with_type_fields
-from auditor.printing.get import StatusError
+from auditor.printing.get.errors import StatusError
 from auditor.server.clock import newest_time
 from auditor.server.dump import DumpStore
 from pipelines.run.query import Writer, open_store

@@ -11,7 +11,8 @@ import pytest
 
 from auditor.builtin.kinds import BUILTIN_KINDS
 from auditor.builtin.selectable import builtin_selectable, rules_of
-from auditor.printing.get import GetOptions, get
+from auditor.printing.get.command import get
+from auditor.printing.get.options import GetOptions
 from auditor.server.dump import DumpStore
 from auditor.server.reader import ReadMode
 from pipelines.run.query import QueryOptions, open_store

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from auditor.base.errors import PlanError
-from auditor.printing.get import GetOptions
+from auditor.printing.get.options import GetOptions
 from auditor.server.dump import DumpStore
 from auditor.server.history import changes, key_revisions
 from pipelines.run.fields import run_fields

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from auditor.printing.get import StatusError
+from auditor.printing.get.errors import StatusError
 from auditor.server.reader import ReadMode
 from pipelines.run.query import QueryOptions, open_store
 from tests.shared import shared, shared_lines
