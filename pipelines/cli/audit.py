@@ -214,7 +214,7 @@ def audit(
     memory = memory or share_of_memory()
     if memory:
         bound_process(memory)
-    from auditor.sources.stores.locations import has_wildcards  # noqa: PLC0415 - `auditor --help` stays light
+    from auditor.sources.stores.patterns import has_wildcards  # noqa: PLC0415 - `auditor --help` stays light
 
     is_fleet = bool(fleet) or any(map(has_wildcards, dumps))
     expect_workers(dumps, engine=engine, jobs=jobs_of(engine, jobs), since=since, fleet=is_fleet)
