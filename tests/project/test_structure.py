@@ -25,14 +25,8 @@ LONG = {
     "auditor/cel/syntax/recovery.py": "a model of ANTLR's error recovery; its parts mean nothing alone",
     "auditor/printing/get.py": "to be split",
     "auditor/printing/jsonpath.py": "the grammar and its evaluation, as in one file of client-go",
-    "auditor/selectors/pushdown.py": "to be split",
-    "auditor/selectors/query.py": "to be split",
     "auditor/server/dump.py": "to be split",
     "auditor/server/report.py": "to be split",
-    "auditor/sources/bolt/tree.py": "to be split",
-    "auditor/sources/manifests/walk.py": "to be split",
-    "auditor/sources/stores/locations.py": "to be split",
-    "auditor/validation/rules/values.py": "to be split",
 }
 """Files over 500 lines, and why; `to be split` is work left. No other may grow as long, and one that is split leaves."""
 LONG_FUNCTIONS = {
