@@ -29,7 +29,6 @@ LONG = {
 LONG_FUNCTIONS = {
     "auditor/crds/definition.py::definition_type": "lists the fields of the Go type in their order",
     "auditor/report/manifest.py::write_manifest": "lists the keys of the manifest in their order",
-    "auditor/shards/fast_path.py::add_judged": "to be split: one row writer replaces it",
     "pipelines/cli/audit.py::audit": "an argument for each option",
     "pipelines/cli/upgrade.py::upgrade": "an argument for each option",
 }
