@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import gc
 from dataclasses import replace
-from hashlib import sha256
 from itertools import repeat
 from pathlib import Path
 from time import time
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import orjson
 
@@ -25,7 +24,7 @@ from auditor.plan.limits import bound_worker, pattern_seconds, rule_seconds
 from auditor.plan.plan import CHANGED, Plan, SourceShard, cut_values, is_at_rest, open_live, open_values
 from auditor.program.conversion_command import ConversionCommand
 from auditor.program.program import AuditProgram
-from auditor.program.proof_check import Proof, ProofCheck
+from auditor.program.proof_check import ProofCheck
 from auditor.shards.columns import part_name
 from auditor.shards.conversions import convert_ahead
 from auditor.shards.fast_path import own_version
@@ -33,8 +32,8 @@ from auditor.shards.gates import GatedFields
 from auditor.shards.index_folders import folders_of
 from auditor.shards.previous import Changes
 from auditor.shards.result import ShardResult, shown_error
-from auditor.shards.row_writer import PartFiles, RowHead, RowWriter
-from auditor.shards.shard_keys import JudgedVersion, Scope, ShardKeys, judged_version
+from auditor.shards.row_writer import JudgedVersion, PartFiles, RowHead, RowWriter, judged_version
+from auditor.shards.shard_keys import Scope, ShardKeys
 from auditor.shards.updates import Outcome, UpdateVerdicts
 from auditor.sources.encryption import make_unsealer
 from auditor.sources.registry_key import classify
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from auditor.base.records import AuditedObject, JsonObject
+    from auditor.base.records import JsonObject
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.crds.definitions_file import DefinitionEntry
 
@@ -67,9 +66,29 @@ class Observer(Protocol):
         """Return what an object counts as, where that is another thing than what its value is."""
 
     def on_judged(
-        self, row: RowHead, definition: CustomResourceDefinition, audited: AuditedObject, outcome: Outcome
+        self, row: RowHead, definition: CustomResourceDefinition, judged: JudgedVersion, outcome: Outcome
     ) -> None:
         """Take notice of an object that was judged."""
+
+
+class ExportedObject(NamedTuple):
+    """An object of an export, classified by its own header.
+
+    Attributes:
+        status: Its class.
+        entry: The definition of its kind; None: it is no custom resource with one.
+        reason: Why it is unreadable or has no definition.
+        decoded: The document that orjson decoded from it; None: only the exact decoder reads it.
+    """
+
+    status: KeyClass
+    entry: DefinitionEntry | None = None
+    group: str | None = None
+    kind: str | None = None
+    namespace: str | None = None
+    name: str | None = None
+    reason: str | None = None
+    decoded: Any = None
 
 
 class BrokenDefinition(str):
@@ -85,7 +104,7 @@ class ShardAuditor:
         plan: The plan of the run.
         parts: Folder of the part files.
         sink: Takes the rows of a shard; None: they become part files.
-        observer: Is told of each object that was judged; None: nobody is.
+        observer: Is called for each object that was judged; None: there is none.
         documents: Gives the document of a definition; None: it is in the file of the plan.
     """
 
@@ -113,7 +132,6 @@ class ShardAuditor:
         self.programs: dict[tuple[str, str], AuditProgram] = {}
         self.sources: dict[int, tuple[Any, Any]] = {}
         self.storages: dict[str, str | None] = {}
-        self.decoded: Any = None
         self.counted: dict[tuple[str, str], tuple[int, int]] = {}
         self.verdicts = UpdateVerdicts(ratcheting=plan.options.ratcheting)
         self.changes: Changes | None = None
@@ -173,14 +191,24 @@ class ShardAuditor:
 
     # ---- judging one value
 
-    def judge(self, definition: CustomResourceDefinition, data: bytes, at: str) -> list[JudgedVersion]:
-        """Return what an object counts as at each version that was asked for."""
-        judged = self.judge_alone(definition, data, at)
+    def judge(
+        self, definition: CustomResourceDefinition, data: bytes, at: str, decoded: Any = None
+    ) -> list[JudgedVersion]:
+        """Return what an object counts as at each version that was asked for; as `judge_alone`."""
+        judged = self.judge_alone(definition, data, at, decoded)
         return judged if self.observer is None else self.observer.rejudged(definition, data, judged)
 
-    def judge_alone(self, definition: CustomResourceDefinition, data: bytes, at: str) -> list[JudgedVersion]:
-        """Return what a value is at each version that was asked for."""
-        decoded, self.decoded = self.decoded, None
+    def judge_alone(
+        self, definition: CustomResourceDefinition, data: bytes, at: str, decoded: Any = None
+    ) -> list[JudgedVersion]:
+        """Return what a value is at each version that was asked for.
+
+        Args:
+            definition: The definition that owns it.
+            data: The value.
+            at: The version at which it is judged: storage, stored, served, or a name.
+            decoded: The document that orjson decoded from it, if the caller has it; it is changed in place.
+        """
         fallback = self.storage_of(definition) or next(iter(definition.versions))
         if at == "served":
             versions = [version.name for version in definition.served_versions] or [fallback]
@@ -207,20 +235,17 @@ class ShardAuditor:
         program = self.program(definition, version)
         judgement = program.judge(data, decoded)
         judged = judged_version(judgement, data)
-        if self.proofs.is_on and judgement.proven and sha256(data).hexdigest() < self.proofs.below:
-            self.proofs.check(program, data, Proof.of(program, judged.audited, judged.effect))
+        self.proofs.verify(program, data, judgement, judged.effect)
         return judged
 
     # ---- what an exported object is
 
-    def classify_export(
-        self, data: bytes, decoded: Any = None
-    ) -> tuple[KeyClass, DefinitionEntry | None, tuple[Any, ...], str | None]:
-        """Tell what an exported object is from its own header.
+    def classify_export(self, data: bytes, decoded: Any = None) -> ExportedObject:
+        """Classify an exported object by its own header.
 
         Args:
             data: The object.
-            decoded: What orjson made of it, where that is known.
+            decoded: The document that orjson decoded from it, if the caller has it.
         """
         document: Any
         try:
@@ -233,26 +258,27 @@ class ShardAuditor:
             try:
                 document = jsontext.decode_object(data)
             except jsontext.GoJsonError as error:
-                return KeyClass.UNREADABLE, None, (None, None, None, None), str(error)
-        self.decoded = decoded
+                return ExportedObject(KeyClass.UNREADABLE, reason=str(error))
         api, kind = document.get("apiVersion"), document.get("kind")
         metadata = document.get("metadata")
         metadata = metadata if isinstance(metadata, dict) else {}
         namespace, name = metadata.get("namespace"), metadata.get("name")
-        head_names = (namespace if isinstance(namespace, str) else None, name if isinstance(name, str) else None)
+        namespace = namespace if isinstance(namespace, str) else None
+        name = name if isinstance(name, str) else None
+        found = ExportedObject(KeyClass.UNREADABLE, None, None, None, namespace, name, None, decoded)
         if not isinstance(api, str) or not isinstance(kind, str):
-            return KeyClass.UNREADABLE, None, (None, None, *head_names), "apiVersion or kind is missing"
+            return found._replace(reason="apiVersion or kind is missing")
         group = api.partition("/")[0] if "/" in api else ""
-        head = (group, kind, *head_names)
+        found = found._replace(group=group, kind=kind)
         if group == "apiextensions.k8s.io" and kind == "CustomResourceDefinition":
-            return KeyClass.DEFINITION, None, head, None
+            return found._replace(status=KeyClass.DEFINITION)
         entry = self.by_kind.get((group, kind))
         if entry is not None:
-            return KeyClass.CUSTOM, entry, head, None
-        place = classify((group, kind.lower() + "s", *(part for part in head_names if part)), {})
+            return found._replace(status=KeyClass.CUSTOM, entry=entry)
+        place = classify((group, kind.lower() + "s", *(part for part in (namespace, name) if part)), {})
         if not group or place.status is KeyClass.BUILTIN:
-            return KeyClass.BUILTIN, None, head, None
-        return KeyClass.ORPHANED, None, head, f"no definition for {kind}.{group}"
+            return found._replace(status=KeyClass.BUILTIN)
+        return found._replace(status=KeyClass.ORPHANED, reason=f"no definition for {kind}.{group}")
 
     # ---- a shard
 
@@ -267,7 +293,7 @@ class ShardAuditor:
         source = self.plan.sources[item.source]
         rows = table.slice(shard.start, shard.stop - shard.start)
         judge = self.shard_keys(item, table, rows)
-        add = judge.add if self.has_lanes(judge) else judge.add_slowly
+        add = judge.add if self.uses_fast_paths(judge) else judge.add_slowly
         keys, revisions = (_listed(rows[name]) for name in ("key", "mod_revision"))
         self.rule_time.begin(rule_seconds(item.bytes))
         MATCH_TIME.begin(pattern_seconds(item.bytes))
@@ -294,7 +320,7 @@ class ShardAuditor:
             try:
                 return judge.finish()
             except Exception as error:
-                if isinstance(error, OSError):  # no room, no right to write: that is no fault of an object
+                if isinstance(error, OSError):  # no space, no permission to write: that is no fault of an object
                     raise
         from auditor.shards.apart import audit_apart  # noqa: PLC0415 - only on failure
 
@@ -336,8 +362,8 @@ class ShardAuditor:
         rows.result.bytes = item.bytes
         return ShardKeys(self, rows, item.source, table)
 
-    def has_lanes(self, keys: ShardKeys) -> bool:
-        """Whether objects may take the short way: nothing is asked but what the columns of a row tell."""
+    def uses_fast_paths(self, keys: ShardKeys) -> bool:
+        """Whether objects may take a fast path: the run needs nothing but the columns of a row."""
         return (
             self.plan.options.scope.is_everything
             and self.changes is None

@@ -6,13 +6,12 @@ kind and version. All others are classified and judged one by one. Both ways giv
 
 from __future__ import annotations
 
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from auditor.base.records import AuditedObject
 from auditor.base.statuses import KeyClass, Status
 from auditor.builtin.judge import NOT_DECODED, Judged, judge_at, judge_exported, judge_stored, target_at
-from auditor.shards.row_writer import Standing
+from auditor.shards.row_writer import RowClass
 from auditor.sources.registry_key import classify, is_namespaced, split_key
 
 if TYPE_CHECKING:
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["BuiltinRows"]
 
 _UNKNOWN: Any = object()
-_FIELDS_OF_ROW = ((), (), None, None, None)
-"""Pruned and defaulted fields and codes of updates: of what is not judged there are none."""
 
 
 class _Resource(NamedTuple):
@@ -95,21 +92,7 @@ class BuiltinRows:
             names = (resource.group, resource.plural, resource.target.kind)
             number = self._classes[id(resource), judged] = self._class(names, judged)
         namespace = parts[-2].decode() if resource.namespaced else None
-        self._rows.result.rows += 1
-        self._rows.write(
-            (
-                at,
-                number,
-                namespace,
-                parts[-1].decode(),
-                None,
-                judged.reason,
-                0,
-                *_FIELDS_OF_ROW,
-                len(data),
-                sha256(data).hexdigest(),
-            )
-        )
+        self._rows.write(at, number, namespace, parts[-1].decode(), None, data, reason=judged.reason)
         return True
 
     def _resource(self, key: bytes) -> _Resource | None:
@@ -142,10 +125,10 @@ class BuiltinRows:
         audited = AuditedObject(stored_version=judged.version)
         names = (row.group, row.plural, row.kind)
         number = self._class(names, judged)
-        self._rows.object_row(row, audited, Standing(number, judged.impacts), judged.reason)
+        self._rows.object_row(row, audited, RowClass(number, judged.impacts), judged.reason)
 
     def _class(self, names: tuple[str | None, str | None, str | None], judged: Judged) -> int:
         audited = AuditedObject(stored_version=judged.version)
-        standing = (judged.status, judged.impact, judged.impacts)
-        number: int = self._rows.class_of(names, audited, standing, None, deleting=None)
+        rating = (judged.status, judged.impact, judged.impacts)
+        number: int = self._rows.class_of(names, audited, rating, None, deleting=None)
         return number

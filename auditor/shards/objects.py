@@ -1,6 +1,6 @@
 """The custom resources of dumps, one after another, with their definitions: for commands that look at each once.
 
-What an audit does in many workers is done here in one loop; each value is decoded once and judged by nobody.
+What an audit does in many workers is done here in one loop; each value is decoded once and not judged.
 """
 
 from __future__ import annotations
@@ -112,9 +112,10 @@ class CustomObjects:
                     yield made
 
     def _exported(self, source: str, data: bytes) -> CustomObject | None:
-        status, entry, (_, _, namespace, name), _ = self._auditor.classify_export(data)
-        definition = None if entry is None or status is not KeyClass.CUSTOM else self.definitions.get(entry.name)
-        return None if definition is None else CustomObject(definition, source, namespace, name, None, data)
+        found = self._auditor.classify_export(data)
+        entry = found.entry if found.status is KeyClass.CUSTOM else None
+        definition = None if entry is None else self.definitions.get(entry.name)
+        return None if definition is None else CustomObject(definition, source, found.namespace, found.name, None, data)
 
     def _stored(self, source: str, key: bytes, data: bytes) -> CustomObject | None:
         auditor = self._auditor
@@ -143,7 +144,7 @@ def _rows(table: Any) -> Iterator[tuple[bytes, int, int, int]]:
 
 @contextmanager
 def open_objects(dumps: tuple[str, ...], crds: tuple[str, ...] = (), **options: Any) -> Iterator[CustomObjects]:
-    """Open dumps for as long as the block lasts; what of them could not be read is told on standard error.
+    """Open dumps for as long as the block lasts; damage in them is reported on standard error.
 
     Args:
         dumps: As for an audit.

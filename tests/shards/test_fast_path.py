@@ -10,9 +10,8 @@ import pytest
 
 from auditor.plan.options import AuditOptions
 from auditor.program.program import AuditProgram
-from auditor.shards import fast_path as lanes
 from auditor.shards.audit import ShardAuditor
-from auditor.shards.shard_keys import ShardKeys
+from auditor.shards.fast_path import FastPath
 from pipelines.run.audit import run_audit
 from tests.documents import definition_of
 from tests.shared import shared
@@ -31,29 +30,29 @@ def audited(folder, dump, **options):
 
 
 def both(tmp_path, monkeypatch, dump, *, typed_after=None, **options):
-    """Return how many objects took the short way, and how many of them were proven from their bytes."""
+    """Return how many objects took a fast path, and how many of them were proven from their bytes."""
     with monkeypatch.context() as patch:
-        patch.setattr(ShardAuditor, "has_lanes", lambda *_: False)
+        patch.setattr(ShardAuditor, "uses_fast_paths", lambda *_: False)
         slow = audited(tmp_path / "slow", dump, **options)
     taken, proven = [], []
     with monkeypatch.context() as patch:
-        add, add_typed, typed = lanes.Lane.add, lanes.Lane.add_typed, AuditProgram.typed
+        add, add_typed, typed = FastPath.add, FastPath.add_typed, AuditProgram.typed
 
-        def proved(lane, *words):
-            done = add_typed(lane, *words)
+        def proved(fast, *words):
+            done = add_typed(fast, *words)
             proven.append(done)
             return done
 
-        patch.setattr(lanes.Lane, "add_typed", proved)
+        patch.setattr(FastPath, "add_typed", proved)
         if typed_after is not None:
             patch.setattr(AuditProgram, "typed", lambda program: typed(program, typed_after))
 
-        def counted(lane, *words):
-            left = add(lane, *words)
+        def counted(fast, *words):
+            left = add(fast, *words)
             taken.append(left is None)
             return left
 
-        patch.setattr(lanes.Lane, "add", counted)
+        patch.setattr(FastPath, "add", counted)
         quick = audited(tmp_path / "quick", dump, **options)
     assert quick[0].keys() == slow[0].keys()
     assert [name for name in slow[0] if quick[0][name] != slow[0][name]] == []
@@ -114,9 +113,7 @@ def test_that_invalid_objects_at_the_start_of_a_kind_do_not_end_the_proving_from
 
 
 @pytest.mark.parametrize("options", [{}, {"skip": ("updates",)}], ids=str)
-def test_that_invalid_objects_take_the_short_way_and_those_that_cannot_be_read_the_long_one(
-    tmp_path, monkeypatch, options
-):
+def test_that_only_objects_that_cannot_be_read_are_judged_a_second_time(tmp_path, monkeypatch, options):
     crds, dump = tmp_path / "crd.json", tmp_path / "mixed.ndjson"
     crd = definition_of({"type": "object", "properties": {"spec": {"type": "object", "required": ["size"]}}})
     crds.write_text(json.dumps(crd))
@@ -129,12 +126,17 @@ def test_that_invalid_objects_take_the_short_way_and_those_that_cannot_be_read_t
     )
     dump.write_text("".join(json.dumps(one) + "\n" for one in objects))
     both(tmp_path, monkeypatch, dump, crds=(str(crds),), **options)
-    long = []
-    rows_of = ShardKeys.rows_of
-    monkeypatch.setattr(ShardKeys, "rows_of", lambda *words: long.append(words[3]) or rows_of(*words))
+    again = []
+    judge = ShardAuditor.judge
+
+    def noted(*words):
+        again.append(judge(*words))
+        return again[-1]
+
+    monkeypatch.setattr(ShardAuditor, "judge", noted)
     audited(tmp_path / "again", dump, crds=(str(crds),), **options)
-    assert all(judged[0][0].unreadable is not None for judged in long)
-    assert len(long) < 50
+    assert all(judged[0].audited.unreadable is not None for judged in again)
+    assert len(again) < 50
 
 
 def test_that_an_object_of_another_kind_without_metadata_takes_the_long_way(tmp_path, monkeypatch):

@@ -93,10 +93,11 @@ def _sections(model: FindingsModel, width: int, left: int) -> list[Line]:
     critical = [cause for cause in current if cause.severity == "critical"]
     compared = model.run.compared_with is not None
     fresh = [cause for cause in current if cause.severity != "critical" and cause.change == "new"]
-    rest = [cause for cause in current if cause.severity != "critical" and cause.change != "new"]
+    more = [cause for cause in current if cause.severity != "critical" and cause.change == "more"]
+    rest = [cause for cause in current if cause.severity != "critical" and cause.change not in ("new", "more")]
     out: list[Line] = []
     groups: list[tuple[str, list[Cause], str]] = [("CRITICAL", critical, "critical")]
-    groups.append(("NEW CAUSES", fresh, "bold"))
+    groups += [("NEW CAUSES", fresh, "bold"), ("MORE OBJECTS", more, "bold")]
     if compared:
         groups.append(("STANDING", rest, "bold"))
     else:
