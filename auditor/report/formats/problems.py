@@ -12,9 +12,9 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.report.advice import next_step
 from auditor.report.findings.severity import SEVERITIES
 from auditor.report.findings.titles import kind_name
+from auditor.report.views.advice import next_step
 
 if TYPE_CHECKING:
     import datetime

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 from auditor.base.visible import shell_word, visible, visible_tree
 from auditor.base.wording import by_count, counted, objects
-from auditor.report.advice import next_step
 from auditor.report.allclear import judged_rows
 from auditor.report.findings.severity import SEVERITIES
 from auditor.report.findings.verdict import VERDICT_WORDS
+from auditor.report.views.advice import next_step
 from auditor.report.views.fleet import cluster_lines
 from auditor.report.views.layout import Column, Line, command_lines, fitted, table_lines, width_of, wrapped
 from auditor.report.views.state import kind_lines, state_lines
@@ -104,7 +104,7 @@ def _sections(model: FindingsModel, width: int, left: int) -> list[Line]:
         groups += [(one.upper(), [cause for cause in rest if cause.severity == one], one) for one in SEVERITIES[1:]]
     hidden = sum(len(causes) for _, causes, _ in groups)
     for title, causes, style in groups:
-        room = left - len(out) - (hidden > len(causes))  # a line says how many are left out
+        room = left - len(out) - (hidden > 1)  # a line says how many are left out
         if not causes or room < 2:
             continue
         out.append(Line(_title(title, causes), style))
@@ -116,8 +116,14 @@ def _sections(model: FindingsModel, width: int, left: int) -> list[Line]:
             out += [row, *_details(model, cause, width)[: free - 1]]
             hidden -= 1
     if hidden:
-        out.append(Line(f"and {counted(hidden, 'more cause')}: auditor findings {shell_word(model.shown)}", "dim"))
+        out.append(_more(counted(hidden, "more cause"), f"auditor findings {shell_word(model.shown)}", width))
     return out
+
+
+def _more(what: str, command: str, width: int) -> Line:
+    """Return a line on what is left out, with the command that prints it if it fits."""
+    line = f"and {what}: {command}"
+    return Line(line if width_of(line) <= width else f"and {what}", "dim")
 
 
 def _title(title: str, causes: Sequence[Cause]) -> str:
@@ -242,8 +248,7 @@ def _tail(model: FindingsModel, width: int, most: int) -> list[Line]:
         while len(out) + len(shown) > most and len(state) > 1:
             state.pop()
             shown = [part for parts in state for part in parts]
-        command = f"auditor summary {shell_word(model.shown)} --lines 0"
-        shown += wrapped(Line(f"and more about the dumps: {command}", "dim"), width)
+        shown.append(_more("more about the dumps", f"auditor summary {shell_word(model.shown)} --lines 0", width))
     return out + shown
 
 

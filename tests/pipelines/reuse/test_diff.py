@@ -177,7 +177,7 @@ def test_the_summary_says_what_changed(nights, tmp_path):
     assert done.returncode == 1, done.stderr
     assert re.search(r"\nFINDINGS  1 new, \d+ the same, 1 fixed", summary_of(tmp_path / "r"))
     assert "FIXED 1 · JUDGED " in done.stdout
-    assert re.search(r"MORE +Loaf +spec.grams: Invalid value: .* 1 object\n", done.stdout)
+    assert re.search(r"MORE +Loaf +spec.grams: Invalid value: .* 2 objects\n", done.stdout)
 
 
 def test_a_finding_that_several_requests_meet_is_said_to_count_for_each(nights, tmp_path):
