@@ -10,7 +10,7 @@ import pytest
 
 import auditor
 from auditor.cel.errors import CelError, CompileError
-from auditor.cel.kubernetes import LATEST, kubernetes_environment
+from auditor.cel.kubernetes import kubernetes_environment, latest
 from auditor.cel.operations.conversions import format_timestamp
 from auditor.cel.operations.equality import find, type_of
 from auditor.cel.types import DYN
@@ -124,7 +124,7 @@ def test_an_expression_comes_to_what_it_comes_to_in_the_server(suite, case):
     if "schema" in case:
         schema = parse_schema(case["schema"])
         own = declare(schema, is_resource=False)
-        declared, objects = cel_type(own, LATEST)
+        declared, objects = cel_type(own, latest())
         self_ = Adapters().of(schema)(self_)
     expect = {key: value for key, value in case["expect"].items() if key != "value"}
     program = None
