@@ -22,6 +22,7 @@ MODULES: Final = (
     "auditor.cel.run.interpreter",
     "auditor.cel.validators",
     "auditor.fastpath.records.typed",
+    "auditor.validation.rules.adapters",
     "auditor.validation.rules.values",
     "multiprocess.popen_forkserver",  # by which they begin
     "pyarrow._compute",

@@ -19,7 +19,8 @@ from auditor.sources.detect import database_of, form_of
 from auditor.sources.files.compression import UnpackedStream, is_tar
 from auditor.sources.files.work_folder import temporary_folder
 from auditor.sources.manifests.reading import MANIFEST_SUFFIXES, manifest_files
-from auditor.sources.stores.locations import fetched, is_remote
+from auditor.sources.stores.locations import is_remote
+from auditor.sources.stores.patterns import fetched
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -1,18 +1,14 @@
 """The index of a report: open it, find a kind in it, select rows by labels, fields and predicates.
 
-Rows lie in partitions, one a group, version and kind, sorted by namespace and name. A selector reads the columns that
-it compares, row group by row group, passing over those whose statistics rule it out, and the other columns only where
-something was found.
+Rows are in partitions, one a group, version and kind, sorted by namespace and name. `row_groups` reads them.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import orjson
 import pyarrow as pa
@@ -21,42 +17,28 @@ import pyarrow.parquet as pq
 
 from auditor.base.arrow import parquet_footer, read_parquet, whole_parquet
 from auditor.base.errors import AuditorError, PlanError, SelectorError
-from auditor.base.machine import processors
-from auditor.base.parquet_guard import coded, written_out
 from auditor.crds.definition import parse_definition
 from auditor.crds.definitions_file import DefinitionsFile
 from auditor.golang import jsontext
 from auditor.selectors.fields import field_types, node_at
-from auditor.selectors.filters import And, Constant, Filter, LabelTerm, Term, mask_of
+from auditor.selectors.filters import And, Constant, Filter, LabelTerm, Term
 from auditor.selectors.grammar import parse_field_selector, parse_label_selector
 from auditor.selectors.partitions import recorded_folders
+from auditor.selectors.row_groups import UNKNOWN, Group, Scan, in_order, may_match, scan_group, spared
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition
     from auditor.selectors.grammar import FieldRequirement, LabelRequirement
-    from auditor.selectors.pushdown import Predicate
+    from auditor.selectors.predicates import Predicate
 
-__all__ = [
-    "FINDINGS",
-    "UNKNOWN",
-    "Index",
-    "IndexedKind",
-    "Scan",
-    "open_index",
-    "selector_filter",
-]
+__all__ = ["FINDINGS", "Index", "IndexedKind", "open_index", "selector_filter"]
 
 _HIDDEN = ("cluster",)
-_BYTES_A_CODE = 4
-"""A text column whose values take fewer bytes each than that is read as codes."""
-"""File of a report with the definitions that it was made by, one a line."""
 _MANIFEST = "manifest.json"
 FINDINGS = "findings"
 """Folder of a report with the findings."""
-UNKNOWN = "auditor:unknown"
-"""Column that marks the rows whose predicate an index cannot decide."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +62,6 @@ class IndexedKind:
         if self.numbers is None:
             return found
         return [path for path in found if any(a <= int(path.stem.rpartition("-")[2]) < b for a, b in self.numbers)]
-
-
-@dataclass(slots=True)
-class Scan:
-    """What a selection read: rows of the partition, of the row groups that statistics left, and that were kept."""
-
-    rows: int = 0
-    scanned: int = 0
-    kept: int = 0
-    row_groups: int = 0
-    skipped: int = 0
 
 
 class Index:
@@ -395,23 +366,23 @@ class Index:
         wanted = self._columns(place, columns)
         own = condition.columns()
         compared = own | (where.columns() if where is not None else set())
-        found: list[_Group] = []
+        found: list[Group] = []
         for path in place.parts:
             footer = self.footer(path)
             for number in range(footer.num_row_groups):
                 rows = footer.row_group(number).num_rows
                 scan.rows += rows
                 scan.row_groups += 1
-                if _may_match(footer, number, condition, where):
+                if may_match(footer, number, condition, where):
                     scan.scanned += rows
-                    found.append(_Group(path, footer, number))
+                    found.append(Group(path, footer, number))
                 else:
                     scan.skipped += 1
 
-        def scanned(group: _Group) -> pa.Table | None:
-            return _scan_group(group, condition, sorted(compared - _spared(group, compared - own)), wanted, where)
+        def scanned(group: Group) -> pa.Table | None:
+            return scan_group(group, condition, sorted(compared - spared(group, compared - own)), wanted, where)
 
-        for table in _in_order(scanned, found):
+        for table in in_order(scanned, found):
             if table is not None:
                 scan.kept += table.num_rows
                 yield table
@@ -422,143 +393,9 @@ class Index:
         for path in place.parts:
             footer = self.footer(path)
             for number in range(footer.num_row_groups):
-                if _may_match(footer, number, condition, where):
+                if may_match(footer, number, condition, where):
                     rows += footer.row_group(number).num_rows
         return rows
-
-
-class _Group(NamedTuple):
-    """One row group of one part."""
-
-    path: Path
-    footer: pq.FileMetaData
-    number: int
-
-
-def _in_order(work: Callable[[_Group], pa.Table | None], groups: list[_Group]) -> Iterator[pa.Table | None]:
-    """Yield what work gives for each row group, in order; a few are ahead of the reader, on one thread a processor."""
-    workers = min(processors(), len(groups))
-    if workers <= 1:
-        yield from map(work, groups)
-        return
-    with ThreadPoolExecutor(workers) as pool:
-        ahead: deque[Future[pa.Table | None]] = deque()
-        todo = iter(groups)
-        for group in todo:
-            ahead.append(pool.submit(work, group))
-            if len(ahead) > 2 * workers:
-                yield ahead.popleft().result()
-        while ahead:
-            yield ahead.popleft().result()
-
-
-def _may_match(footer: pq.FileMetaData, number: int, condition: Filter, where: Predicate | None) -> bool:
-    statistics = _Statistics(footer, number)
-    if not condition.may_match(statistics):
-        return False
-    return where is None or "T" in where.possible(statistics)
-
-
-def _spared(group: _Group, columns: set[str]) -> set[str]:
-    """Return the texts that only tell why a value is missing, where none is."""
-    statistics = _Statistics(group.footer, group.number)
-    return {
-        name
-        for name in columns
-        if name.startswith("field:") and statistics.has_nulls(f"value:{name.removeprefix('field:')}") is False
-    }
-
-
-def _repeating(footer: pq.FileMetaData, number: int, columns: Iterable[str]) -> list[str]:
-    """Return the text columns whose values repeat: these are read as codes, which is several times cheaper."""
-    wanted = set(columns)
-    out = []
-    group = footer.row_group(number)
-    for at in range(group.num_columns):
-        column = group.column(at)
-        path = column.path_in_schema
-        if path in wanted or path.partition(".key_value.")[0] in wanted:
-            is_text = column.physical_type == "BYTE_ARRAY"
-            if is_text and column.total_uncompressed_size < _BYTES_A_CODE * max(column.num_values, 1):
-                out.append(path)
-    return out
-
-
-def _scan_group(
-    place: _Group, condition: Filter, compared: list[str], wanted: list[str], where: Predicate | None
-) -> pa.Table | None:
-    count = place.footer.row_group(place.number).num_rows
-    spread = coded(place.footer)
-    codes = sorted({*_repeating(place.footer, place.number, [*compared, *wanted]), *spread})
-    with pq.ParquetFile(place.path, metadata=place.footer, read_dictionary=codes, memory_map=True) as part:
-
-        def read(columns: list[str]) -> pa.Table:
-            return part.read_row_group(place.number, columns=columns, use_threads=False)
-
-        seen = read(compared) if compared else pa.table({"": pa.nulls(count)})
-        mask = mask_of(condition, seen)
-        unknown = None
-        if where is not None:
-            known = where.known(seen)
-            mask = mask & known.true
-            unknown = known.unknown
-        kept = int(mask.sum())
-        if not kept:
-            return None
-        rest = [name for name in wanted if name not in compared]
-        table = read(rest) if rest else seen.select([])
-    for name in wanted:
-        if name in compared:
-            table = table.append_column(name, seen[name])
-    table = table.select(wanted)
-    if unknown is not None:
-        table = table.append_column(UNKNOWN, pa.array(unknown))
-    if kept < count:
-        table = table.filter(pa.array(mask))
-    return _plain(written_out(place.path, table, spread), place.footer.schema.to_arrow_schema())
-
-
-def _plain(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return a table with the types of the schema, where text was read as codes."""
-    for at, field in enumerate(table.schema):
-        if field.name == UNKNOWN or field.type == schema.field(field.name).type:
-            continue
-        wanted = schema.field(field.name).type
-        column = table[field.name]
-        if pa.types.is_map(wanted):
-            chunks = [
-                pa.MapArray.from_arrays(one.offsets, one.keys.cast(pa.string()), one.items.cast(pa.string()))
-                for one in column.chunks
-            ]
-            table = table.set_column(at, field.name, pa.chunked_array(chunks, wanted))
-        elif not pa.types.is_dictionary(wanted):
-            table = table.set_column(at, field.name, column.cast(wanted))
-    return table
-
-
-class _Statistics:
-    """The least and greatest value of columns in one row group."""
-
-    def __init__(self, footer: pq.FileMetaData, number: int) -> None:
-        self.group = footer.row_group(number)
-        self.places = {self.group.column(at).path_in_schema: at for at in range(self.group.num_columns)}
-
-    def bounds(self, column: str) -> tuple[Any, Any] | None:
-        """Return both, or None where they are not known."""
-        at = self.places.get(column)
-        found = self.group.column(at).statistics if at is not None else None
-        if found is None or not found.has_min_max:
-            return None
-        try:
-            return found.min, found.max
-        except UnicodeDecodeError:  # of a damaged footer: the rows decide
-            return None
-
-    def has_nulls(self, column: str) -> bool | None:
-        """Return whether any value is null, or None where that is not known."""
-        at = self.places.get(column)
-        found = self.group.column(at).statistics if at is not None else None
-        return None if found is None or not found.has_null_count else found.null_count > 0
 
 
 def _has_namespaces(footer: pq.FileMetaData) -> bool:

@@ -34,7 +34,8 @@ from auditor.report.manifest import MANIFEST, manifest_bytes, parse_manifest
 from auditor.selectors.fields import field_text
 from auditor.selectors.grammar import FieldRequirement, parse_field_selector, parse_label_selector
 from auditor.selectors.pushdown import push_down
-from auditor.selectors.query import UNKNOWN, Scan, open_index, selector_filter
+from auditor.selectors.query import open_index, selector_filter
+from auditor.selectors.row_groups import UNKNOWN, Scan
 from auditor.selectors.where import compile_where, unparse
 from auditor.server.dump import DumpStore, Steps, StoredRow, Unreadable, name_of
 from auditor.server.key_order import in_key_order, rows_named, tell_missing
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
     from auditor.printing.columns import Cell
     from auditor.selectors.filters import Filter
     from auditor.selectors.grammar import LabelRequirement
-    from auditor.selectors.pushdown import Predicate
+    from auditor.selectors.predicates import Predicate
     from auditor.selectors.query import Index, IndexedKind
     from auditor.server.dump import ReadMode
 

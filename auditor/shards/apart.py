@@ -1,8 +1,8 @@
-"""A shard in which something failed is audited once more: what failed becomes a row that says so, all else is judged.
+"""Audits a shard once more after an exception: each object that failed gets a row that says so, the others are judged.
 
-An exception may leave half of the rows of an object behind, so that all rows of the shard are made anew. An object on
-which the quick way failed is tried alone in the slow way first. Where the tables of a shard cannot be made the objects
-of which that is so are found by halves.
+An exception may leave some rows of an object behind, so all rows of the shard are made anew. An object that failed on
+the fast path is first tried alone on the exact path. If the tables of a shard cannot be made, the objects that cause
+this are found by bisection.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["audit_apart"]
 
 _PASSES: Final = 4
 _TRIES: Final = 300
-"""Parts of a shard that are tried to find the objects of which no tables can be made."""
+"""Parts of a shard that are tried to find the objects that cannot be put into tables."""
 
 
 def audit_apart(
@@ -97,7 +97,7 @@ class _Apart:
         owner, item = self.owner, self.item
         owner.begin()
         writer = owner.shard_keys(item, self.table, self.rows)
-        add = writer.add if owner.has_lanes(writer) and not slow else writer.add_slowly
+        add = writer.add if owner.uses_fast_paths(writer) and not slow else writer.add_slowly
         failed: dict[int, Exception] = {}
         for at in positions:
             key, revision, offset, length, encoding = self.heads[at]
@@ -131,7 +131,7 @@ class _Apart:
         return None
 
     def _culprits(self, error: Exception) -> dict[int, Exception]:
-        """Return the objects of which no tables can be made, with the reason."""
+        """Return the objects that cannot be put into tables, with the reason."""
         found: dict[int, Exception] = {}
         pending: list[tuple[range, Exception]] = [(range(len(self.heads)), error)]
         tries = 0

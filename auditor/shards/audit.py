@@ -85,7 +85,7 @@ class ShardAuditor:
         plan: The plan of the run.
         parts: Folder of the part files.
         sink: Takes the rows of a shard; None: they become part files.
-        observer: Is told of each object that was judged; None: nobody is.
+        observer: Is called for each object that was judged; None: there is none.
         documents: Gives the document of a definition; None: it is in the file of the plan.
     """
 
@@ -220,7 +220,7 @@ class ShardAuditor:
 
         Args:
             data: The object.
-            decoded: What orjson made of it, where that is known.
+            decoded: The document that orjson decoded from it, if the caller has it.
         """
         document: Any
         try:
@@ -267,7 +267,7 @@ class ShardAuditor:
         source = self.plan.sources[item.source]
         rows = table.slice(shard.start, shard.stop - shard.start)
         judge = self.shard_keys(item, table, rows)
-        add = judge.add if self.has_lanes(judge) else judge.add_slowly
+        add = judge.add if self.uses_fast_paths(judge) else judge.add_slowly
         keys, revisions = (_listed(rows[name]) for name in ("key", "mod_revision"))
         self.rule_time.begin(rule_seconds(item.bytes))
         MATCH_TIME.begin(pattern_seconds(item.bytes))
@@ -294,7 +294,7 @@ class ShardAuditor:
             try:
                 return judge.finish()
             except Exception as error:
-                if isinstance(error, OSError):  # no room, no right to write: that is no fault of an object
+                if isinstance(error, OSError):  # no space, no permission to write: that is no fault of an object
                     raise
         from auditor.shards.apart import audit_apart  # noqa: PLC0415 - only on failure
 
@@ -336,8 +336,8 @@ class ShardAuditor:
         rows.result.bytes = item.bytes
         return ShardKeys(self, rows, item.source, table)
 
-    def has_lanes(self, keys: ShardKeys) -> bool:
-        """Whether objects may take the short way: nothing is asked but what the columns of a row tell."""
+    def uses_fast_paths(self, keys: ShardKeys) -> bool:
+        """Whether objects may take a fast path: the run needs nothing but the columns of a row."""
         return (
             self.plan.options.scope.is_everything
             and self.changes is None

@@ -41,7 +41,7 @@ __all__ = ["audit_batches", "batch_schema"]
 
 _SCHEMAS: Final = {"objects": tables.OBJECTS, "findings": tables.FINDINGS}
 _FROM_INPUT: Final = ("create_revision", "mod_revision", "key_version")
-_MOST_KEPT: Final = 4
+_MOST_AUDITORS: Final = 4
 _KEYED, _KEYLESS = 0, 1
 _NO_REVISION: Final = 1
 """Stands for an unknown revision, without which no update can be judged; no key of etcd has it, the first has 2."""
@@ -97,11 +97,11 @@ def audit_batches(
     Args:
         batches: Columns ``value`` (binary or string: the bytes as they are stored, as etcd or an export has them);
             optionally ``key`` (binary or string: the etcd key; null or left out: an exported object, which says
-            itself what it is), ``create_revision``, ``mod_revision`` and ``key_version`` (integers). Others are passed
-            over. A null value is one without bytes.
+            itself what it is), ``create_revision``, ``mod_revision`` and ``key_version`` (integers). Others are
+            ignored. A null value is one without bytes.
         definitions: A catalog, or decoded documents of definitions; documents count as established.
         table: ``objects``: one row a value (and audited version); ``findings``: one row a finding.
-        source: What stands in the column source; empty: null.
+        source: The text of the column source; empty: null.
         options: What else is asked, as in an audit: `at`, `cluster`, `skip`, `scope`, `etcd_prefix`,
             `encryption_config` and so on. What is about dumps, reports and workers does not count.
     Returns:
@@ -184,20 +184,20 @@ class _Values:
 
 
 class _NoIndex:
-    """Stands where an audit collects the rows of its index."""
+    """Takes the place of an index and drops all rows."""
 
     def quick(self, *_: Any) -> Callable[..., None]:
         return self.add
 
     def rows_of(self, *_: Any) -> list[tuple[deque[Any], bool]]:
-        return [(deque(maxlen=0), False)]  # it takes rows and keeps none
+        return [(deque(maxlen=0), False)]  # it takes rows and drops them
 
     def add(self, *_: Any) -> None:
         """Take no notice."""
 
 
-class _KeptRows(PartFiles):
-    """A sink that keeps the rows of a shard, and no index."""
+class _CollectedRows(PartFiles):
+    """A sink that collects the rows of a shard in memory, without an index."""
 
     def __init__(self) -> None:
         self.rows: RowWriter | None = None
@@ -216,7 +216,7 @@ class _BatchAuditor:
     """Audits the rows of batches as if they were shards; definitions are at hand, not in a file."""
 
     def __init__(self, plan: Plan, definitions: dict[str, CustomResourceDefinition], documents: dict[str, Any]) -> None:
-        self._sink = _KeptRows()
+        self._sink = _CollectedRows()
         self._auditor = ShardAuditor(plan, "", sink=self._sink, documents=lambda entry: documents[entry.name])
         self._auditor.definitions.update(definitions)
 
@@ -233,14 +233,14 @@ class _BatchAuditor:
         return objects if table == "objects" else collected.found.table(objects)
 
 
-class _Kept(local):
-    """The auditors of one thread, by what they were made for; the one used last stands last."""
+class _Auditors(local):
+    """The auditors of one thread, by definitions and options; the one used last is last."""
 
     def __init__(self) -> None:
         self.auditors: dict[tuple[str, AuditOptions], _BatchAuditor] = {}
 
 
-_kept = _Kept()
+_known = _Auditors()
 
 
 def _auditor_for(definitions: CrdCatalog | Iterable[JsonObject], options: AuditOptions) -> _BatchAuditor:
@@ -254,7 +254,7 @@ def _auditor_for(definitions: CrdCatalog | Iterable[JsonObject], options: AuditO
     texts = [encode_definition(documents[name]) for name in sorted(documents)]
     sha256 = hashlib.sha256(b"\n".join(texts)).hexdigest()
     is_catalog = f"{sha256} of a catalog" if parsed else sha256  # whose parsed definitions may have a status
-    found = _kept.auditors.pop((is_catalog, options), None)
+    found = _known.auditors.pop((is_catalog, options), None)
     if found is None:
         entries = tuple(definition_entry(name, documents[name], False) for name in sorted(documents))
         sources = tuple(
@@ -262,7 +262,7 @@ def _auditor_for(definitions: CrdCatalog | Iterable[JsonObject], options: AuditO
         )
         plan = Plan(sources, "", entries, frozenset(documents), sha256, options)
         found = _BatchAuditor(plan, parsed, documents)
-        while len(_kept.auditors) >= _MOST_KEPT:
-            del _kept.auditors[next(iter(_kept.auditors))]
-    _kept.auditors[is_catalog, options] = found
+        while len(_known.auditors) >= _MOST_AUDITORS:
+            del _known.auditors[next(iter(_known.auditors))]
+    _known.auditors[is_catalog, options] = found
     return found

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from auditor.base.records import AuditedObject
 from auditor.base.statuses import KeyClass, Status
 from auditor.builtin.judge import NOT_DECODED, Judged, judge_at, judge_exported, judge_stored, target_at
-from auditor.shards.row_writer import Standing
+from auditor.shards.row_writer import RowClass
 from auditor.sources.registry_key import classify, is_namespaced, split_key
 
 if TYPE_CHECKING:
@@ -142,10 +142,10 @@ class BuiltinRows:
         audited = AuditedObject(stored_version=judged.version)
         names = (row.group, row.plural, row.kind)
         number = self._class(names, judged)
-        self._rows.object_row(row, audited, Standing(number, judged.impacts), judged.reason)
+        self._rows.object_row(row, audited, RowClass(number, judged.impacts), judged.reason)
 
     def _class(self, names: tuple[str | None, str | None, str | None], judged: Judged) -> int:
         audited = AuditedObject(stored_version=judged.version)
-        standing = (judged.status, judged.impact, judged.impacts)
-        number: int = self._rows.class_of(names, audited, standing, None, deleting=None)
+        rating = (judged.status, judged.impact, judged.impacts)
+        number: int = self._rows.class_of(names, audited, rating, None, deleting=None)
         return number

@@ -197,12 +197,12 @@ _UNLIKE: Final = {
     "uid": "DELTA_LENGTH_BYTE_ARRAY",
     "value_hash": "DELTA_LENGTH_BYTE_ARRAY",
 }
-"""Texts of which each row has one of its own, or nearly so; of random ones zstd makes more without their lengths."""
+"""Encodings of texts that (nearly) never repeat; zstd compresses random ones better without their lengths."""
 _BUFFER: Final = 256 << 10
+"""Bytes written at once: pages of small columns are a few bytes each."""
 GROUP_ROWS: Final = 128 << 10
 GROUP_TEXT: Final = 64 << 20
 """Bytes of text of a row group, about."""
-"""Bytes written at once: pages of small columns are a few bytes each."""
 _FEW: Final = 16
 """So many different values are a few bits a row, in which zstd finds nothing worth its time."""
 
@@ -222,7 +222,7 @@ def write_parquet(table: pa.Table, path: Path) -> None:
 
 
 def write_row_groups(tables: Iterable[pa.Table], schema: pa.Schema, path: Path) -> None:
-    """Write one part from tables, each of which begins a row group; the first decides how columns are written."""
+    """Write one part; each table begins a row group, and the first one decides how columns are written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     rest = iter(tables)
     first = next(rest, None)

@@ -1,11 +1,10 @@
-"""Lanes: the short way of the many. Objects that are proven valid become rows at once; all others take the long way.
+"""Fast paths: objects that are proven valid become rows at once.
 
-What an audit says of a valid object is nearly always what it said of the last one of its kind: the same columns, the
-same codes, the same impacts. A lane keeps these by the few facts that they depend on. Whatever it cannot answer from
-there (findings, an update that must be tried, anything unreadable) it hands to the long way in `auditor.shards.audit`,
-together with the audited object, so that nothing is audited twice. After some objects of a kind the next ones are
-first tried as records (`auditor.fastpath.records.typed`), which need no object at all. All ways give the same rows;
-tests hold them against each other.
+The row of a valid object nearly always equals that of the last one of its kind: same columns, same codes, same impacts.
+A fast path keeps these by the few facts that they depend on. An object with findings, with an update that must be
+tried, or that cannot be read is handed on together with its judgement, so that nothing is judged twice. After some
+objects of a kind the next ones are first tried as records (`auditor.fastpath.records.typed`), which need no decoded
+object. All paths write the same rows; tests compare them.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from auditor.program.impact import cache_key_fault, impacts_of, worst
 from auditor.program.proof_check import Proof
 from auditor.shards.result import RULES_GIVEN_UP, object_name
 from auditor.shards.row_writer import JudgedRow
-from auditor.shards.updates import NOT_ASKED, NOTHING_TOLD
+from auditor.shards.updates import NO_UPDATES, NOT_ASKED
 from auditor.storage_read.read import effect_of
 from auditor.updates.update import Place
 
@@ -33,14 +32,14 @@ if TYPE_CHECKING:
     from auditor.fastpath.records.typed import TypedProgram
     from auditor.program.program import AuditProgram, Judgement
     from auditor.shards.audit import ShardAuditor
-    from auditor.shards.row_writer import RowWriter, Standing
+    from auditor.shards.row_writer import RowClass, RowWriter
     from auditor.updates.noop import NoopUpdates
 
-__all__ = ["Lane", "Lanes", "names_of", "own_version"]
+__all__ = ["FastPath", "FastPaths", "names_of", "own_version"]
 
 _UNKNOWN: Final = object()
 _TRIES: Final = 200
-"""How many more objects of a lane may fail to be proven from their bytes than are, before that is tried less."""
+"""Records are paused once this many more objects were not proven from their bytes than were."""
 _TRIES_AGAIN: Final = 20
 """The same after a pause: exports are sorted, so all objects without a namespace, which are invalid, come first."""
 _PAUSE: Final = 200
@@ -54,7 +53,7 @@ def own_version(definition: CustomResourceDefinition, api_version: str) -> str |
 
 
 def names_of(metadata: JsonObject, data: bytes) -> tuple[str | None, str | None]:
-    """Return namespace and name of an exported object; an empty text, which the read drops, as it stands in its bytes.
+    """Return namespace and name of an exported object; an empty text, which the read drops, as in its bytes.
 
     Args:
         metadata: The metadata of the object as read; of one that could not be read, empty.
@@ -72,8 +71,8 @@ def names_of(metadata: JsonObject, data: bytes) -> tuple[str | None, str | None]
     )
 
 
-class Lane:
-    """The short way of the objects of one kind that are judged at one version, inside one shard.
+class FastPath:
+    """The fast path of the objects of one kind that are judged at one version, inside one shard.
 
     Args:
         owner: Has the programs.
@@ -115,7 +114,7 @@ class Lane:
         self._noop: NoopUpdates | None = None
         self._codes = NOT_ASKED.codes
         self._classes: dict[tuple[Any, ...], int] = {}
-        self._standings: dict[tuple[Any, ...], Standing] = {}
+        self._row_classes: dict[tuple[Any, ...], RowClass] = {}
         self._write = writer.write
         self._typed: TypedProgram | None = None
         self._tries = _TRIES
@@ -138,7 +137,7 @@ class Lane:
             obj: What orjson made of them; changed in place.
             place: Namespace and name of its key; None: it has no key.
         Returns:
-            None: all is written. Else the judgement, of which nothing is written yet.
+            The judgement, if no row of the object is written yet; None if all are.
         """
         program = self.program
         judgement = program.judge(data, obj)
@@ -186,7 +185,7 @@ class Lane:
             self._index(at, read, audited.selectable)
         return None
 
-    def add_told(
+    def add_judged(
         self,
         at: int,
         key: bytes | None,
@@ -195,7 +194,7 @@ class Lane:
         judgement: Judgement,
         place: tuple[str | None, str] | None,
     ) -> bool:
-        """Write the rows of an object of which there is more to tell than `add` can; if it has none, nothing is done.
+        """Write the rows of an object that `add` did not write; if it cannot be read, nothing is done.
 
         Args:
             at: Its position in the shard.
@@ -205,7 +204,7 @@ class Lane:
             judgement: As `add` returned it.
             place: Namespace and name of its key; None: it has no key.
         Returns:
-            Whether it has rows: what could not be read takes the long way.
+            Whether its rows are written.
         """
         program, writer = self.program, self._writer
         audited, effect, _ = judgement
@@ -234,16 +233,16 @@ class Lane:
         is_fine, is_whole, has_all = not findings, not pruned, not defaulted
         gave_up = outcome.gave_up or program.gave_up(audited.unevaluated_rules)
         facts = (stored, effect, impacts, is_deleting, is_known, is_fine, is_whole, has_all, has_no_key, gave_up)
-        standing = self._standings.get(facts)
-        if standing is None:
+        row_class = self._row_classes.get(facts)
+        if row_class is None:
             of_kind = (self.entry.group, self.entry.plural, self.entry.kind)
-            standing = writer.new_standing(of_kind, self.definition, audited, effect, outcome, gave_up=gave_up)
-            self._standings[facts] = standing
-        if standing.impacts:
+            row_class = writer.new_row_class(of_kind, self.definition, audited, effect, outcome, gave_up=gave_up)
+            self._row_classes[facts] = row_class
+        if row_class.impacts:
             kind, why = (self.entry.group, self.entry.kind), outcome.why_stuck
-            writer.alarm(kind, key, (namespace, name), standing.impacts, why_stuck=why)
+            writer.alarm(kind, key, (namespace, name), row_class.impacts, why_stuck=why)
         row = len(writer.objects)
-        number, many, codes = standing.number, len(findings), outcome.codes
+        number, many, codes = row_class.number, len(findings), outcome.codes
         uid = uid if type(uid) is str else None
         reason = RULES_GIVEN_UP if gave_up else None
         size, digest = len(data), sha256(data).hexdigest()
@@ -255,10 +254,10 @@ class Lane:
         found = writer.found.add
         if verdict is None and not find("managedFields"):
             for finding in findings:
-                found(row, finding, NOTHING_TOLD)
+                found(row, finding, NO_UPDATES)
         else:
-            for finding, told in outcome.rows(audited):
-                found(row, finding, told)
+            for finding, update in outcome.rows(audited):
+                found(row, finding, update)
         if program.total <= program.warm_up:
             self.interpreted += 1
         elif findings:
@@ -367,13 +366,13 @@ class Lane:
     def _class(self, audited: AuditedObject, effect: str, *, deleting: bool) -> int:
         """Return the number of a class of rows, which are alike in all columns that repeat."""
         impacts = impacts_of(audited, namespaced=self._namespaced, metadata=effect)
-        standing = (Status.VALID, worst(impacts, invalid=False), impacts)
+        rating = (Status.VALID, worst(impacts, invalid=False), impacts)
         names = (self.entry.group, self.entry.plural, self.entry.kind)
-        return self._writer.class_of(names, audited, standing, self.definition, deleting=deleting)
+        return self._writer.class_of(names, audited, rating, self.definition, deleting=deleting)
 
 
-class Lanes:
-    """Finds the lane of a value, where it has one.
+class FastPaths:
+    """Finds the fast path of a value, if its kind has one.
 
     Args:
         owner: Has the programs.
@@ -387,13 +386,13 @@ class Lanes:
         self.at = at
         options = owner.plan.options
         self.root = ("/" + options.etcd_prefix.strip("/") + "/" if options.etcd_prefix.strip("/") else "/").encode()
-        self.lanes: dict[tuple[str, str], Lane] = {}
-        self.typed: Lane | None = None  # of the last value, where the next may be proven from its bytes
-        self._exported: dict[tuple[str, str], Lane | None] = {}
-        self._stored: dict[tuple[bytes, bytes, int, str], Lane | None] = {}
+        self.opened: dict[tuple[str, str], FastPath] = {}
+        self.typed: FastPath | None = None  # of the last value, where the next may be proven from its bytes
+        self._exported: dict[tuple[str, str], FastPath | None] = {}
+        self._stored: dict[tuple[bytes, bytes, int, str], FastPath | None] = {}
 
-    def of_export(self, obj: Any) -> Lane | None:
-        """Return the lane of a decoded object of an export."""
+    def of_export(self, obj: Any) -> FastPath | None:
+        """Return the fast path of a decoded object of an export."""
         try:
             names = (obj["apiVersion"], obj["kind"])
             found: Any = self._exported.get(names, _UNKNOWN)
@@ -405,11 +404,11 @@ class Lanes:
                 group, slash, _ = names[0].partition("/")
                 found = self._open(self.owner.by_kind.get((group if slash else "", names[1])), names[0])
             self._exported[names] = found
-        lane: Lane | None = found
-        return lane
+        fast: FastPath | None = found
+        return fast
 
-    def of_key(self, key: bytes, obj: Any) -> tuple[Lane | None, tuple[str | None, str] | None]:
-        """Return the lane of a decoded value, and namespace and name in its key."""
+    def of_key(self, key: bytes, obj: Any) -> tuple[FastPath | None, tuple[str | None, str] | None]:
+        """Return the fast path of a decoded value, and namespace and name in its key."""
         if not key.startswith(self.root):
             return None, None
         parts = key[len(self.root) :].split(b"/")
@@ -430,8 +429,8 @@ class Lanes:
             return None, None
         return found, place
 
-    def _open(self, entry: DefinitionEntry | None, api_version: str) -> Lane | None:
-        """Open the lane of a kind; None: its objects take the long way."""
+    def _open(self, entry: DefinitionEntry | None, api_version: str) -> FastPath | None:
+        """Return the fast path of a kind, or None if it has none."""
         owner = self.owner
         if entry is None:
             return None
@@ -444,7 +443,9 @@ class Lanes:
             version = own_version(definition, api_version) or fallback
         elif at not in definition.versions:
             version = fallback
-        found = self.lanes.get((definition.name, version))
+        found = self.opened.get((definition.name, version))
         if found is None:
-            found = self.lanes[definition.name, version] = Lane(owner, self.rows, definition, entry, version, self.root)
+            found = self.opened[definition.name, version] = FastPath(
+                owner, self.rows, definition, entry, version, self.root
+            )
         return found

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from auditor.base.records import Finding
     from auditor.shards.columns import ObjectRows
     from auditor.shards.result import Kind
-    from auditor.shards.updates import Told
+    from auditor.shards.updates import UpdateColumns
 
 __all__ = ["LONGEST", "SHORT", "BoundedTexts", "FoundRows"]
 
@@ -62,7 +62,7 @@ class BoundedTexts:
 
 
 class FoundRows:
-    """Rows of findings/, made for speed: most of a row stands in the row of its object, or is said of many objects.
+    """Rows of findings/, made for speed: most columns come from the row of the object, or repeat for many objects.
 
     A row is the number of its object's row, from which the columns in `OBJECT` are taken, the number of its class (a
     tuple of the columns in `CLASS`, kept once each), and the columns in `OWN`.
@@ -90,15 +90,15 @@ class FoundRows:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def add(self, row: int, finding: Finding, told: Told) -> None:
+    def add(self, row: int, finding: Finding, update: UpdateColumns) -> None:
         """Add the row of a finding.
 
         Args:
             row: The number of its object's row.
             finding: What was found.
-            told: What is known of updates and writers.
+            update: The columns about updates and writers.
         """
-        request, verdict, guard, manager, time = told
+        request, verdict, guard, manager, time = update
         rule = finding.rule
         if rule is not None and len(rule) > LONG:
             rule = self._bounded_rule(row, rule)
@@ -193,7 +193,7 @@ def _json_text(value: Any) -> str:
 
 
 def _appearing(column: pa.DictionaryArray) -> pa.DictionaryArray:
-    """Return a dictionary column of which the dictionary holds what appears, in the order in which it does."""
+    """Return a dictionary column whose dictionary holds only values that appear, in order of appearance."""
     appearing = arrow.dictionary_encoded(column.indices)
     values = arrow.take(column.dictionary, appearing.dictionary)
     return pa.DictionaryArray.from_arrays(appearing.indices, values)

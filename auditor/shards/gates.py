@@ -1,8 +1,8 @@
 """What an audit says of field-level gates: stored fields whose gate is off or deprecated.
 
 Gates come from definitions given as manifests (servers drop them) or from sidecar files. A run without gates pays
-nothing, and does not load what reads them. Paths are those of the storage version; what only a webhook could bring
-there is passed over.
+nothing, and does not load what reads them. Paths are those of the storage version; fields that only a webhook could
+convert to it are ignored.
 """
 
 from __future__ import annotations

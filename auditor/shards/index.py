@@ -128,8 +128,8 @@ class IndexBuilder:
     def rows_of(self, definition: CustomResourceDefinition, version: str) -> list[tuple[list[tuple[Any, ...]], bool]]:
         """Return the lists that take the rows of an object that is stored and judged at a version.
 
-        With each stands whether it is the list of that version, whose rows end with the selectable fields. None at all:
-        the object must be read again, `add` knows.
+        Each comes with a flag: whether it is the list of that version, whose rows end with the selectable fields. An
+        empty list means that the object must be read again, which `add` does.
         """
         return [(place.rows, place.version.name == version) for place in self._places(definition, version)]
 

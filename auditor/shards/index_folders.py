@@ -1,4 +1,4 @@
-"""Which folder of the index is of which definition; light, since a start needs it and nothing that makes rows."""
+"""Maps folders of the index to definitions; light, since a start loads it without the code that makes rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def folders_of(plan: Plan) -> Folders:
 
 
 def written_folders(plan: Plan, versions: Iterable[Mapping[str, Any]], report: Path) -> list[dict[str, str]]:
-    """Return the section `index` of a manifest: of which definition and version each folder of the index is.
+    """Return the section `index` of a manifest: the definition and version of each folder of the index.
 
     Args:
         plan: The plan of the run.

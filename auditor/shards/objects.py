@@ -1,6 +1,6 @@
 """The custom resources of dumps, one after another, with their definitions: for commands that look at each once.
 
-What an audit does in many workers is done here in one loop; each value is decoded once and judged by nobody.
+What an audit does in many workers is done here in one loop; each value is decoded once and not judged.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _rows(table: Any) -> Iterator[tuple[bytes, int, int, int]]:
 
 @contextmanager
 def open_objects(dumps: tuple[str, ...], crds: tuple[str, ...] = (), **options: Any) -> Iterator[CustomObjects]:
-    """Open dumps for as long as the block lasts; what of them could not be read is told on standard error.
+    """Open dumps for as long as the block lasts; damage in them is reported on standard error.
 
     Args:
         dumps: As for an audit.

@@ -115,7 +115,7 @@ class Changes:
         return self._old.find(identity(definition.group, definition.plural, place, name or ""))
 
     def applied(self, definition: CustomResourceDefinition, before: Before, data: bytes) -> bytes:
-        """Return the JSON of a manifest applied to the object that is there; as it is where that cannot be told."""
+        """Return the JSON of a manifest applied to the object that is there; unchanged if it cannot be applied."""
         try:
             manifest = jsontext.decode(data)
         except jsontext.GoJsonError:

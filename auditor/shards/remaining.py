@@ -29,7 +29,7 @@ class _PositionedFiles(PartFiles):
     """A sink that also notes for which live row each row is.
 
     Args:
-        whole: The plan of the run, of which a part is audited.
+        whole: The plan of the whole run, not only of the audited part.
     """
 
     def __init__(self, whole: Plan) -> None:

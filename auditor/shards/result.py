@@ -1,4 +1,4 @@
-"""What a shard comes to; in a module of its own, as who adds up counts needs nothing of what judges objects."""
+"""The counts of a shard; a module of its own, since the parent process adds them up without loading the judges."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
 MOST_LOST: Final = 100
 """Lost objects of a shard that are named."""
 MOST_GIVEN_UP: Final = 5
-"""Objects of a version that are named in the summary where their rules took too much; their rows tell all of them."""
+"""Objects of a version that are named in the summary if their rules took too much; objects/ has all of them."""
 _LONGEST: Final = 300
 NO_TIME: Final = "not judged: the time of the run (--time) was over"
 """Why a key was not judged for which the run had no time left."""
@@ -41,7 +41,7 @@ Kind = tuple[str, str]
 
 @dataclass(slots=True)
 class ShardResult:
-    """What one shard came to; small, whatever the shard's size. Kinds are (group, kind)."""
+    """The counts of one shard; small, whatever the shard's size. Kinds are (group, kind)."""
 
     number: int
     rows: int = 0

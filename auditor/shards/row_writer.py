@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from auditor.shards.audit import ShardAuditor
     from auditor.shards.result import Kind
 
-__all__ = ["JudgedRow", "PartFiles", "RowHead", "RowWriter", "Standing"]
+__all__ = ["JudgedRow", "PartFiles", "RowClass", "RowHead", "RowWriter"]
 
 _NO_REQUEST: Final = " (no API request reaches this key: only `etcdctl del` removes it)"
 _LISTED: Final = (KeyClass.MISPLACED, KeyClass.BUILTIN, KeyClass.DEFINITION)
@@ -61,8 +61,8 @@ class JudgedRow(NamedTuple):
     value_hash: str
 
 
-class Standing(NamedTuple):
-    """Where an object stands: the number of its class of rows, and its impacts."""
+class RowClass(NamedTuple):
+    """The class of rows that an object belongs to, by its number, and the impacts of that class."""
 
     number: int
     impacts: tuple[Impact, ...]
@@ -97,9 +97,9 @@ class RowWriter:
         self.found = FoundRows(tables.with_metadata(tables.FINDINGS, **meta), self.objects)
         self.index = owner.sink.index(owner, self.cluster, source, meta, live)
         self.result = ShardResult(number)
-        self._standings: dict[tuple[Any, ...], Standing] = {}
+        self._row_classes: dict[tuple[Any, ...], RowClass] = {}
 
-    def standing(
+    def row_class(
         self,
         row: RowHead,
         definition: CustomResourceDefinition,
@@ -110,8 +110,8 @@ class RowWriter:
         outcome: Outcome,
         *,
         gave_up: bool = False,
-    ) -> Standing:
-        """Return where a judged object stands: objects of which the same facts hold stand alike."""
+    ) -> RowClass:
+        """Return the class of a judged object's row: objects with equal facts have the same class."""
         verdict = outcome.verdict
         is_deleting, is_invalid = "deletionTimestamp" in metadata, bool(audited.findings)
         facts = (
@@ -120,15 +120,15 @@ class RowWriter:
             *(not audited.pruned, not audited.defaulted, gave_up),
             bool(cache_key_fault(audited.object, namespaced=definition.namespaced)),
         )
-        found = self._standings.get(facts) if audited.unreadable is None else None
+        found = self._row_classes.get(facts) if audited.unreadable is None else None
         if found is None:
             names = (row.group, row.plural, row.kind)
-            found = self.new_standing(names, definition, audited, effect, outcome, webhook=webhook, gave_up=gave_up)
+            found = self.new_row_class(names, definition, audited, effect, outcome, webhook=webhook, gave_up=gave_up)
             if audited.unreadable is None:
-                self._standings[facts] = found
+                self._row_classes[facts] = found
         return found
 
-    def new_standing(
+    def new_row_class(
         self,
         names: tuple[str | None, str | None, str | None],
         definition: CustomResourceDefinition,
@@ -138,15 +138,15 @@ class RowWriter:
         *,
         webhook: bool = False,
         gave_up: bool = False,
-    ) -> Standing:
-        """Return where a judged object stands, worked out from the object.
+    ) -> RowClass:
+        """Return the class of a judged object's row, computed from the object.
 
         Args:
             names: Group, plural and kind.
             definition: What owns it.
             audited: The object.
-            effect: What became of its metadata.
-            outcome: What updates come to.
+            effect: What the read did to its metadata.
+            outcome: The answers to its updates.
             webhook: Whether only a webhook could have read it.
             gave_up: Whether its rules took too much time or memory.
         """
@@ -163,20 +163,20 @@ class RowWriter:
         if gave_up and impact in (Impact.NONE, Impact.TOLERATED):
             impact = Impact.UNKNOWN
         number = self.class_of(names, audited, (status, impact, impacts), definition, deleting=deleting)
-        return Standing(number, impacts)
+        return RowClass(number, impacts)
 
-    def simple_standing(
+    def simple_row_class(
         self, row: RowHead, audited: AuditedObject, status: Status, impacts: tuple[Impact, ...], impact: Impact | None
-    ) -> Standing:
-        """Return where a key stands whose value was not judged."""
+    ) -> RowClass:
+        """Return the class of the row of a key whose value was not judged."""
         names = (row.group, row.plural, row.kind)
-        return Standing(self.class_of(names, audited, (status, impact, impacts), None, deleting=None), impacts)
+        return RowClass(self.class_of(names, audited, (status, impact, impacts), None, deleting=None), impacts)
 
     def object_row(
         self,
         row: RowHead,
         audited: AuditedObject,
-        standing: Standing,
+        row_class: RowClass,
         reason: str | None,
         outcome: Outcome = NOT_ASKED,
     ) -> None:
@@ -184,21 +184,21 @@ class RowWriter:
 
         Args:
             row: Whose it is.
-            audited: What came of its value.
-            standing: Where it stands.
+            audited: Its value as audited.
+            row_class: Its class.
             reason: Why it could not be read or judged.
-            outcome: What updates come to.
+            outcome: The answers to its updates.
         """
         self.result.rows += 1
-        if standing.impacts:
+        if row_class.impacts:
             kind, place = (row.group or "", row.kind or row.plural or ""), (row.namespace, row.name)
             place_ = row.place  # one with a reason fits no object of its kind
             advice = _NO_REQUEST if place_ is not None and place_.status in _LISTED and place_.reason else ""
-            self.alarm(kind, row.key, place, standing.impacts, f"{reason or ''}{advice}", outcome.why_stuck)
+            self.alarm(kind, row.key, place, row_class.impacts, f"{reason or ''}{advice}", outcome.why_stuck)
         self.write(
             JudgedRow(
                 row.at,
-                standing.number,
+                row_class.number,
                 row.namespace,
                 row.name,
                 row.uid if type(row.uid) is str else None,
@@ -243,7 +243,7 @@ class RowWriter:
         self,
         names: tuple[str | None, str | None, str | None],
         audited: AuditedObject,
-        standing: tuple[Status, Impact | None, tuple[Impact, ...]],
+        rating: tuple[Status, Impact | None, tuple[Impact, ...]],
         definition: CustomResourceDefinition | None,
         *,
         deleting: bool | None,
@@ -253,7 +253,7 @@ class RowWriter:
         Args:
             names: Group, plural and kind.
             audited: The object.
-            standing: Its status, impact and impacts.
+            rating: Its status, impact and impacts.
             definition: What owns it; None: it is no custom resource that was judged.
             deleting: Whether it is being deleted; None: not known.
         """
@@ -263,7 +263,7 @@ class RowWriter:
             storage = self.owner.storage_of(definition)
             is_storage = storage is not None and storage == stored
         return self.objects.class_of(
-            (self.cluster, self.source, *names, stored, audited.audited_version, *standing, is_storage, deleting)
+            (self.cluster, self.source, *names, stored, audited.audited_version, *rating, is_storage, deleting)
         )
 
     def finish(self) -> ShardResult:
@@ -338,7 +338,7 @@ class RowHead:
         self.uid: Any = None
 
     def take_names(self) -> None:
-        """Fill the names from the header of the object, of which nothing else is decoded."""
+        """Fill the names from the header of the object; nothing else is decoded."""
         header = fast_header(self.data)
         if header is not None:
             self.group, self.kind = header.group, header.kind or None

@@ -17,10 +17,10 @@ from auditor.golang import jsontext
 from auditor.program.impact import cache_key_fault, impacts_of, needs_webhook
 from auditor.selectors.grammar import parse_field_selector, parse_label_selector
 from auditor.shards.builtin_rows import BuiltinRows
-from auditor.shards.fast_path import Lanes, names_of
+from auditor.shards.fast_path import FastPaths, names_of
 from auditor.shards.result import NO_TIME, RULES_GIVEN_UP, object_name, shown_error
 from auditor.shards.row_writer import RowHead, RowWriter
-from auditor.shards.updates import NOT_ASKED, NOTHING_TOLD, Outcome
+from auditor.shards.updates import NO_UPDATES, NOT_ASKED, Outcome
 from auditor.sources.encryption import resource_of
 from auditor.sources.registry_key import classify, listed_place, split_key
 from auditor.sources.storage_value import PROTOBUF_MAGIC
@@ -111,7 +111,7 @@ class ShardKeys:
         self.number = number
         self.table = table
         self.at = options.at_of_exports if rows.is_export else options.at
-        self.lanes = Lanes(owner, rows, self.at)
+        self.fast_paths = FastPaths(owner, rows, self.at)
         self.builtins = BuiltinRows(owner, rows)
         self.late = 0
 
@@ -139,13 +139,13 @@ class ShardKeys:
         return place.status, entry, place.reason
 
     def add(self, at: int, key: bytes | None, revision: int | None, data: bytes) -> None:
-        """Write the rows of one live key, in its lane where it has one."""
-        lanes = self.lanes
+        """Write the rows of one live key, by a fast path if its kind has one."""
+        paths = self.fast_paths
         obj: Any = None
-        lane = lanes.typed
-        if lane is not None:
-            place = None if key is None else lane.place_of(key)
-            if (key is None or place is not None) and lane.add_typed(at, data, place):
+        fast = paths.typed
+        if fast is not None:
+            place = None if key is None else fast.place_of(key)
+            if (key is None or place is not None) and fast.add_typed(at, data, place):
                 return
         if data[:4] == PROTOBUF_MAGIC and key is not None and self.builtins.add(at, key, data):
             return
@@ -153,24 +153,24 @@ class ShardKeys:
             obj = orjson.loads(data)
             place = None
             if key is None:
-                lane = lanes.of_export(obj)
+                fast = paths.of_export(obj)
             else:
-                lane, place = lanes.of_key(key, obj)
+                fast, place = paths.of_key(key, obj)
         except orjson.JSONDecodeError:
-            lane = None
-        lanes.typed = lane if lane is not None and lane.has_typed() else None
-        if lane is None:
+            fast = None
+        paths.typed = fast if fast is not None and fast.has_typed() else None
+        if fast is None:
             self.add_slowly(at, key, revision, data, obj)
             return
-        judgement = lane.add(at, data, obj, place)
-        if judgement is not None and not lane.add_told(at, key, revision, data, judgement, place):
+        judgement = fast.add(at, data, obj, place)
+        if judgement is not None and not fast.add_judged(at, key, revision, data, judgement, place):
             row = RowHead(at, key, revision, data)
-            row.group, row.plural, row.kind = lane.entry.group, lane.entry.plural, lane.entry.kind
+            row.group, row.plural, row.kind = fast.entry.group, fast.entry.plural, fast.entry.kind
             row.namespace, row.name = place or names_of({}, data)
-            self.unread(row, lane.definition, judgement)
+            self.unread(row, fast.definition, judgement)
 
     def unread(self, row: RowHead, definition: CustomResourceDefinition, judgement: Judgement) -> None:
-        """Write the rows of an object that its lane could not read."""
+        """Write the rows of an object that its fast path could not read."""
         owner = self.owner
         owner.decoded = None
         if self.at == "storage":
@@ -256,7 +256,7 @@ class ShardKeys:
             reason: Why it was not judged.
             impacts: What is known of them; unreadable keys break lists without that.
         """
-        is_somewhere = row.key is not None or row.kind  # a manifest without a kind breaks nothing: it stands at no key
+        is_somewhere = row.key is not None or row.kind  # a manifest without a kind breaks nothing: it has no key
         if status is Status.UNREADABLE and is_somewhere:
             impacts = impacts or (Impact.BREAKS_LIST,)
         impact = impacts[0] if impacts else _IMPACTS_OF.get(status, Impact.NONE)
@@ -273,8 +273,8 @@ class ShardKeys:
         impact: Impact | None = None,
     ) -> None:
         """Write the row of a key whose value was not judged as a custom resource."""
-        standing = self.rows.simple_standing(row, audited, status, impacts, impact)
-        self.rows.object_row(row, audited, standing, reason)
+        row_class = self.rows.simple_row_class(row, audited, status, impacts, impact)
+        self.rows.object_row(row, audited, row_class, reason)
 
     def defined(self, row: RowHead) -> None:
         """Write the row of a definition: rules of it that do not compile are findings, for they break its objects."""
@@ -290,7 +290,7 @@ class ShardKeys:
         audited = AuditedObject(findings=tuple(found))
         self._row_of(row, audited, Status.DEFINITION, None, (), Impact.NONE)
         for finding in found:
-            self.rows.found.add(len(self.rows.objects) - 1, finding, NOTHING_TOLD)
+            self.rows.found.add(len(self.rows.objects) - 1, finding, NO_UPDATES)
 
     def is_torn(self, row: RowHead) -> bool:
         """Whether a server does not decode a definition; one that the plan could use it does."""
@@ -332,7 +332,7 @@ class ShardKeys:
             return
         if owner.changes is not None:
             self.rows.result.changes["updated" if before is not None else "created"] += 1
-        gated = owner.gated.of(definition, row.data)  # told once, at the first version
+        gated = owner.gated.of(definition, row.data)  # reported once, at the first version
         observer = owner.observer
         for audited, webhook, effect in judged:
             reason = None if audited.unreadable is None else audited.unreadable.reason
@@ -348,13 +348,15 @@ class ShardKeys:
             if gave_up:
                 reason = RULES_GIVEN_UP
                 self.rows.result.note_given_up(at, [object_name(row.key, row.namespace, row.name)])
-            standing = self.rows.standing(row, definition, audited, webhook, effect, metadata, outcome, gave_up=gave_up)
-            self.rows.object_row(row, audited, standing, reason, outcome)
+            row_class = self.rows.row_class(
+                row, definition, audited, webhook, effect, metadata, outcome, gave_up=gave_up
+            )
+            self.rows.object_row(row, audited, row_class, reason, outcome)
             number = len(self.rows.objects) - 1
-            for finding, told in outcome.rows(audited):
-                self.rows.found.add(number, finding, told)
+            for finding, update in outcome.rows(audited):
+                self.rows.found.add(number, finding, update)
             for finding in gated:
-                self.rows.found.add(number, finding, NOTHING_TOLD)
+                self.rows.found.add(number, finding, NO_UPDATES)
             gated = []
             if program is None or program.total <= program.warm_up:
                 self.rows.result.interpreted[at] += 1
@@ -409,20 +411,20 @@ class ShardKeys:
         self.rows.result.note_lost(f"{kind} {name}: {reason}" if row.key is None and kind else f"{name}: {reason}")
 
     def finish(self) -> ShardResult:
-        """Count what the lanes took, finish the rows; return the counts."""
+        """Count the objects of the fast paths, finish the rows; return the counts."""
         result = self.rows.result
         if self.late:
             result.note_lost(f"shard {result.number}: {self.late} keys: {NO_TIME}")
             self.late = 0
-        for (name, version), lane in self.lanes.lanes.items():
-            lane.settle()
-            count = sum(lane.stored.values())
+        for (name, version), fast in self.fast_paths.opened.items():
+            fast.settle()
+            count = sum(fast.stored.values())
             result.rows += count
-            result.valid[(name, version)] += count - lane.interpreted - lane.invalid
-            if lane.interpreted:
-                result.interpreted[(name, version)] += lane.interpreted
-            if lane.unevaluated:
-                result.unevaluated[(name, version)] += lane.unevaluated
+            result.valid[(name, version)] += count - fast.interpreted - fast.invalid
+            if fast.interpreted:
+                result.interpreted[(name, version)] += fast.interpreted
+            if fast.unevaluated:
+                result.unevaluated[(name, version)] += fast.unevaluated
             if not self.rows.is_export:
-                result.stored.update({(name, stored): n for stored, n in lane.stored.items() if stored is not None})
+                result.stored.update({(name, stored): n for stored, n in fast.stored.items() if stored is not None})
         return self.rows.finish()

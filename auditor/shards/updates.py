@@ -1,6 +1,6 @@
-"""What an audit says of updates: codes, verdicts, impacts and rows of one object, for the shard that it stands in.
+"""The columns about updates: codes, verdicts, impacts and finding rows of one object.
 
-The logic is `auditor.updates.noop`; here its answers get the columns they stand in.
+`auditor.updates.noop` has the logic; this module turns its answers into columns.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CREATE",
-    "NOTHING_TOLD",
     "NOT_ASKED",
+    "NO_UPDATES",
     "RULES_TOOK_TOO_LONG",
     "Codes",
     "Outcome",
-    "Told",
+    "UpdateColumns",
     "UpdateVerdicts",
     "judged_change",
 ]
@@ -42,8 +42,8 @@ Codes = tuple[int | None, int | None, int | None]
 """put_code, label_code, status_code."""
 
 
-class Told(NamedTuple):
-    """The columns of a finding's row that tell of updates and writers."""
+class UpdateColumns(NamedTuple):
+    """The columns of a finding's row about updates and writers."""
 
     request: str
     verdict: str | None
@@ -54,7 +54,7 @@ class Told(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What updates of one object come to.
+    """The answers to updates of one object.
 
     Attributes:
         codes: The codes of the no-op PUT, the label PATCH and the no-op PUT of /status; None: not asked, or not known.
@@ -70,7 +70,7 @@ class Outcome:
 
     @property
     def why_stuck(self) -> str:
-        """What the server says to the end of a deletion; empty where it lets it pass, or nobody asked."""
+        """What the server says to the end of a deletion; empty if it accepts it, or if no update was tried."""
         end = self.verdict.end_delete if self.verdict is not None else None
         return end.message if end is not None and end.is_refused else ""
 
@@ -80,7 +80,7 @@ class Outcome:
             return impacts
         return tuple(sorted({*impacts, *self.verdict.impacts}, key=attrgetter("rank")))
 
-    def rows(self, audited: AuditedObject) -> Iterator[tuple[Finding, Told]]:
+    def rows(self, audited: AuditedObject) -> Iterator[tuple[Finding, UpdateColumns]]:
         """Yield every finding that has a row: those of the create with their verdicts, then those of the requests."""
         verdict = self.verdict
         if not audited.findings and verdict is None:
@@ -102,26 +102,26 @@ class Outcome:
         if verdict is None:
             for finding in audited.findings:
                 who = writer(finding)
-                yield finding, NOTHING_TOLD if who is _NOBODY else Told(CREATE, None, None, *who)
+                yield finding, NO_UPDATES if who is _NOBODY else UpdateColumns(CREATE, None, None, *who)
             return
         for finding, (what, guard) in zip(audited.findings, verdict.verdicts, strict=True):
-            yield finding, Told(CREATE, what, guard, *writer(finding))
+            yield finding, UpdateColumns(CREATE, what, guard, *writer(finding))
         for request, tried in verdict.requests():
             seen: set[str | LongText] = set()
             for finding in tried.findings:
                 if finding.words not in seen:
                     seen.add(finding.words)
-                    yield finding, Told(request, BLOCKS, None, *writer(finding))
+                    yield finding, UpdateColumns(request, BLOCKS, None, *writer(finding))
 
 
 _NOBODY: Final = (None, None)
 
 NOT_ASKED: Final = Outcome()
-"""Of what is no readable custom resource."""
+"""The outcome of a value that is no readable custom resource, and of all objects of a run without updates."""
 RULES_TOOK_TOO_LONG: Final = Outcome(gave_up=True)
-"""Of an object whose rules took too much time or memory."""
-NOTHING_TOLD: Final = Told(CREATE, None, None, None, None)
-"""Of a finding that no update was tried for."""
+"""The outcome of an object whose rules took too much time or memory."""
+NO_UPDATES: Final = UpdateColumns(CREATE, None, None, None, None)
+"""The columns of a finding of an object without an update verdict and without a known writer."""
 
 
 class UpdateVerdicts:
@@ -171,13 +171,13 @@ class UpdateVerdicts:
     def of(self, program: AuditProgram, audited: AuditedObject, *, is_export: bool) -> tuple[NoopUpdates, Outcome]:
         """Return what judges the no-op updates of a program's objects, and the outcome where none is needed."""
         key = (id(program), is_export)
-        kept = self._noops.get(key)
-        if kept is None:
+        known = self._noops.get(key)
+        if known is None:
             noop = NoopUpdates(program, ratcheting=self.ratcheting, is_export=is_export)
             unknown = audited.unevaluated_rules > _broken(program) or noop.is_written_by_webhook
             fine = Outcome((None if unknown else 200,) * 2 + (None if unknown or not noop.version.has_status else 200,))
-            kept = self._noops[key] = noop, fine
-        return kept
+            known = self._noops[key] = noop, fine
+        return known
 
 
 def judged_change(program: AuditProgram, verdict: NoopVerdict) -> Outcome:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -273,16 +274,20 @@ def audit(
         progress=sys.stderr.isatty(),
     )
     check_since(options)
-    if not report_root:
-        sys.exit(_run(options, explain_program, outputs, notify))
-    from pipelines.run.job import JobOptions, plan_job, planned_lines, run_job  # noqa: PLC0415
+    with ExitStack() as stack:
+        if outputs and not dry_run:
+            from pipelines.run.report.formats import failed_runs_noted  # noqa: PLC0415 - only when asked
 
-    job = JobOptions(report_root, report_name, keep_reports, lock=not no_lock)
-    if dry_run:
-        click.echo("\n".join(visible(line) for line in planned_lines(plan_job(job, options))))
-        return
-    with run_job(job, options) as found:
-        sys.exit(_run(found, explain_program, outputs, notify))
+            stack.enter_context(failed_runs_noted(outputs))
+        if report_root:
+            from pipelines.run.job import JobOptions, plan_job, planned_lines, run_job  # noqa: PLC0415
+
+            job = JobOptions(report_root, report_name, keep_reports, lock=not no_lock)
+            if dry_run:
+                click.echo("\n".join(visible(line) for line in planned_lines(plan_job(job, options))))
+                return
+            options = stack.enter_context(run_job(job, options))
+        sys.exit(_run(options, explain_program, outputs, notify))
 
 
 def _check_target(report: str, root: str, since: str, diff: str, *, asked: bool) -> None:
@@ -302,8 +307,8 @@ def _run(options: AuditOptions, explain_program: str | None, texts: tuple[str, .
     from auditor.report.terminal import summary  # noqa: PLC0415
     from auditor.sources.stores.locations import shown_url  # noqa: PLC0415
     from pipelines.run.fleet import run_anywhere  # noqa: PLC0415
-    from pipelines.run.report.formats import parse_outputs, prints, write_report  # noqa: PLC0415
-    from pipelines.run.report.notify import notify, parse_receivers  # noqa: PLC0415
+    from pipelines.run.report.formats import parse_outputs, prints  # noqa: PLC0415
+    from pipelines.run.report.notify import parse_receivers  # noqa: PLC0415
 
     receivers = parse_receivers(urls)
     outputs = parse_outputs(texts, options.report)
@@ -322,12 +327,10 @@ def _run(options: AuditOptions, explain_program: str | None, texts: tuple[str, .
         keys=counts["keys"],
         statuses=counts["statuses"],
     )
-    if outputs:
-        from pipelines.run.report.history import known_history  # noqa: PLC0415 - 45 ms, which a start does not need
+    if outputs or receivers:
+        from pipelines.run.report.delivery import deliver  # noqa: PLC0415 - only when asked
 
-        with ignore_closed_stdout():
-            write_report(options.report, outputs, history=known_history(options.history))
-    notify(options.report, receivers)
+        deliver(options.report, outputs, receivers, options.history)
     if prints(outputs):
         return code
     blocks = [summary(manifest, options.report)]

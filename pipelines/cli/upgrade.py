@@ -147,7 +147,7 @@ def upgrade(
     from auditor.selectors.grammar import parse_field_selector, parse_label_selector  # noqa: PLC0415
     from auditor.shards.upgrade import UpgradeOptions  # noqa: PLC0415
     from auditor.upgrade import parse_assumptions  # noqa: PLC0415
-    from pipelines.run.report.formats import parse_outputs, split_outputs  # noqa: PLC0415
+    from pipelines.run.report.formats import check_place, parse_outputs, split_outputs  # noqa: PLC0415
     from pipelines.run.upgrade import UPGRADE_FORMS, run_upgrade, write_upgrade  # noqa: PLC0415
 
     parse_label_selector(labels)
@@ -178,8 +178,10 @@ def upgrade(
         progress=sys.stderr.isatty(),
     )
     wanted = UpgradeOptions(new_crds, missing, parse_assumptions(assume_formats), old_sidecar, via, plan_file)
-    own, others = split_outputs(output, UPGRADE_FORMS)
+    own, others = split_outputs(output, UPGRADE_FORMS, report)
     formats = parse_outputs(others, report)
+    if plan_file:
+        check_place("--plan", plan_file, report)
     code, manifest = run_upgrade(options, wanted)
     with ignore_closed_stdout():
         write_upgrade(manifest, report, own, formats)

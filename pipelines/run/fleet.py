@@ -27,7 +27,8 @@ from auditor.report.manifest import MANIFEST
 from auditor.report.presence import note_presence
 from auditor.selectors.partitions import Folders, IndexFolder
 from auditor.shards.result import MOST_GIVEN_UP, is_worse
-from auditor.sources.stores.locations import expand, fetched, has_wildcards, is_remote, shown_url
+from auditor.sources.stores.locations import is_remote, shown_url
+from auditor.sources.stores.patterns import expand, fetched, has_wildcards
 from pipelines.run.audit import new_report, run_audit
 from pipelines.run.fleet_settings import PLACEHOLDER, ClusterSettings, read_fleet, settings_of
 from pipelines.run.remote import report_here
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
     from auditor.base.errors import AuditorError
     from auditor.plan.options import AuditOptions
-    from auditor.sources.stores.locations import Match
+    from auditor.sources.stores.patterns import Match
 
 __all__ = ["Cluster", "cluster_name", "clusters_of", "run_anywhere"]
 

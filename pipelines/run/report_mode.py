@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from auditor.report.manifest import MANIFEST
-from auditor.sources.stores.locations import expand, has_wildcards, is_remote, local_path
+from auditor.sources.stores.locations import is_remote, local_path
+from auditor.sources.stores.patterns import expand, has_wildcards
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -68,7 +68,8 @@ def write_upgrade(
     import click  # noqa: PLC0415 - only at the end
 
     from auditor.report.upgrade_formats import upgrade_text  # noqa: PLC0415
-    from pipelines.run.report.formats import prints, write_report, write_text  # noqa: PLC0415
+    from pipelines.run.report.formats import prints, write_report  # noqa: PLC0415
+    from pipelines.run.report.targets import write_text  # noqa: PLC0415
 
     write_report(report, formats)
     for form, target in own:

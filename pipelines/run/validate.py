@@ -133,7 +133,8 @@ def _only_missing(results: list[dict[str, Any]]) -> bool:
 
 def _read(given: str, folder: Path, into: _Manifests) -> None:
     """Read what a user named."""
-    from auditor.sources.stores.locations import fetched, is_remote  # noqa: PLC0415
+    from auditor.sources.stores.locations import is_remote  # noqa: PLC0415
+    from auditor.sources.stores.patterns import fetched  # noqa: PLC0415
 
     if given == "-":
         _add("-", sys.stdin.buffer.read(), into)

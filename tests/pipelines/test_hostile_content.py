@@ -134,7 +134,7 @@ def test_an_object_that_breaks_the_auditor_is_lost_by_name_and_alone(tmp_path: P
         return judge(self, crd, data, at)
 
     monkeypatch.setattr(ShardAuditor, "judge", failing)
-    monkeypatch.setattr(ShardAuditor, "has_lanes", lambda *_: False)
+    monkeypatch.setattr(ShardAuditor, "uses_fast_paths", lambda *_: False)
     dump = dumped(tmp_path, definition(), *(resource(f"o{number}") for number in range(9)))
     code, manifest, rows = audited(dump, tmp_path / "r")
     assert code == 3
@@ -218,7 +218,7 @@ def killing(self, definition, data, at):
     return judge(self, definition, data, at)
 
 audit.ShardAuditor.judge = killing
-audit.ShardAuditor.has_lanes = lambda *_: False
+audit.ShardAuditor.uses_fast_paths = lambda *_: False
 from pipelines.run import audit as run
 from auditor.plan.options import AuditOptions
 if __name__ == "__main__":

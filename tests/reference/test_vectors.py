@@ -21,7 +21,7 @@ from auditor.program.program import AuditProgram
 from auditor.schema.parse import parse_schema
 from auditor.updates.request import _program as kept_program
 from auditor.validation.rules import cel_type, declare
-from auditor.validation.rules.values import Adapters
+from auditor.validation.rules.adapters import Adapters
 from tests.reference.make import recorded_release
 from tests.vectors.test_audits import causes, plain
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -25,6 +24,7 @@ from tests.shared import SHARED
 from tests.vectors.test_audits import causes, plain
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Iterator
 
 Case = dict[str, Any]

@@ -17,7 +17,8 @@ from auditor.cel.types import DYN
 from auditor.selectors.fields import selectable, selectable_values
 from auditor.selectors.filters import And
 from auditor.selectors.pushdown import push_down
-from auditor.selectors.query import UNKNOWN, Index, IndexedKind, Scan
+from auditor.selectors.query import Index, IndexedKind
+from auditor.selectors.row_groups import UNKNOWN, Scan
 from auditor.selectors.where import compile_where, unparse
 
 if TYPE_CHECKING:

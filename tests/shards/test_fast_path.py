@@ -10,8 +10,8 @@ import pytest
 
 from auditor.plan.options import AuditOptions
 from auditor.program.program import AuditProgram
-from auditor.shards import fast_path as lanes
 from auditor.shards.audit import ShardAuditor
+from auditor.shards.fast_path import FastPath
 from auditor.shards.shard_keys import ShardKeys
 from pipelines.run.audit import run_audit
 from tests.documents import definition_of
@@ -31,29 +31,29 @@ def audited(folder, dump, **options):
 
 
 def both(tmp_path, monkeypatch, dump, *, typed_after=None, **options):
-    """Return how many objects took the short way, and how many of them were proven from their bytes."""
+    """Return how many objects took a fast path, and how many of them were proven from their bytes."""
     with monkeypatch.context() as patch:
-        patch.setattr(ShardAuditor, "has_lanes", lambda *_: False)
+        patch.setattr(ShardAuditor, "uses_fast_paths", lambda *_: False)
         slow = audited(tmp_path / "slow", dump, **options)
     taken, proven = [], []
     with monkeypatch.context() as patch:
-        add, add_typed, typed = lanes.Lane.add, lanes.Lane.add_typed, AuditProgram.typed
+        add, add_typed, typed = FastPath.add, FastPath.add_typed, AuditProgram.typed
 
-        def proved(lane, *words):
-            done = add_typed(lane, *words)
+        def proved(fast, *words):
+            done = add_typed(fast, *words)
             proven.append(done)
             return done
 
-        patch.setattr(lanes.Lane, "add_typed", proved)
+        patch.setattr(FastPath, "add_typed", proved)
         if typed_after is not None:
             patch.setattr(AuditProgram, "typed", lambda program: typed(program, typed_after))
 
-        def counted(lane, *words):
-            left = add(lane, *words)
+        def counted(fast, *words):
+            left = add(fast, *words)
             taken.append(left is None)
             return left
 
-        patch.setattr(lanes.Lane, "add", counted)
+        patch.setattr(FastPath, "add", counted)
         quick = audited(tmp_path / "quick", dump, **options)
     assert quick[0].keys() == slow[0].keys()
     assert [name for name in slow[0] if quick[0][name] != slow[0][name]] == []

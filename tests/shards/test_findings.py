@@ -7,7 +7,7 @@ from auditor.base import tables
 from auditor.base.records import Finding
 from auditor.shards.columns import ObjectRows
 from auditor.shards.findings import FoundRows
-from auditor.shards.updates import NOTHING_TOLD, Told
+from auditor.shards.updates import NO_UPDATES, UpdateColumns
 
 META = {"tool": "t", "release": "r", "crds": "c"}
 
@@ -34,8 +34,8 @@ def rows():
 
 
 def test_the_columns_of_the_object_are_those_of_its_row(rows):
-    rows.add(1, finding(), NOTHING_TOLD)
-    rows.add(2, finding(value={"b": [None]}), NOTHING_TOLD)
+    rows.add(1, finding(), NO_UPDATES)
+    rows.add(2, finding(value={"b": [None]}), NO_UPDATES)
     first, second = rows.table(rows.objects.table()).to_pylist()
     assert (first["kind"], first["namespace"], first["name"], first["key"]) == ("B", "n", "y", "/r/g/bs/n/y")
     assert (second["kind"], second["namespace"], second["name"], second["mod_revision"]) == ("A", "m", "z", 9)
@@ -44,8 +44,8 @@ def test_the_columns_of_the_object_are_those_of_its_row(rows):
 
 
 def test_what_is_told_stands_with_the_finding_it_is_told_of(rows):
-    rows.add(0, finding(), Told("create", "tolerated", "spec", "helm", "2023-12-15T16:45:45Z"))
-    rows.add(0, finding(rule="self > 1"), NOTHING_TOLD)
+    rows.add(0, finding(), UpdateColumns("create", "tolerated", "spec", "helm", "2023-12-15T16:45:45Z"))
+    rows.add(0, finding(rule="self > 1"), NO_UPDATES)
     first, second = rows.table(rows.objects.table()).to_pylist()
     assert (first["verdict"], first["guard_path"], first["last_manager"]) == ("tolerated", "spec", "helm")
     assert first["last_write"].isoformat() == "2023-12-15T16:45:45+00:00"
@@ -58,8 +58,8 @@ def test_what_is_told_stands_with_the_finding_it_is_told_of(rows):
 
 
 def test_dictionaries_hold_what_appears_in_the_order_in_which_it_does(rows):
-    rows.add(2, finding(), NOTHING_TOLD)
-    rows.add(1, finding(), NOTHING_TOLD)
+    rows.add(2, finding(), NO_UPDATES)
+    rows.add(1, finding(), NO_UPDATES)
     table = rows.table(rows.objects.table())
     assert table["kind"].chunk(0).dictionary.to_pylist() == ["A", "B"]
     assert table["namespace"].chunk(0).dictionary.to_pylist() == ["m", "n"]
@@ -67,8 +67,8 @@ def test_dictionaries_hold_what_appears_in_the_order_in_which_it_does(rows):
 
 def test_findings_of_a_create_are_counted_by_kind_and_field(rows):
     for row in (0, 1, 2):
-        rows.add(row, finding(message=f"no {row}"), NOTHING_TOLD)
-    rows.add(0, finding(), Told("put", "blocks", None, None, None))
+        rows.add(row, finding(message=f"no {row}"), NO_UPDATES)
+    rows.add(0, finding(), UpdateColumns("put", "blocks", None, None, None))
     counted = dict(rows.counts())
     assert counted == {
         (("g", "A"), "schema", "spec.a", "FieldValueInvalid"): 2,

@@ -64,7 +64,7 @@ def test_a_fault_that_proves_too_much_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, many: int, way: str
 ) -> None:
     if way == "slow":
-        monkeypatch.setattr(ShardAuditor, "has_lanes", lambda *_: False)
+        monkeypatch.setattr(ShardAuditor, "uses_fast_paths", lambda *_: False)
     path = dump(tmp_path, {"size": -5}, many)
     options = AuditOptions(dumps=(str(path),), report=str(tmp_path / "out"), engine="inline")
     assert run_audit(options)[1]["counts"]["statuses"] == {"definition": 1, "valid": many + 1}
@@ -96,7 +96,7 @@ def test_a_worker_hands_the_error_on() -> None:
 @pytest.mark.parametrize("fast", [True, False])
 def test_without_a_fault_the_report_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, fast: bool) -> None:
     if not fast:
-        monkeypatch.setattr(ShardAuditor, "has_lanes", lambda *_: False)
+        monkeypatch.setattr(ShardAuditor, "uses_fast_paths", lambda *_: False)
     checked: list[Proof] = []
     check = ProofCheck.check
 

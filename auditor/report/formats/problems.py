@@ -143,6 +143,8 @@ class Content:
         problems: Returns an iterator over all problems, each time it is called.
         space: Returns the bytes of the stored values of each kind, the most first; None if sizes are not known.
         nights: For each run of a history, oldest first: when it began, and objects in causes by severity.
+        last_success: When the last successful run before this one began, in seconds since 1970; None if that is not
+            known.
     """
 
     title: str
@@ -158,6 +160,7 @@ class Content:
     problems: Callable[[], Iterator[Problem]]
     space: Callable[[], dict[str, int]] | None = None
     nights: Sequence[tuple[datetime.datetime, dict[str, int]]] = ()
+    last_success: float | None = None
     _tally: Tally | None = None
 
     @property

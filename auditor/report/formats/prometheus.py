@@ -1,35 +1,47 @@
 """Metrics for node_exporter's textfile collector: gauges without timestamps, at most 2,000 series.
 
+A run that fails leaves the time of the last success in the file. One that ends without a report leaves all metrics of
+the last report too, so that no alert about its problems is resolved because a run failed.
+
 Source: node_exporter collector/textfile.go: a timestamp makes it refuse the file, and HELP must agree between files.
 """
 
 from __future__ import annotations
 
+import io
+import re
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from auditor.report.findings.severity import SEVERITIES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import TextIO
 
     from auditor.report.formats.problems import Content
 
-__all__ = ["METRICS", "write_prometheus"]
+__all__ = ["METRICS", "after_earlier", "after_no_report", "write_prometheus"]
 
 MOST_SERIES: Final = 2000
 _OTHER: Final = "other"
 _SUCCESS: Final = (0, 1)
+_LAST_SUCCESS: Final = "auditor_last_success_timestamp_seconds"
+_OF_RUN: Final = ("auditor_run_success", "auditor_run_timestamp_seconds", "auditor_run_exit_code", _LAST_SUCCESS)
+"""What a run that ends without a report states."""
+_SAMPLE: Final = re.compile(r"(auditor_[a-z_]+)((?:\{[^\n]*\})?) ([0-9.e+-]+)")
 
 METRICS: Final = {
     "auditor_run_success": "1 if the last run read and judged everything (exit code 0 or 1), else 0.",
     "auditor_run_timestamp_seconds": "When the last run started.",
-    "auditor_last_success_timestamp_seconds": "When the last successful run started; absent if the last one failed.",
+    "auditor_last_success_timestamp_seconds": "When the last successful run started; 0 if none is known.",
     "auditor_run_duration_seconds": "How long the last run took.",
     "auditor_run_exit_code": "Exit code of the last run.",
     "auditor_snapshot_modified_timestamp_seconds": "When the file of a dump was last changed.",
     "auditor_snapshot_age_seconds": "Age of a dump at the start of the run.",
     "auditor_snapshot_revision": "Revision of a dump.",
+    "auditor_unread_keys": "Keys whose value could not be read.",
     "auditor_objects": "Objects by kind and status.",
     "auditor_problems": "Problems that are not accepted, by severity and change.",
     "auditor_problems_accepted": "Problems that are accepted.",
@@ -51,11 +63,11 @@ def write_prometheus(content: Content, out: TextIO) -> None:
 
     put("auditor_run_success", int(run.exit_code in _SUCCESS))
     put("auditor_run_timestamp_seconds", started)
-    if run.exit_code in _SUCCESS:
-        put("auditor_last_success_timestamp_seconds", started)
+    put(_LAST_SUCCESS, started if run.exit_code in _SUCCESS else content.last_success or 0)
     put("auditor_run_duration_seconds", run.seconds)
     put("auditor_run_exit_code", run.exit_code)
     put("auditor_unread_parts", len(content.warnings))
+    put("auditor_unread_keys", sum(kind.statuses.get("unreadable", 0) for kind in content.kinds))
     left = MOST_SERIES - 100
     for source in run.sources[: left // 6]:
         labels = {"cluster": source.cluster or "", "dump": source.name}
@@ -78,13 +90,55 @@ def write_prometheus(content: Content, out: TextIO) -> None:
         put("auditor_causes", sum(cause.severity == severity for cause in content.open_causes), severity=severity)
     put("auditor_problems_accepted", accepted)
     _put_objects(content, series, left)
-    for name, text in METRICS.items():
-        if not series[name]:
-            continue
-        out.write(f"# HELP {name} {text}\n# TYPE {name} gauge\n")
-        for labels, value in series[name]:
-            given = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels.items())
-            out.write(f"{name}{{{given}}} {_number(value)}\n" if given else f"{name} {_number(value)}\n")
+    for name in METRICS:
+        _write_metric(out, name, [(_labels(labels), _number(value)) for labels, value in series[name]])
+
+
+def after_earlier(content: Content, earlier: str) -> Content:
+    """Return the content with the last success that earlier metrics state."""
+    return replace(content, last_success=_last_success(_samples(earlier)))
+
+
+def after_no_report(earlier: str, started: float, exit_code: int) -> str:
+    """Return the metrics after a run without a report: those of the last report, and that this run failed.
+
+    Args:
+        earlier: The metrics before the run; empty: there were none.
+        started: When the run began, in seconds since 1970.
+        exit_code: Its exit code.
+    """
+    found = _samples(earlier)
+    values = (0, int(started), exit_code, _last_success(found) or 0)
+    now = {name: [("", _number(value))] for name, value in zip(_OF_RUN, values, strict=True)}
+    found.pop("auditor_run_duration_seconds", None)
+    out = io.StringIO()
+    for name in METRICS:
+        _write_metric(out, name, now.get(name, found.get(name, [])))
+    return out.getvalue()
+
+
+def _write_metric(out: TextIO, name: str, samples: Sequence[tuple[str, str]]) -> None:
+    """Write a gauge; each sample is its labels as text, and its value."""
+    if samples:
+        out.write(f"# HELP {name} {METRICS[name]}\n# TYPE {name} gauge\n")
+        out.writelines(f"{name}{labels} {value}\n" for labels, value in samples)
+
+
+def _samples(text: str) -> dict[str, list[tuple[str, str]]]:
+    """Return the samples of a file that this module wrote, by metric: labels as text, and value."""
+    out: dict[str, list[tuple[str, str]]] = {}
+    for line in text.split("\n"):
+        found = _SAMPLE.fullmatch(line)
+        if found and found[1] in METRICS:
+            out.setdefault(found[1], []).append((found[2], found[3]))
+    return out
+
+
+def _last_success(samples: dict[str, list[tuple[str, str]]]) -> float | None:
+    try:
+        return float(samples[_LAST_SUCCESS][0][1])
+    except (KeyError, ValueError):
+        return None
 
 
 def _put_objects(content: Content, series: dict[str, list[tuple[dict[str, str], float]]], left: int) -> None:
@@ -104,6 +158,11 @@ def _put_objects(content: Content, series: dict[str, list[tuple[dict[str, str], 
     for status in sorted(folded):
         series["auditor_objects"].append(({"group": "", "kind": _OTHER, "status": status}, folded[status]))
     series["auditor_series_folded"].append(({}, len(largest) - len(kept)))
+
+
+def _labels(labels: dict[str, str]) -> str:
+    given = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels.items())
+    return f"{{{given}}}" if given else ""
 
 
 def _escaped(text: str) -> str:

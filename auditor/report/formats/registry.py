@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
     from typing import TextIO
 
     from auditor.report.formats.problems import Content
@@ -27,7 +26,10 @@ class Format:
         text: What it is, in a few words.
         module: Module below this package that writes it.
         function: Function of that module that takes a `Content` and a text stream.
-        folder: Function that takes a `Content` and a folder; empty: it is always one file.
+        folder: Function that takes a `Content` and returns the text of each file of a folder by name, the page last;
+            empty: it is always one file.
+        earlier: Function that takes a `Content` and the text of the file that is replaced, and returns the content to
+            write; empty: what was there before has no influence.
         mode: Permissions of the file; 0: those of the report. Metrics are read by another user.
     """
 
@@ -36,6 +38,7 @@ class Format:
     module: str
     function: str
     folder: str = ""
+    earlier: str = ""
     mode: int = 0
 
     def write(self, content: Content, out: TextIO) -> None:
@@ -43,10 +46,15 @@ class Format:
         writer: Callable[[Content, TextIO], None] = self._named(self.function)
         writer(content, out)
 
-    def write_folder(self, content: Content, folder: Path) -> None:
-        """Write a report into a folder."""
-        writer: Callable[[Content, Path], None] = self._named(self.folder)
-        writer(content, folder)
+    def files(self, content: Content) -> dict[str, str]:
+        """Return the text of each file of a folder, by name, in the order in which they are to be written."""
+        maker: Callable[[Content], dict[str, str]] = self._named(self.folder)
+        return maker(content)
+
+    def after(self, content: Content, earlier: str) -> Content:
+        """Return what to write in place of an earlier file of this format."""
+        taker: Callable[[Content, str], Content] = self._named(self.earlier)
+        return taker(content, earlier)
 
     def _named(self, name: str) -> Any:
         return getattr(importlib.import_module(f"{_PACKAGE}.{self.module}"), name)
@@ -55,7 +63,7 @@ class Format:
 FORMATS: Final = {
     one.name: one
     for one in (
-        Format("html", "page for a browser; html=DIR/ for a folder", "html.page", "write_html", "write_html_folder"),
+        Format("html", "page for a browser; html=DIR/ for a folder", "html.page", "write_html", folder="html_files"),
         Format("sarif", "SARIF 2.1.0 for code scanning", "sarif", "write_sarif"),
         Format("junit", "JUnit XML", "junit", "write_junit"),
         Format("codequality", "GitLab Code Quality", "codequality", "write_code_quality"),
@@ -64,7 +72,14 @@ FORMATS: Final = {
         Format("markdown", "Markdown for a chat", "markdown", "write_markdown"),
         Format("csv", "a row for each problem", "delimited", "write_csv"),
         Format("ndjson", "a JSON object for each problem", "delimited", "write_ndjson"),
-        Format("prometheus", "metrics for a textfile collector", "prometheus", "write_prometheus", mode=0o644),
+        Format(
+            "prometheus",
+            "metrics for a textfile collector",
+            "prometheus",
+            "write_prometheus",
+            earlier="after_earlier",
+            mode=0o644,
+        ),
         Format("openreports", "Report and ClusterReport objects", "policyreports", "write_openreports"),
         Format("wgpolicy", "PolicyReport and ClusterPolicyReport objects", "policyreports", "write_policy_reports"),
     )

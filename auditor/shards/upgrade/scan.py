@@ -68,7 +68,7 @@ __all__ = ["UpgradeResult", "lost_upgrade_shard", "merge_tallies", "setup_upgrad
 
 @dataclass(slots=True)
 class UpgradeResult:
-    """What one shard came to: the result of its audit, and a tally for each definition by name."""
+    """The result of one shard: that of its audit, and a tally for each definition by name."""
 
     number: int
     audit: ShardResult
@@ -148,13 +148,13 @@ class UpgradeAuditor:
         new = side_of(audited, outcome)
         self._count_facts(tally, row, definition, new)
         if definition.name in self.scan.deleted:
-            self._add(row, tally, new, [Change(VERDICT, None, str(new.standing), "deleted")], {"deleted"})
+            self._add(row, tally, new, [Change(VERDICT, None, str(new.state), "deleted")], {"deleted"})
             return
         entry = self.old_entries.get(definition.name)
         old_definition = None if entry is None else self.before.definition(entry)
         if old_definition is None or isinstance(old_definition, str) or not old_definition.established:
             was = Status.ORPHANED if entry is None else Status.UNSERVED
-            self._add(row, tally, new, [Change(VERDICT, None, str(was), str(new.standing))], newly(new, 0))
+            self._add(row, tally, new, [Change(VERDICT, None, str(was), str(new.state))], newly(new, 0))
             return
         self._count_gates(tally, row, definition, old_definition)
         self._count_concerns(tally, row, definition, old_definition)
@@ -231,7 +231,7 @@ class UpgradeAuditor:
         changes: list[Change] = []
         if id(new.audited) in self.exported:
             changes += self._lost_on_the_way(row, old, self.before.judge(old, row.data, "stored")[0].audited, before)
-        if new.standing is Status.UNREADABLE and self._may_be_migrated(new_definition, new.audited):
+        if new.state is Status.UNREADABLE and self._may_be_migrated(new_definition, new.audited):
             migrated = None if before.object is None else self._after_migration(row, new_definition, old)
             if migrated is None:
                 tally.rewrites["refused"] += 1
@@ -242,7 +242,7 @@ class UpgradeAuditor:
                     refused = is_refused(first_outcome)
                     tally.migration_refused += refused
                     tally.rewrites["refused" if refused else "passed"] += 1
-                    changes.append(Change(VERDICT, None, str(was.standing), str(Status.UNREADABLE)))
+                    changes.append(Change(VERDICT, None, str(was.state), str(Status.UNREADABLE)))
                     tally.sample("unmigrated", Sample(shown_key(row), reason_of(new.audited)))
                 changes += self._lost_on_the_way(row, old, before, first)
                 was, new = side_of(first, first_outcome), after
@@ -250,19 +250,19 @@ class UpgradeAuditor:
         categories |= {"data-loss"} if any(one.is_loss for one in changes) else set()
         if was.audited.object is not None and new.audited.object is not None:
             if was.rank or new.rank:
-                if new.standing != was.standing:
-                    changes.append(Change(VERDICT, None, str(was.standing), str(new.standing)))
+                if new.state != was.state:
+                    changes.append(Change(VERDICT, None, str(was.state), str(new.state)))
                 changes += compare_verdicts(by_field(was), by_field(new))
             reads = compare_reads(was.audited, new.audited, lambda: decoded(row.data), may_confuse=may_confuse)
             categories |= categories_of(reads)
             changes += reads
-        elif new.standing != was.standing:
-            changes.append(Change(VERDICT, None, str(was.standing), str(new.standing)))
+        elif new.state != was.state:
+            changes.append(Change(VERDICT, None, str(was.state), str(new.state)))
         is_new = self._needs_webhook(self.auditor, new_definition, new.audited)
         if is_new and not self._needs_webhook(self.before, old, before):
             categories.add("needs-conversion")
         categories |= newly(new, was.rank)
-        if self.is_export and new.standing is Status.NEEDS_CONVERSION and new.audited.audited_version in old.versions:
+        if self.is_export and new.state is Status.NEEDS_CONVERSION and new.audited.audited_version in old.versions:
             categories = (categories - {"needs-conversion"}) | {"unconverted"}
         tally.unreadable_before += new.rank == 4 and was.rank == 4
         if new.rank in (1, 2) and any(one.change == VERDICT and one.path and one.old is ABSENT for one in changes):
@@ -278,7 +278,7 @@ class UpgradeAuditor:
         return [one for one in compare_reads(before, first, lambda: decoded(row.data)) if one.is_loss]
 
     def _needs_webhook(self, side: ShardAuditor, definition: CustomResourceDefinition, audited: AuditedObject) -> bool:
-        """Whether only a webhook can read an object at the storage version; of exports nobody knows."""
+        """Whether only a webhook can read an object at the storage version; never for exports, where it is unknown."""
         return (
             not self.is_export
             and definition.conversion == "Webhook"
@@ -323,7 +323,7 @@ class UpgradeAuditor:
         after = self.auditor.judge(new_definition, data, "stored" if self.is_export else "storage")[0].audited
         return first, side_of(after, self._outcome_of(self.auditor, row, new_definition, after, data)), outcome
 
-    # ---- what is told
+    # ---- counts and rows
 
     def _count_facts(self, tally: Tally, row: RowHead, definition: CustomResourceDefinition, new: Side) -> None:
         """Count what hangs on the new definition alone: migration, managedFields, unknown formats."""
@@ -334,8 +334,8 @@ class UpgradeAuditor:
         if audited.object is None and self._may_be_migrated(definition, audited):
             return  # what the server says to a write under the old definition counts (`_compare`)
         if audited.object is None:
-            tally.rewrites["unknown" if new.standing is Status.NEEDS_CONVERSION else "refused"] += 1
-            if new.standing is not Status.NEEDS_CONVERSION:
+            tally.rewrites["unknown" if new.state is Status.NEEDS_CONVERSION else "refused"] += 1
+            if new.state is not Status.NEEDS_CONVERSION:
                 tally.sample("rewrite-refused", Sample(shown_key(row), reason_of(audited)))
             return
         code = new.outcome.codes[0]

@@ -38,22 +38,22 @@ class Side(NamedTuple):
 
     audited: AuditedObject
     outcome: Outcome
-    standing: Status | Impact
+    state: Status | Impact
 
     @property
     def rank(self) -> int:
         """How bad it is: 0 valid, 1 tolerated, 2 invalid (no update verdict), 3 blocked, 4 not to be read."""
-        if isinstance(self.standing, Impact):
-            return 3 if self.standing.blocks else 1
-        return {Status.VALID: 0, Status.INVALID: 2}.get(self.standing, 4)
+        if isinstance(self.state, Impact):
+            return 3 if self.state.blocks else 1
+        return {Status.VALID: 0, Status.INVALID: 2}.get(self.state, 4)
 
 
 def side_of(audited: AuditedObject, outcome: Outcome) -> Side:
     """Return an object under one set of definitions."""
-    return Side(audited, outcome, standing_of(audited, outcome))
+    return Side(audited, outcome, state_of(audited, outcome))
 
 
-def standing_of(audited: AuditedObject, outcome: Outcome) -> Status | Impact:
+def state_of(audited: AuditedObject, outcome: Outcome) -> Status | Impact:
     if audited.unreadable is not None:
         return Status.NEEDS_CONVERSION if needs_webhook(audited) else Status.UNREADABLE
     impacts = outcome.verdict.impacts if outcome.verdict is not None else ()
@@ -74,7 +74,7 @@ def newly(new: Side, before: int) -> set[str]:
     if new.rank == before:
         return set()
     if new.rank == 4:
-        return {str(new.standing)}
+        return {str(new.state)}
     return {("tolerated", "invalid", "blocked")[new.rank - 1]}
 
 
@@ -89,7 +89,7 @@ def categories_of(changes: list[Change]) -> set[str]:
 
 def by_field(side: Side) -> dict[str, str]:
     """Return the worst verdict of each field that has findings."""
-    return worst_by_field((finding.field, told.verdict) for finding, told in side.outcome.rows(side.audited))
+    return worst_by_field((finding.field, update.verdict) for finding, update in side.outcome.rows(side.audited))
 
 
 def is_refused(outcome: Outcome) -> bool:
@@ -135,11 +135,11 @@ def sample_of(row: Any, new: Side, changes: list[Change], category: str) -> Samp
         return Sample(key, reason_of(new.audited))
     if category in ("blocked", "invalid", "tolerated"):
         fields = {change.path for change in changes if change.change == VERDICT}
-        told = [one for one in new.outcome.rows(new.audited) if one[0].field in fields or None in fields]
+        shown = [one for one in new.outcome.rows(new.audited) if one[0].field in fields or None in fields]
         # The note that rules were not checked is the consequence of another finding, which names the cause.
-        told.sort(key=lambda one: (_NOT_CHECKED in one[0].message, one[0].field == "<nil>"))
-        if told:
-            finding, about = told[0]
+        shown.sort(key=lambda one: (_NOT_CHECKED in one[0].message, one[0].field == "<nil>"))
+        if shown:
+            finding, about = shown[0]
             return Sample(key, finding.message, about.last_manager, about.last_write)
         verdict = new.outcome.verdict
         return Sample(key, verdict.put.message if verdict is not None else "")

@@ -21,7 +21,8 @@ from auditor.sources.files.digest import map_file
 from auditor.sources.files.free_space import check_free_space
 from auditor.sources.manifests.reading import text_bytes
 from auditor.sources.manifests.rows import ManifestRows
-from auditor.sources.manifests.walk import ManifestWalk, Spool
+from auditor.sources.manifests.sinks import Spool
+from auditor.sources.manifests.walk import ManifestWalk
 from auditor.sources.plan import NAMED, DamageLog, SourcePlan, first_names, one_line
 from auditor.sources.storage_value import ENCRYPTED_PREFIX
 

@@ -1,31 +1,25 @@
 """Walking the B+trees of a bolt file: sound pages by the thousand, damaged ones alone, in key order.
 
 Sibling pages are checked together, with arrays: header, type, elements inside the page, keys ascending between the
-bounds of the parent, no page twice. Whatever fails one of these checks is looked at again alone (check.py), and what
+bounds of the parent, no page twice. A page that fails one of these checks is read again alone (single.py), and what
 that cannot read either becomes a Loss. So the fast way only ever has to be right when it says yes.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from auditor.sources.bolt.check import (
-    NOT_BEHIND,
     Loss,
     PageFault,
     PageInfo,
-    bound_fault,
-    branch_fault,
     branch_keys,
     count_checked,
-    longest_chain,
     read_page,
     sound_elements,
-    split_leaf,
 )
 from auditor.sources.bolt.page import (
     BRANCH,
@@ -40,6 +34,7 @@ from auditor.sources.bolt.page import (
     precedes,
     read_headers,
 )
+from auditor.sources.bolt.single import MAX_DEPTH, PageReader, widened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,13 +44,10 @@ if TYPE_CHECKING:
     from auditor.sources.bolt.meta import Meta
     from auditor.sources.files.view import I64, U64, FileView
 
-__all__ = ["BATCH_ROWS", "MAX_DEPTH", "BoltTree", "Bucket"]
+__all__ = ["BATCH_ROWS", "BoltTree", "Bucket"]
 
 BATCH_ROWS = 1 << 14
 """Rows handed out at once, about; bounds the memory of the reader."""
-
-MAX_DEPTH = 64
-"""Levels of pages in a tree, and of buckets in buckets."""
 
 _CHILDREN_AT_ONCE = 1 << 14
 _BUCKET_HEADER = 16
@@ -157,6 +149,7 @@ class BoltTree:
         in_file = -(-view.size // meta.page_size)
         self.limit = meta.high_water_mark
         self._visited = np.zeros(max(1, min(self.limit, in_file)), dtype=bool)
+        self._single = PageReader(view, self.page_size, self.limit, self._visited, self.losses)
         self._pending: list[_Leaves] = []
         self._pending_rows = 0
 
@@ -247,7 +240,7 @@ class BoltTree:
         info = count_checked(view, PageInfo(bucket.page, offset, offset + bucket.size, flags, count))
         if count:
             try:
-                yield self._slow_leaf(info, None, None)
+                yield self._single.leaf(info, None, None)
             except PageFault as fault:
                 self.losses.append(Loss(bucket.page, f"inline bucket {bucket.name!r}: {fault}", None, None))
 
@@ -427,128 +420,11 @@ class BoltTree:
     def _slow(self, page: int, low: bytes | None, high: bytes | None, depth: int) -> Iterator[Rows]:
         """Read one page with every check, and keep what holds; `depth` 0 is a root."""
         try:
-            rows, children = self._examine(page, low, high, depth)
+            rows, children = self._single.examine(page, low, high, depth)
         except PageFault as fault:
-            self.losses.append(Loss(page, str(fault), *_widened(low, high, self._span(page))))
+            self.losses.append(Loss(page, str(fault), *widened(low, high, self._single.span(page))))
             return
         if rows is not None:
             yield rows
         for child, child_low, child_high in children:
             yield from self._one(child, child_low, child_high, depth + 1)
-
-    def _examine(
-        self, page: int, low: bytes | None, high: bytes | None, depth: int
-    ) -> tuple[Rows | None, list[tuple[int, bytes | None, bytes | None]]]:
-        """Return the rows of a leaf page or the children of a branch page."""
-        info = read_page(self.view, self.page_size, self.limit, page)
-        if info.flags != LEAF:
-            self._info(page)
-            children = self._believable_children(info, low, high)
-            if children is not None:
-                if depth >= MAX_DEPTH:
-                    raise PageFault(f"more than {MAX_DEPTH} levels of pages")
-                self._visited[page] = True
-                return None, children
-        if info.count:
-            return self._slow_leaf(info, low, high), []
-        if depth or info.flags != LEAF or info.fault:
-            raise PageFault(info.fault or "empty leaf")
-        self._visited[page] = True
-        return None, []
-
-    def _info(self, page: int) -> PageInfo:
-        if page < len(self._visited) and self._visited[page]:
-            raise PageFault("multiple references")
-        return read_page(self.view, self.page_size, self.limit, page)
-
-    def _slow_leaf(self, info: PageInfo, low: bytes | None, high: bytes | None) -> Rows:
-        rows, keep, losses = split_leaf(self.view, info, low, high)
-        if info.page * self.page_size == info.offset:
-            stop = max(int(rows.key[index] + rows.key_size[index] + rows.value_size[index]) for index in keep)
-            used = slice(info.page, -(-stop // self.page_size))
-            if self._visited[used].any():
-                raise PageFault("multiple references")
-            self._visited[used] = True
-        self.losses.extend(losses)
-        if info.fault and not losses:
-            self.losses.append(Loss(info.page, info.fault, low, high, read_all=info.fault != NOT_BEHIND))
-        return rows.select(np.array(keep, dtype=np.int64), suspect=bool(losses or info.fault))
-
-    def _believable_children(
-        self, info: PageInfo, low: bytes | None, high: bytes | None
-    ) -> list[tuple[int, bytes | None, bytes | None]] | None:
-        """Return the children of a branch page with their bounds, or None if it is no branch page.
-
-        Where the page's own keys are not in order, its children are believed as far as they fit each other.
-        """
-        keys, children = branch_keys(self.view, info)
-        fault = info.fault or branch_fault(keys, low, high)
-        if not fault:
-            return list(zip(children, keys, [*keys[1:], high], strict=True))
-        spans = [self._span(child) for child in children]
-        fitting = [index for index, span in enumerate(spans) if span and not bound_fault(*span, low, high)]
-        known = [span for span in (spans[index] for index in fitting) if span]
-        accepted = [fitting[at] for at in longest_chain([one for one, _ in known], [one for _, one in known])]
-        if info.flags != BRANCH and 2 * len(accepted) <= len(children):
-            return None
-        if not accepted:
-            raise PageFault(fault)
-        count = len(children)
-        missing = count - len(accepted)
-        told = f"its {count} children were read all the same" if not missing else f"{missing} of {count} children lost"
-        self.losses.append(Loss(info.page, f"{fault}; {told}", low, high, read_all=True))
-        return self._accepted(children, spans, accepted, low, high)
-
-    def _accepted(
-        self,
-        children: list[int],
-        spans: list[tuple[bytes, bytes] | None],
-        accepted: list[int],
-        low: bytes | None,
-        high: bytes | None,
-    ) -> list[tuple[int, bytes | None, bytes | None]]:
-        """Bound accepted children by each other and note what is lost between them."""
-        out: list[tuple[int, bytes | None, bytes | None]] = []
-        for position, index in enumerate(accepted):
-            span = spans[index]
-            following = spans[accepted[position + 1]] if position + 1 < len(accepted) else None
-            out.append((children[index], span[0] if span else low, following[0] if following else high))
-        bounds = [-1, *accepted, len(children)]
-        for one, other in pairwise(bounds):
-            before, after = (spans[one] if one >= 0 else None), (spans[other] if other < len(spans) else None)
-            for index in range(one + 1, other):
-                lost_low, lost_high = (before[1] + b"\0" if before else low), (after[0] if after else high)
-                lost_low, lost_high = _widened(lost_low, lost_high, spans[index])
-                self.losses.append(Loss(children[index], "does not fit beside its neighbours", lost_low, lost_high))
-        return out
-
-    def _span(self, page: int) -> tuple[bytes, bytes] | None:
-        """Return the first and the last key of a page (of a branch: of its elements), or None if it is damaged."""
-        try:
-            info = self._info(page)
-        except PageFault:
-            return None
-        if info.fault or not info.count:
-            return None
-        if info.flags == BRANCH:
-            keys, _ = branch_keys(self.view, info)
-        else:
-            rows = leaf_rows(self.view, np.array([page]), np.array([info.offset]), np.array([info.count]))
-            if any(sound_elements(rows, info)):
-                return None
-            keys = [self.view.cut(int(key), int(size)) for key, size in zip(rows.key, rows.key_size, strict=True)]
-        if branch_fault(keys, None, None) or keys[0] is None or keys[-1] is None:
-            return None
-        return keys[0], keys[-1]
-
-
-def _widened(
-    low: bytes | None, high: bytes | None, own: tuple[bytes, bytes] | None
-) -> tuple[bytes | None, bytes | None]:
-    """Stretch bounds over the keys that a refused page itself has: it may be the bounds that are wrong."""
-    if own is None:
-        return low, high
-    return (
-        None if low is None else min(low, own[0]),
-        None if high is None else max(high, own[1] + b"\0"),
-    )

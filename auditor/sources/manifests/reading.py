@@ -22,7 +22,8 @@ from auditor.sources.files.compression import PACKED_SUFFIXES, UnpackedStream
 from auditor.sources.files.digest import Digest, map_file
 from auditor.sources.files.folders import not_a_file
 from auditor.sources.manifests.rows import ManifestRows
-from auditor.sources.manifests.walk import PRINTED, ManifestWalk, NeedsSpool, Spans, Spool
+from auditor.sources.manifests.sinks import NeedsSpool, Spans, Spool
+from auditor.sources.manifests.walk import PRINTED, ManifestWalk
 from auditor.sources.plan import NAMED, DamageLog, SourcePlan, first_names
 from auditor.sources.registry_key import printable_name
 

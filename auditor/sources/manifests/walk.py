@@ -3,9 +3,7 @@
 Nothing is dropped: what no decoder reads becomes a row that the worker will call unreadable, and where not even the
 extent of a thing is known the walk reports damage.
 
-A sink says where objects go: `Spans` notes where they lie in the file, `Spool` writes them to a file of their own,
-one a line, which is needed where the input does not have the text of an object as it must be read (YAML, items
-of a typed list that leave kind and apiVersion to the list, folders).
+A sink (sinks.py) says where objects go.
 """
 
 from __future__ import annotations
@@ -13,22 +11,22 @@ from __future__ import annotations
 import re
 from array import array
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
-import orjson
 
 from auditor.golang import jsontext
 from auditor.sources.json_stream import Bytes, Layout, array_items, layout, skip_space, value_end
-from auditor.sources.manifests.rows import Header, ManifestRows, fast_header, fast_headers, header_of, read_header
+from auditor.sources.manifests.rows import Header, fast_header, fast_headers, header_of, read_header
+from auditor.sources.manifests.yaml_lists import absolute_lines, list_pieces
 from auditor.sources.plan import DamageLog
 from auditor.sources.yaml import Chunk, YamlError, line_behind_document, yaml_chunks, yaml_to_json
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from auditor.sources.manifests.sinks import Sink
 
-__all__ = ["ManifestWalk", "NeedsSpool", "Sink", "Spans", "Spool"]
+__all__ = ["ManifestWalk"]
 
 MAX_NESTED_LISTS: Final = 8
 MAX_LONG_SCANS: Final = 16
@@ -44,88 +42,6 @@ MANY_LINES: Final = 256
 PIECEWISE_FROM: Final = 1 << 18
 """Bytes of a YAML list from which on its items are converted one by one."""
 PRINTED: Final = "printer output (kind: Table) holds no objects; repeat the command with -o json or -o yaml"
-
-
-class NeedsSpool(Exception):
-    """An item is not complete where it is."""
-
-
-class Sink(Protocol):
-    """Where objects go."""
-
-    def span(self, data: Bytes, start: int, end: int, header: Header | None) -> None:
-        """Take an object that is complete in the file."""
-
-    def spans(self, data: Bytes, starts: NDArray[np.int64], ends: NDArray[np.int64], headers: list[Header]) -> None:
-        """Take many of them."""
-
-    def inheriting(self, data: Bytes, start: int, end: int, header: Header, missing: dict[str, str]) -> None:
-        """Take an item of a list that lacks some of its type; `missing` has the values, `header` has them already."""
-
-    def value(self, value: Any) -> None:
-        """Take a decoded object."""
-
-
-class Spans:
-    """Notes where objects lie in the mapped file."""
-
-    def __init__(self, rows: ManifestRows) -> None:
-        self.rows = rows
-
-    def span(self, data: Bytes, start: int, end: int, header: Header | None) -> None:  # noqa: ARG002 - a Sink
-        """Add a row."""
-        self.rows.add(header, start, end - start)
-
-    def spans(self, data: Bytes, starts: NDArray[np.int64], ends: NDArray[np.int64], headers: list[Header]) -> None:  # noqa: ARG002
-        """Add rows."""
-        self.rows.add_all(headers, starts, ends - starts)
-
-    def inheriting(self, data: Bytes, start: int, end: int, header: Header, missing: dict[str, str]) -> None:  # noqa: ARG002
-        """Refuse: the text of the object is not in the file."""
-        raise NeedsSpool
-
-    def value(self, value: Any) -> None:  # noqa: ARG002
-        """Refuse, likewise."""
-        raise NeedsSpool
-
-
-class Spool:
-    """Writes objects to a file of their own, one a line."""
-
-    def __init__(self, rows: ManifestRows, file: BinaryIO) -> None:
-        self.rows = rows
-        self.file = file
-        self.at = file.tell()
-
-    def _write(self, text: bytes, header: Header | None) -> None:
-        self.rows.add(header, self.at, len(text))
-        self.file.write(text)
-        self.file.write(b"\n")
-        self.at += len(text) + 1
-
-    def span(self, data: Bytes, start: int, end: int, header: Header | None) -> None:
-        """Copy an object."""
-        self._write(bytes(data[start:end]), header)
-
-    def spans(self, data: Bytes, starts: NDArray[np.int64], ends: NDArray[np.int64], headers: list[Header]) -> None:
-        """Copy objects."""
-        for start, end, header in zip(starts.tolist(), ends.tolist(), headers, strict=True):
-            self._write(bytes(data[start:end]), header)
-
-    def inheriting(self, data: Bytes, start: int, end: int, header: Header, missing: dict[str, str]) -> None:
-        """Copy an object with what it lacks put behind, where it wins over a key that is there but empty or null."""
-        tail = orjson.dumps(missing)[1:]
-        body = bytes(data[start : end - 1])
-        comma = b"" if body.rstrip() == b"{" else b","
-        self._write(body + comma + tail, header)
-
-    def value(self, value: Any) -> None:
-        """Write a decoded object as JSON text that decodes to the same."""
-        try:
-            text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-        except (TypeError, ValueError):
-            text = jsontext.encode(value).encode()
-        self._write(text, header_of(value))
 
 
 def _inherited(kind: str, api_version: str) -> dict[str, str]:
@@ -443,7 +359,7 @@ class ManifestWalk:
 
     def _chunk(self, chunk: Chunk, number: int) -> None:
         text = chunk.text
-        pieces = _list_pieces(text) if len(text) > PIECEWISE_FROM else None
+        pieces = list_pieces(text) if len(text) > PIECEWISE_FROM else None
         if pieces is not None:
             self.lists += 1
             kind, api_version, cuts = pieces
@@ -536,12 +452,6 @@ def _behind_comments(data: Bytes, at: int) -> int:
 
 
 _PREAMBLE = re.compile(rb"\A(?:[ \t]*(?:(?:#|---)[^\n]*)?\n)*")
-_LINE = re.compile(r"\bline ([0-9]+)\b")
-
-
-def absolute_lines(text: str, before: int) -> str:
-    """Return an error text with its lines counted from the start of the file, `before` lines above the chunk."""
-    return _LINE.sub(lambda match: f"line {int(match.group(1)) + before}", text)
 
 
 def _text(data: Bytes, parts: Layout, key: bytes) -> str:
@@ -569,38 +479,3 @@ def _name_in(data: Bytes, parts: Layout) -> bool:
 
 
 EXACT_METADATA: Final = 1 << 20
-
-_ITEMS = re.compile(rb"^items:[ \t]*\n", re.MULTILINE)
-_ITEM = re.compile(rb"^- ", re.MULTILINE)
-_TOP_KEY = re.compile(rb"^[^ \t\n#-]", re.MULTILINE)
-_ANCHOR = re.compile(rb"(?:^|[ \t\[{,])[*&][A-Za-z0-9_-]")
-
-
-def _list_pieces(text: bytes) -> tuple[str, str, list[int]] | None:
-    """Cut a long block list, as kubectl prints it, into its items; None where it is not plainly one.
-
-    Converting items one by one keeps the tree of the whole list out of memory, and one broken item from taking the
-    others with it.
-
-    Returns:
-        Kind and apiVersion of the list, and the offsets where its items begin, with the end of the last.
-    """
-    match = _ITEMS.search(text)
-    if match is None or _ITEMS.search(text, match.end()) is not None or _ANCHOR.search(text) is not None:
-        return None
-    end = _TOP_KEY.search(text, match.end())
-    stop = end.start() if end else len(text)
-    cuts = [found.start() for found in _ITEM.finditer(text, match.end(), stop)]
-    if not cuts or text[match.end() : cuts[0]].strip():
-        return None
-    around = text[: match.start()] + text[stop:]
-    try:
-        value = yaml_to_json(around)
-    except YamlError:
-        return None
-    outer = header_of(value)
-    if outer is None or not outer.kind.endswith("List") or outer.name:
-        return None
-    if "items" in value or line_behind_document(around) is not None:
-        return None
-    return outer.kind, outer.apiVersion, [*cuts, stop]

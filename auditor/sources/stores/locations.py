@@ -1,4 +1,4 @@
-"""Where dumps lie that are no local files: object stores and web servers, and patterns of names in them.
+"""Where dumps are that are no local files: object stores and web servers.
 
 ``s3://`` goes through boto3, ``gs://``, ``az://`` (``abfs://``) and ``file://`` through pyarrow.fs, with the
 credentials of the environment, as the tools of these stores find them; ``https://`` through the standard library;
@@ -12,7 +12,6 @@ errors and reports carry neither user, password nor query.
 from __future__ import annotations
 
 import errno
-import fnmatch
 import os
 import re
 from contextlib import contextmanager
@@ -22,41 +21,33 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
 
 from auditor.base.errors import SourceError, StoreUnreachable
-from auditor.base.visible import visible
 from auditor.sources.files.free_space import check_free_space
 from auditor.sources.stores import patience
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
     from typing import BinaryIO
 
 __all__ = [
-    "Match",
     "RemoteFile",
     "allow_http",
     "allows_http",
     "ask_store",
     "copy_name",
-    "expand",
-    "has_wildcards",
     "is_remote",
     "is_web",
     "local_path",
     "modified_at",
     "remote_file",
-    "remote_files",
-    "remote_names",
     "shown_url",
     "store_failures",
     "store_of",
-    "upload",
 ]
 
 Result = TypeVar("Result")
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
-_WILD: Final = re.compile(r"[*?\[]")
-_COPY: Final = 1 << 20
+COPY: Final = 1 << 20
 _TIMEOUT: Final = 60
 _LONGEST_NAME: Final = 60
 """Characters of the name of a copy: at most 240 bytes."""
@@ -71,27 +62,9 @@ _CONTAINERS: Final = frozenset({"az", "abfs", "abfss"})
 """Schemes that have a container where others have a user."""
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
-    """A file or folder that a pattern names.
-
-    Attributes:
-        path: Path or URL.
-        parts: What its wildcards stood for, in order.
-    """
-
-    path: str
-    parts: tuple[str, ...] = ()
-
-
 def is_remote(path: str) -> bool:
     """Whether a path is a URL."""
     return _SCHEME.match(path) is not None
-
-
-def has_wildcards(path: str) -> bool:
-    """Whether a path is a pattern; what is behind a ``?`` of a web address is none."""
-    return _WILD.search(path) is not None and not is_web(path)
 
 
 def shown_url(url: str) -> str:
@@ -273,7 +246,7 @@ class RemoteFile:
         """Copy the bytes to a local file."""
         with self.open() as stream, target.open("wb") as out:
             check_free_space(self.shown, target.parent, self._size(cast("_Stream", stream)))
-            while block := stream.read(_COPY):
+            while block := stream.read(COPY):
                 out.write(block)
 
     def _size(self, stream: _Stream) -> int | None:
@@ -307,7 +280,7 @@ class RemoteFile:
                     continue
                 below = ask_store(partial(file_system.open_input_stream, info.path, compression=None))
                 with _Stream(self.url, below, None) as stream, local.open("wb") as out:
-                    while block := stream.read(_COPY):
+                    while block := stream.read(COPY):
                         out.write(block)
             return left_out
 
@@ -362,172 +335,3 @@ def modified_at(path: str) -> float | None:
         return max((each.stat().st_mtime for each in files), default=None) if path != "-" else None
     except (OSError, SourceError):
         return None
-
-
-def fetched(url: str, folder: Path) -> Iterator[tuple[str, Path]]:
-    """Bring what a URL or a pattern of URLs names here, files and folders; yield (URL as it is shown, copy).
-
-    Raises:
-        SourceError: It is not there, or not available.
-    """
-    for number, match in enumerate(expand(url)):
-        there = remote_file(match.path)
-        target = folder / str(number) / copy_name(there.shown)
-        target.parent.mkdir(parents=True)
-        if not there.is_folder():
-            there.copy_to(target)
-        else:
-            for left_out, reason in there.copy_folder_to(target):
-                raise SourceError(f"{there.shown.rstrip('/')}/{visible(left_out)}", f"cannot be copied: {reason}")
-        yield there.shown.rstrip("/"), target
-
-
-def _pattern(segment: str) -> re.Pattern[str]:
-    """Return the expression of one segment of a pattern, each wildcard a group."""
-    out, at = "", 0
-    for found in re.finditer(r"\*+|\?|\[!?\]?[^\]]*\]", segment):
-        out += re.escape(segment[at : found.start()])
-        translated = ".*" if found[0].startswith("*") else fnmatch.translate(found[0])[4:-3]
-        out += f"({translated})"
-        at = found.end()
-    return re.compile(out + re.escape(segment[at:]))
-
-
-def expand(pattern: str) -> list[Match]:
-    """Return what a pattern names, sorted; a path that is no pattern, or that exists as it is, stays as it is.
-
-    Wildcards are ``*``, ``?`` and ``[...]`` inside a segment, and ``**`` for any number of segments.
-
-    Raises:
-        SourceError: The pattern names nothing, or the store cannot be asked.
-    """
-    if pattern == "-" or not has_wildcards(pattern) or (not is_remote(pattern) and Path(pattern).exists()):
-        return [Match(pattern)]
-    import urllib.parse  # noqa: PLC0415
-
-    import pyarrow.fs  # noqa: PLC0415
-
-    scheme, _, rest = pattern.partition("://") if is_remote(pattern) else ("", "", pattern)
-    plain, mark, query = rest.partition("?") if is_remote(pattern) and "=" in rest.partition("?")[2] else (rest, "", "")
-    head = plain[: _WILD.search(plain).start()].rpartition("/")[0]  # type: ignore[union-attr]
-    segments = plain[len(head) :].strip("/").split("/")
-    with store_failures(pattern):
-        if scheme:
-            file_system, base = store_of(f"{scheme}://{head}{mark}{query}")
-        else:
-            file_system, base = pyarrow.fs.LocalFileSystem(), head or ("/" if plain.startswith("/") else ".")
-        found = sorted(_walk(file_system, base.rstrip("/") or "/", segments, ()))
-    if not found:
-        raise SourceError(shown_url(pattern), "the pattern names nothing")
-    out = []
-    for path, parts in found:
-        if not scheme:
-            out.append(Match(path, parts))
-        else:
-            below = path[len(base.rstrip("/")) :].lstrip("/")
-            if scheme.lower() == "file":  # of these alone the path is written as in a web address
-                below = urllib.parse.quote(below)
-            out.append(Match(f"{scheme}://{head.rstrip('/')}/{below}{mark}{query}", parts))
-    return out
-
-
-def _walk(
-    file_system: Any, base: str, segments: list[str], parts: tuple[str, ...]
-) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield (path, parts) of what the segments name below a folder."""
-    import pyarrow.fs  # noqa: PLC0415
-
-    def below(name: str) -> str:
-        return name if base == "." else f"{base.rstrip('/')}/{name}"
-
-    segment, rest = segments[0], segments[1:]
-    if not _WILD.search(segment):
-        path = below(segment)
-        if rest:
-            yield from _walk(file_system, path, rest, parts)
-        elif ask_store(lambda: file_system.get_file_info(path)).type != pyarrow.fs.FileType.NotFound:
-            yield path, parts
-        return
-    if segment == "**":
-        if rest:
-            yield from _walk(file_system, base, rest, parts)
-        for name, folder in _listed(file_system, base):
-            if folder:
-                yield from _walk(file_system, below(name), segments, parts)
-            elif not rest:
-                yield below(name), (*parts, name)
-        return
-    pattern = _pattern(segment)
-    for name, folder in _listed(file_system, base):
-        match = pattern.fullmatch(name)
-        if match is None or (name.startswith(".") and not segment.startswith(".")):
-            continue
-        if not rest:
-            yield below(name), (*parts, *match.groups())
-        elif folder:
-            yield from _walk(file_system, below(name), rest, (*parts, *match.groups()))
-
-
-def _listed(file_system: Any, base: str) -> list[tuple[str, bool]]:
-    """Return (name, whether it is a folder) of what lies in a folder; nothing where there is none."""
-    import pyarrow.fs  # noqa: PLC0415
-
-    # Google's client shows a folder only if an object of its name exists, so all below is listed
-    deep = getattr(file_system, "type_name", "") == "gcs"
-    selector = pyarrow.fs.FileSelector(base, allow_not_found=True, recursive=deep)
-    kinds = {pyarrow.fs.FileType.Directory: True, pyarrow.fs.FileType.File: False}
-    found: dict[str, bool] = {}
-    for info in ask_store(lambda: file_system.get_file_info(selector)):
-        if info.type in kinds:
-            name, slash, _ = info.path[len(base) :].strip("/").partition("/") if deep else (info.base_name, "", "")
-            found[name] = found.get(name, False) or bool(slash) or kinds[info.type]
-    return sorted(found.items())
-
-
-def upload(folder: Path, url: str, *, last: str, replaced: Sequence[str] = ()) -> None:
-    """Copy a folder to a store; the file `last` at its root comes last, so that it stands for all of it.
-
-    Args:
-        folder: The folder.
-        url: Where it goes.
-        last: Name of that file.
-        replaced: Paths of files there that are removed, `last` first, unless there is a new one of the name.
-
-    Raises:
-        SourceError: The store does not take it.
-    """
-    if is_web(url):
-        raise SourceError(shown_url(url), "a web server takes no report", "s3://, gs://, az:// or a folder")
-    with store_failures(url):
-        file_system, base = store_of(url)
-        base = base.rstrip("/")
-        files = sorted(path for path in folder.rglob("*") if path.is_file())
-        if last in replaced:
-            file_system.delete_file(f"{base}/{last}")
-        for name in sorted({*replaced} - {last, *(path.relative_to(folder).as_posix() for path in files)}):
-            file_system.delete_file(f"{base}/{name}")
-        for path in sorted(files, key=lambda one: (one == folder / last, one)):
-            target = f"{base}/{path.relative_to(folder).as_posix()}"
-            if getattr(file_system, "type_name", "") == "local":
-                Path(target).parent.mkdir(parents=True, exist_ok=True)
-            with path.open("rb") as stream, file_system.open_output_stream(target, compression=None) as out:
-                while block := stream.read(_COPY):
-                    out.write(block)
-
-
-def remote_files(url: str) -> list[str]:
-    """Return the path below a folder of a store of each file in it; nothing where there is no such folder."""
-    import pyarrow.fs  # noqa: PLC0415
-
-    with store_failures(url):
-        file_system, base = store_of(url)
-        base = base.rstrip("/")
-        found = file_system.get_file_info(pyarrow.fs.FileSelector(base, allow_not_found=True, recursive=True))
-        return [info.path[len(base) :].strip("/") for info in found if info.type == pyarrow.fs.FileType.File]
-
-
-def remote_names(url: str) -> list[str]:
-    """Return the names of what lies directly in a folder of a store; nothing where there is none."""
-    with store_failures(url):
-        file_system, base = store_of(url)
-        return [name for name, _ in _listed(file_system, base.rstrip("/"))]

@@ -1,4 +1,4 @@
-"""Small files in object stores: read, write, write only if absent, remove."""
+"""Files in object stores: read, write, write only if absent, remove. What is read has to be small."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from auditor.sources.stores.locations import ask_store, remote_file, shown_url, 
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
-__all__ = ["create_file", "joined", "read_file", "remove_files", "write_file"]
+__all__ = ["copy_file", "create_file", "joined", "read_file", "remove_files", "write_file"]
 
 _MOST = 256 << 20
+_BLOCK = 1 << 20
 
 
 def joined(url: str, name: str) -> str:
@@ -49,6 +51,19 @@ def write_file(url: str, data: bytes) -> None:
         store, path = store_of(url)
         with store.open_output_stream(path, compression=None) as out:
             out.write(data)
+
+
+def copy_file(path: Path, url: str) -> None:
+    """Copy a local file to a store, block by block; an existing one is replaced.
+
+    Raises:
+        SourceError: The store does not take it.
+    """
+    with path.open("rb") as stream, store_failures(url):
+        store, target = store_of(url)
+        with store.open_output_stream(target, compression=None) as out:
+            while block := stream.read(_BLOCK):
+                out.write(block)
 
 
 def create_file(url: str, data: bytes) -> bool | None:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from auditor.cel.environment import Program
     from auditor.ratcheting import CorrelatedObject
     from auditor.schema.structural import StructuralSchema
-    from auditor.validation.rules.values import Adapters
+    from auditor.validation.rules.adapters import Adapters
 
 __all__ = ["LEAST_SECONDS", "OBJECT_BUDGET", "OBJECT_SECONDS", "SPARE_SECONDS", "RuleProgram", "RuleTime"]
 
@@ -130,7 +130,7 @@ class RuleProgram:
     """
 
     def __init__(self, root: RuleNode, time: RuleTime | None = None) -> None:
-        from auditor.validation.rules.values import Adapters  # noqa: PLC0415 - with the first rule
+        from auditor.validation.rules.adapters import Adapters  # noqa: PLC0415 - with the first rule
 
         self.root = root
         self.time = RuleTime() if time is None else time

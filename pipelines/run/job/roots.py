@@ -20,7 +20,8 @@ import orjson
 from auditor.base.errors import PlanError, ReportNotWritable, is_environment
 from auditor.report.manifest import MANIFEST, manifest_bytes, parse_manifest
 from auditor.sources.files.work_folder import clear_dead_folders, work_folder
-from auditor.sources.stores.locations import is_remote, is_web, local_path, remote_files, remote_names, shown_url
+from auditor.sources.stores.folders import remote_files, remote_names
+from auditor.sources.stores.locations import is_remote, is_web, local_path, shown_url
 from auditor.sources.stores.small_files import joined, read_file, remove_files, write_file
 from pipelines.run.report_target import check_manifest_of, files_of, is_report_file
 

@@ -2,40 +2,44 @@
 
 from __future__ import annotations
 
-import io
-import os
 import stat
 import sys
-from contextlib import ExitStack, contextmanager
+import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from auditor.base.errors import PlanError
+from auditor.base.errors import AuditorError, PlanError
 from auditor.report.formats.registry import FORMATS, Format
 from auditor.report.manifest import MANIFEST
-from auditor.sources.stores.locations import is_remote, is_web, local_path, shown_url
-from auditor.sources.stores.small_files import write_file
+from auditor.sources.stores.locations import is_web, local_path, shown_url
+from pipelines.exit_codes import exit_code_of
 from pipelines.run.remote import reports_here
-from pipelines.streams import plain
+from pipelines.run.report.targets import earlier_text, is_below, new_file, write_text
+from pipelines.streams import ErrorLines, plain
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
-    from typing import TextIO
 
     from auditor.report.formats.problems import Content
     from auditor.report.trend.history import History
 
 __all__ = [
     "Output",
+    "check_place",
+    "failed_runs_noted",
     "opened_content",
     "parse_outputs",
     "prints",
     "split_outputs",
     "write_outputs",
     "write_report",
-    "write_text",
 ]
+
+_LOCKED: Final = 5
+"""Another run holds the lock of the report root: it will write the metrics."""
+_MODE: Final = 0o644
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +75,24 @@ def parse_outputs(texts: Sequence[str], report: str = "") -> list[Output]:
             raise PlanError("-o", f"{shown_url(target)}: a web server takes no files", "a file, or a URL such as s3://")
         if target.endswith("/") and not FORMATS[name].folder:
             raise PlanError("-o", f"{name} is one file", f"{name}=FILE", f"{target} is a folder")
-        if report and target and _is_below(target, report):
-            raise PlanError("-o", f"{target} lies in the report {report}, whose files are listed", "another folder")
+        check_place("-o", target, report)
         found.append(Output(FORMATS[name], target))
     _check_printed(texts)
     return found
 
 
-def split_outputs(texts: Sequence[str], own: Sequence[str]) -> tuple[list[tuple[str, str]], list[str]]:
+def split_outputs(
+    texts: Sequence[str], own: Sequence[str], report: str = ""
+) -> tuple[list[tuple[str, str]], list[str]]:
     """Return the outputs that are forms of a command itself, as (name, file or empty), and the others.
 
+    Args:
+        texts: The values of the option.
+        own: Names of the forms.
+        report: Folder of the report; no file may be written into it.
+
     Raises:
-        PlanError: Several are to be printed, or a form names no file.
+        PlanError: Several are to be printed, a form names no file, or a file lies in the report.
     """
     mine, others = [], []
     for text in texts:
@@ -92,7 +102,9 @@ def split_outputs(texts: Sequence[str], own: Sequence[str]) -> tuple[list[tuple[
             continue
         if equals and (not target or is_web(target) or target.endswith("/")):
             raise PlanError("-o", f"{text!r} names no file", f"{name}=FILE")
-        mine.append((name, local_path(target) or target))
+        target = local_path(target) or target
+        check_place("-o", target, report)
+        mine.append((name, target))
     _check_printed(texts)
     return mine, others
 
@@ -111,24 +123,25 @@ def _check_printed(texts: Sequence[str]) -> None:
         raise PlanError("-o", "two formats are to be printed", "one at most", "give the others as FORMAT=FILE")
 
 
-def write_text(target: str, text: str, mode: int) -> None:
-    """Write a text to a file or a URL, in one step."""
-    if is_remote(target):
-        write_file(target, text.encode("utf-8", "backslashreplace"))
-        return
-    with _new_file(Path(target), mode) as stream:
-        stream.write(text)
-
-
 def prints(outputs: Sequence[Output]) -> bool:
     """Return whether one of the outputs is standard output: then nothing else is printed there."""
     return any(not one.target for one in outputs)
 
 
-def _is_below(target: str, report: str) -> bool:
-    if is_remote(target) or is_remote(report):
-        return f"{target.rstrip('/')}/".startswith(f"{report.rstrip('/')}/") and target != report
-    return Path(target).absolute().is_relative_to(Path(report).absolute())
+def check_place(option: str, target: str, report: str) -> None:
+    """Refuse a file in the folder of the report, whose manifest lists all files that may be there.
+
+    Args:
+        option: The option that names the file.
+        target: The file; empty: none.
+        report: The report; empty: none.
+
+    Raises:
+        PlanError: The file would be in the report.
+    """
+    if report and target and is_below(target, local_path(report) or report):
+        found = f"{shown_url(target)} is in the report {shown_url(report)}, which holds nothing but its own files"
+        raise PlanError(option, found, "a file in another folder")
 
 
 def write_report(
@@ -173,32 +186,46 @@ def write_outputs(content: Content, outputs: Sequence[Output], mode: int) -> Non
         mode: Permissions of files whose format sets none.
     """
     for output in outputs:
-        if not output.target:
-            output.format.write(content, sys.stdout if sys.stdout.isatty() else plain(sys.stdout))
+        form, target, mode_here = output.format, output.target, output.format.mode or mode
+        if not target:
+            form.write(content, sys.stdout if sys.stdout.isatty() else plain(sys.stdout))
             sys.stdout.flush()
-        elif output.target.endswith("/"):
-            output.format.write_folder(content, Path(output.target))
-            for path in Path(output.target).iterdir():
-                if path.suffix in (".html", ".css", ".js"):
-                    path.chmod(output.format.mode or mode)
-        elif is_remote(output.target):
-            buffer = io.StringIO()
-            output.format.write(content, buffer)
-            write_file(output.target, buffer.getvalue().encode("utf-8", "backslashreplace"))
+        elif target.endswith("/"):
+            for name, text in form.files(content).items():
+                write_text(f"{target}{name}", text, mode_here)
         else:
-            with _new_file(Path(output.target), output.format.mode or mode) as stream:
-                output.format.write(content, stream)
+            written = form.after(content, earlier_text(target)) if form.earlier else content
+            with new_file(target, mode_here) as stream:
+                form.write(written, stream)
 
 
 @contextmanager
-def _new_file(path: Path, mode: int) -> Iterator[TextIO]:
-    """Yield a stream whose content takes the place of a file in one step, if the block ends without an error."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name[:200]}.{os.getpid()}")
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o600)
-    with ExitStack() as stack:
-        stack.callback(part.unlink, missing_ok=True)
-        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace", newline="") as stream:
-            yield stream
-        part.chmod(mode)
-        part.replace(path)
+def failed_runs_noted(texts: Sequence[str]) -> Iterator[None]:
+    """Let metrics say that a run failed, if the block ends with an error before there is a report.
+
+    Args:
+        texts: The values of -o.
+    """
+    started = time.time()
+    try:
+        yield
+    except SystemExit:  # the run has ended, with a report
+        raise
+    except BaseException as error:
+        if (code := exit_code_of(error)) != _LOCKED:
+            _note_failure(texts, started, code)
+        raise
+
+
+def _note_failure(texts: Sequence[str], started: float, code: int) -> None:
+    from auditor.report.formats.prometheus import after_no_report  # noqa: PLC0415 - only after a failure
+
+    for text in texts:
+        name, _, target = text.partition("=")
+        if name != "prometheus" or not target:
+            continue
+        target = local_path(target) or target
+        try:
+            write_text(target, after_no_report(earlier_text(target), started, code), _MODE)
+        except (AuditorError, OSError) as error:
+            ErrorLines()(f"warning: {shown_url(target)} does not say that this run failed: {error}\n")

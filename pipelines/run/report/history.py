@@ -15,7 +15,9 @@ from auditor.report.trend.history import expired_files, read_history, run_file_n
 from auditor.report.trend.view import trend_lines, trend_rows
 from auditor.report.views.layout import painted
 from auditor.sources.files.work_folder import temporary_folder
-from auditor.sources.stores.locations import fetched, is_remote, local_path, remote_names, shown_url, upload
+from auditor.sources.stores.folders import remote_names, upload
+from auditor.sources.stores.locations import is_remote, local_path, shown_url
+from auditor.sources.stores.patterns import fetched
 from pipelines.run.report.findings import has_color, terminal_width
 from pipelines.streams import ErrorLines, plain
 

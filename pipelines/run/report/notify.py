@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from auditor.report.formats.problems import Content
 
-__all__ = ["Receiver", "notify", "parse_receivers"]
+__all__ = ["Receiver", "notify", "parse_receivers", "send_all"]
 
 _SECONDS: Final = 10.0
 _SLACK: Final = "slack+"
@@ -95,10 +95,15 @@ def notify(report: str, receivers: Sequence[Receiver]) -> None:
         return
     try:
         with opened_content(report) as (_, content):
-            for receiver in receivers:
-                _send(content, receiver)
+            send_all(content, receivers)
     except (AuditorError, OSError) as error:
         ErrorLines()(f"warning: no message was sent (--notify): {error}\n")
+
+
+def send_all(content: Content, receivers: Sequence[Receiver]) -> None:
+    """Send a message about a report to each receiver; a failure is reported, and changes nothing."""
+    for receiver in receivers:
+        _send(content, receiver)
 
 
 def _send(content: Content, receiver: Receiver) -> None:

@@ -18,7 +18,7 @@ from auditor.fastpath.rules.shapes import Shapes
 from auditor.schema.parse import parse_schema
 from auditor.schema.structural import Rule, StructuralSchema
 from auditor.validation.rules import compile_node, declare
-from auditor.validation.rules.values import Adapters
+from auditor.validation.rules.adapters import Adapters
 from tests.cel.emit.definitions import definition_of
 
 if TYPE_CHECKING:

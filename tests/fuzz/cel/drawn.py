@@ -8,7 +8,7 @@ from auditor.cel.errors import CompileError
 from auditor.cel.kubernetes import kubernetes_environment, latest
 from auditor.schema.parse import parse_schema
 from auditor.validation.rules import cel_type, declare
-from auditor.validation.rules.values import Adapters
+from auditor.validation.rules.adapters import Adapters
 from tests.fuzz.cel.batches import Batch, definition, foo
 from tests.fuzz.cel.expressions import Drawer, is_shown
 from tests.fuzz.cel.nested import spoiled

@@ -47,7 +47,11 @@ def test_a_printed_form_takes_the_place_of_the_table(given, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "words", [["-o", "nope"], ["-o", "json="], ["-o", "json", "-o", "sarif"], ["-o", "sarif=REPORT/x"]]
+    "words",
+    [
+        *(["-o", "nope"], ["-o", "json="], ["-o", "json", "-o", "sarif"], ["-o", "sarif=REPORT/x"]),
+        *(["-o", "json=REPORT/x"], ["-o", "ndjson=REPORT/sub/../x"], ["--plan", "REPORT/plan"]),
+    ],
 )
 def test_mistakes_are_found_before_the_scan(given, tmp_path, words):
     report = tmp_path / "report"

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from auditor.sources.manifests import walk as manifest_walk
 from auditor.sources.manifests.reading import open_manifests
 from auditor.sources.manifests.rows import ManifestRows
-from auditor.sources.manifests.walk import ManifestWalk, NeedsSpool, Spans, Spool
+from auditor.sources.manifests.sinks import NeedsSpool, Spans, Spool
+from auditor.sources.manifests.walk import ManifestWalk
 
 if TYPE_CHECKING:
     from pathlib import Path

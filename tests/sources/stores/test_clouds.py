@@ -19,7 +19,8 @@ from click.testing import CliRunner
 from auditor.base.errors import AuditorError, SourceError
 from auditor.sources import open_source
 from auditor.sources.crd_files import read_crd_documents
-from auditor.sources.stores.locations import Match, expand, remote_file, shown_url
+from auditor.sources.stores.locations import remote_file, shown_url
+from auditor.sources.stores.patterns import Match, expand
 from pipelines.cli.main import cli
 from tests.sources.archives.writing import CRD, OBJECTS, text, tgz, unpack, velero
 from tests.sources.stores.fakes import Azure, Google, serving

@@ -13,7 +13,8 @@ from click.testing import CliRunner
 
 from auditor.base.errors import SourceError
 from auditor.sources.stores import patience
-from auditor.sources.stores.locations import expand, remote_file
+from auditor.sources.stores.locations import remote_file
+from auditor.sources.stores.patterns import expand
 from pipelines.cli.main import cli
 
 if TYPE_CHECKING:

@@ -21,7 +21,8 @@ from auditor.base.errors import PlanError, SourceError, UnknownDump
 from auditor.plan.options import AuditOptions
 from auditor.sources import open_source
 from auditor.sources.crd_files import read_crd_documents
-from auditor.sources.stores.locations import Match, expand, remote_file, shown_url
+from auditor.sources.stores.locations import remote_file, shown_url
+from auditor.sources.stores.patterns import Match, expand
 from pipelines.cli.main import cli
 from pipelines.run.fleet import cluster_name, clusters_of, run_anywhere
 from tests.shared import ROOT

@@ -18,12 +18,11 @@ from auditor.report.formats.html.data import packed
 from auditor.report.formats.problems import cut
 
 if TYPE_CHECKING:
-    from pathlib import Path
     from typing import TextIO
 
     from auditor.report.formats.problems import Content
 
-__all__ = ["write_html", "write_html_folder"]
+__all__ = ["html_files", "write_html"]
 
 _MOST_CAUSES: Final = 300
 _MOST_KINDS: Final = 25
@@ -39,12 +38,10 @@ def write_html(content: Content, out: TextIO) -> None:
     out.write(_page(content, inline=True))
 
 
-def write_html_folder(content: Content, folder: Path) -> None:
-    """Write index.html, report.css and report.js into a folder, which is made if needed."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "report.css").write_text(_asset("report.css"), encoding="utf-8")
-    (folder / "report.js").write_text(_asset("report.js"), encoding="utf-8")
-    (folder / "index.html").write_text(_page(content, inline=False), encoding="utf-8")
+def html_files(content: Content) -> dict[str, str]:
+    """Return report.css, report.js and, last, the page that uses them, index.html."""
+    page = _page(content, inline=False)
+    return {**{name: _asset(name) for name in ("report.css", "report.js")}, "index.html": page}
 
 
 def _asset(name: str) -> str:

@@ -1,0 +1,189 @@
+"""Reading row groups of the index: which may hold a match, by their statistics, and the rows that do.
+
+A selector reads the columns that it compares, row group by row group, skipping those whose statistics rule it out, and
+the other columns only where something was found. A few row groups are read ahead, on one thread a processor.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from auditor.base.machine import processors
+from auditor.base.parquet_guard import coded, written_out
+from auditor.selectors.filters import Filter, mask_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    from auditor.selectors.predicates import Predicate
+
+__all__ = ["UNKNOWN", "Group", "Scan", "in_order", "may_match", "scan_group", "spared"]
+
+_BYTES_A_CODE = 4
+"""A text column whose values take fewer bytes each than that is read as codes."""
+UNKNOWN = "auditor:unknown"
+"""Column that marks the rows whose predicate an index cannot decide."""
+
+
+@dataclass(slots=True)
+class Scan:
+    """What a selection read: rows of the partition, of the row groups that statistics left, and that were kept."""
+
+    rows: int = 0
+    scanned: int = 0
+    kept: int = 0
+    row_groups: int = 0
+    skipped: int = 0
+
+
+class Group(NamedTuple):
+    """One row group of one part."""
+
+    path: Path
+    footer: pq.FileMetaData
+    number: int
+
+
+def in_order(work: Callable[[Group], pa.Table | None], groups: list[Group]) -> Iterator[pa.Table | None]:
+    """Yield what work gives for each row group, in order; a few are ahead of the reader, on one thread a processor."""
+    workers = min(processors(), len(groups))
+    if workers <= 1:
+        yield from map(work, groups)
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        ahead: deque[Future[pa.Table | None]] = deque()
+        todo = iter(groups)
+        for group in todo:
+            ahead.append(pool.submit(work, group))
+            if len(ahead) > 2 * workers:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
+
+
+def may_match(footer: pq.FileMetaData, number: int, condition: Filter, where: Predicate | None) -> bool:
+    """Return whether a row group may hold a row that matches, as far as its statistics say."""
+    statistics = _Statistics(footer, number)
+    if not condition.may_match(statistics):
+        return False
+    return where is None or "T" in where.possible(statistics)
+
+
+def spared(group: Group, columns: set[str]) -> set[str]:
+    """Return the columns that are not needed: texts that explain a missing value, where none is missing."""
+    statistics = _Statistics(group.footer, group.number)
+    return {
+        name
+        for name in columns
+        if name.startswith("field:") and statistics.has_nulls(f"value:{name.removeprefix('field:')}") is False
+    }
+
+
+def _repeating(footer: pq.FileMetaData, number: int, columns: Iterable[str]) -> list[str]:
+    """Return the text columns whose values repeat: these are read as codes, which is several times cheaper."""
+    wanted = set(columns)
+    out = []
+    group = footer.row_group(number)
+    for at in range(group.num_columns):
+        column = group.column(at)
+        path = column.path_in_schema
+        if path in wanted or path.partition(".key_value.")[0] in wanted:
+            is_text = column.physical_type == "BYTE_ARRAY"
+            if is_text and column.total_uncompressed_size < _BYTES_A_CODE * max(column.num_values, 1):
+                out.append(path)
+    return out
+
+
+def scan_group(
+    place: Group, condition: Filter, compared: list[str], wanted: list[str], where: Predicate | None
+) -> pa.Table | None:
+    """Return the rows of a row group that match.
+
+    Args:
+        place: The row group.
+        condition: What the rows must match.
+        compared: Columns that are read first, to compare them.
+        wanted: Columns of the result.
+        where: What else they must match; then a column `UNKNOWN` marks the rows that the index does not decide.
+    Returns:
+        None if no row matches.
+    """
+    count = place.footer.row_group(place.number).num_rows
+    spread = coded(place.footer)
+    codes = sorted({*_repeating(place.footer, place.number, [*compared, *wanted]), *spread})
+    with pq.ParquetFile(place.path, metadata=place.footer, read_dictionary=codes, memory_map=True) as part:
+
+        def read(columns: list[str]) -> pa.Table:
+            return part.read_row_group(place.number, columns=columns, use_threads=False)
+
+        seen = read(compared) if compared else pa.table({"": pa.nulls(count)})
+        mask = mask_of(condition, seen)
+        unknown = None
+        if where is not None:
+            known = where.known(seen)
+            mask = mask & known.true
+            unknown = known.unknown
+        kept = int(mask.sum())
+        if not kept:
+            return None
+        rest = [name for name in wanted if name not in compared]
+        table = read(rest) if rest else seen.select([])
+    for name in wanted:
+        if name in compared:
+            table = table.append_column(name, seen[name])
+    table = table.select(wanted)
+    if unknown is not None:
+        table = table.append_column(UNKNOWN, pa.array(unknown))
+    if kept < count:
+        table = table.filter(pa.array(mask))
+    return _plain(written_out(place.path, table, spread), place.footer.schema.to_arrow_schema())
+
+
+def _plain(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return a table with the types of the schema, where text was read as codes."""
+    for at, field in enumerate(table.schema):
+        if field.name == UNKNOWN or field.type == schema.field(field.name).type:
+            continue
+        wanted = schema.field(field.name).type
+        column = table[field.name]
+        if pa.types.is_map(wanted):
+            chunks = [
+                pa.MapArray.from_arrays(one.offsets, one.keys.cast(pa.string()), one.items.cast(pa.string()))
+                for one in column.chunks
+            ]
+            table = table.set_column(at, field.name, pa.chunked_array(chunks, wanted))
+        elif not pa.types.is_dictionary(wanted):
+            table = table.set_column(at, field.name, column.cast(wanted))
+    return table
+
+
+class _Statistics:
+    """The least and greatest value of columns in one row group."""
+
+    def __init__(self, footer: pq.FileMetaData, number: int) -> None:
+        self.group = footer.row_group(number)
+        self.places = {self.group.column(at).path_in_schema: at for at in range(self.group.num_columns)}
+
+    def bounds(self, column: str) -> tuple[Any, Any] | None:
+        """Return both, or None where they are not known."""
+        at = self.places.get(column)
+        found = self.group.column(at).statistics if at is not None else None
+        if found is None or not found.has_min_max:
+            return None
+        try:
+            return found.min, found.max
+        except UnicodeDecodeError:  # of a damaged footer: the rows decide
+            return None
+
+    def has_nulls(self, column: str) -> bool | None:
+        """Return whether any value is null, or None where that is not known."""
+        at = self.places.get(column)
+        found = self.group.column(at).statistics if at is not None else None
+        return None if found is None or not found.has_null_count else found.null_count > 0

@@ -1,0 +1,42 @@
+"""What an audit gives away of its report: formats, then messages. The report is opened once for all of them."""
+
+from __future__ import annotations
+
+import stat
+from typing import TYPE_CHECKING
+
+from auditor.report.manifest import MANIFEST
+from pipelines.console import ignore_closed_stdout
+from pipelines.run.report.formats import opened_content, write_outputs
+from pipelines.run.report.notify import notify, send_all
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pipelines.run.report.formats import Output
+    from pipelines.run.report.notify import Receiver
+
+__all__ = ["deliver"]
+
+
+def deliver(report: str, outputs: Sequence[Output], receivers: Sequence[Receiver], history: str) -> None:
+    """Write a stored report in some formats, and send a message about it.
+
+    Args:
+        report: Its folder or URL.
+        outputs: The formats.
+        receivers: Where the message goes; one that cannot be sent is a warning.
+        history: Folder or URL of the history that the run was added to; a page shows it; empty: none.
+
+    Raises:
+        AuditorError: It is no report, or a file cannot be written.
+    """
+    if not outputs:
+        notify(report, receivers)
+        return
+    from pipelines.run.report.history import known_history  # noqa: PLC0415 - 45 ms, which a start does not need
+
+    with opened_content(report, history=known_history(history)) as (folder, content):
+        with ignore_closed_stdout():
+            write_outputs(content, outputs, stat.S_IMODE((folder / MANIFEST).stat().st_mode))
+        send_all(content, receivers)
