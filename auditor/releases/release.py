@@ -48,7 +48,7 @@ RELEASES: Final = (
     Release(35, "v1.35.10"),
     Release(36, "v1.36.6"),
     Release(37, "v1.37.2", is_reproduced=True),
-    Release(38, "v1.38.0-alpha.2", is_final=False),
+    Release(38, "v1.38.0-alpha.2", is_final=False, is_reproduced=True),
 )
 """All releases, oldest first."""
 

@@ -16,7 +16,7 @@ from auditor.golang import jsontext
 from auditor.schema.parse import parse_schema
 from auditor.sources.crd_files import read_crd_documents
 from auditor.validation.rules import cel_type, declare
-from auditor.validation.rules.values import Adapters
+from auditor.validation.rules.adapters import Adapters
 from tests.reference.libraries import applied
 from tests.reference.make import BESIDE, VECTORS, cases_of, recorded_answers, vectors_beside
 from tests.reference.test_vectors import shown
@@ -63,13 +63,15 @@ def wrong_answers(release: str, name: str) -> tuple[int, dict[str, str]]:
 def _difference(case: Case, expect: Any, catalog: auditor.CrdCatalog | None) -> str:
     if "expression" in case:
         return _of_expression(case, expect)
+    if "definition" in case:
+        return _of_definition(case["definition"], expect)
     if catalog is None and not ("crd" in case or "ref" in case):
         return _of_definition_update(case, expect)
     if "old" in case:
         return _of_update(case, expect, catalog or _catalog(case))
     if "object" in case or "objectText" in case:
         return _of_object(case, expect, catalog or _catalog(case))
-    return _of_definition(case, expect)
+    return _of_definition(case["crd"], expect)
 
 
 def _catalog(case: Case) -> auditor.CrdCatalog:
@@ -130,11 +132,13 @@ def _of_update(case: Case, expect: Any, catalog: auditor.CrdCatalog) -> str:
     )
 
 
-def _of_definition(case: Case, expect: Any) -> str:
-    got = auditor.check_crd(case["crd"])
-    found = "" if (got.unreadable.reason if got.unreadable else "") == expect["readError"] else "unreadable or not"
-    found += _unlike("findings", _findings(got.findings), expect["errors"])
-    return found if (list(got.warnings) or None) == expect["warnings"] else f"{found} warnings: {got.warnings}"
+def _of_definition(document: Any, expect: Any) -> str:
+    got = auditor.check_crd(document)
+    unreadable = expect.get("unreadable", expect.get("readError")) or ""
+    found = "" if (got.unreadable.reason if got.unreadable else "") == unreadable else "unreadable or not"
+    found += _unlike("findings", _findings(got.findings), expect.get("findings", expect.get("errors")))
+    warnings = expect.get("warnings") or []
+    return found if list(got.warnings) == warnings else f"{found} warnings: {got.warnings}, {warnings}"
 
 
 def _of_definition_update(case: Case, expect: Any) -> str:
