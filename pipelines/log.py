@@ -10,9 +10,13 @@ import datetime
 import json
 import sys
 import time
-from typing import Any, Final
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.visible import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 __all__ = ["LOG", "RunLog"]
 
@@ -28,6 +32,31 @@ class RunLog:
         self._least = _LEVELS["warning"]
         self._as_json = False
         self._next = 0.0
+        self._lines: list[str] | None = None
+
+    @property
+    def settings(self) -> tuple[int, bool]:
+        """What `restore` takes in another process."""
+        return self._least, self._as_json
+
+    def restore(self, settings: tuple[int, bool]) -> None:
+        """Write what another process writes, but no progress: that is the business of the other one."""
+        self._least, self._as_json = settings
+        self._next = float("inf")
+
+    @contextmanager
+    def collected(self) -> Iterator[list[str]]:
+        """Yield a list that takes the lines logged in the block; nothing is written."""
+        before, self._lines = self._lines, []
+        try:
+            yield self._lines
+        finally:
+            self._lines = before
+
+    def lines(self, lines: Iterable[str]) -> None:
+        """Write lines that another process has collected."""
+        for line in lines:
+            self._put(line)
 
     def configure(self, *, as_json: bool, quiet: bool, verbose: bool) -> None:
         """Set what is written from now on.
@@ -80,6 +109,20 @@ class RunLog:
         text = f"{percent:.0f} % of {total:,} objects judged, {rate:,.0f} a second"
         self.info("progress", text, done=done, total=total, percent=round(percent, 1), rate=round(rate))
 
+    def clusters(self, done: int, total: int, seconds: float) -> None:
+        """Write how many clusters of a fleet are audited, if 30 seconds have passed since the last such line.
+
+        Args:
+            done: Clusters that are audited.
+            total: All clusters.
+            seconds: How long that took.
+        """
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + _EVERY
+        self.info("progress", f"{done:,} of {total:,} clusters audited in {seconds:,.0f} s", clusters=done, of=total)
+
     def _write(self, level: str, event: str, text: str, fields: dict[str, Any]) -> None:
         if _LEVELS[level] < self._least:
             return
@@ -88,6 +131,12 @@ class RunLog:
             line = json.dumps({"time": now, "level": level, "event": event, "message": text, **fields}, default=str)
         else:
             line = f"{now} {level + ': ' if level in ('warning', 'error') else ''}{visible(text)}"
+        self._put(line)
+
+    def _put(self, line: str) -> None:
+        if self._lines is not None:
+            self._lines.append(line)
+            return
         sys.stderr.write(line + "\n")
         sys.stderr.flush()
 

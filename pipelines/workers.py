@@ -26,14 +26,23 @@ _WORTH_ONE: Final = 64 << 20
 """The same where rows of an earlier report are kept: then one worker is a process too, beside what keeps them."""
 
 
-def expect_workers(dumps: Iterable[str], *, engine: str, jobs: int, since: str = "") -> bool:
+def expect_workers(dumps: Iterable[str], *, engine: str, jobs: int, since: str = "", fleet: bool = False) -> bool:
     """Start what workers are forked from, if any will be; of what changed since a report there is mostly little.
+
+    Args:
+        dumps: The dumps of the run.
+        engine: Its engine.
+        jobs: Its number of workers.
+        since: The earlier report whose rows are reused.
+        fleet: Whether each of several dumps is that of a cluster.
 
     Returns:
         Whether there will be workers for sure.
     """
     least = _WORTH_ONE if since else _WORTH_WORKERS
-    if engine != "processes" or (jobs == 1 and not since) or all(_size(dump) < least for dump in dumps):
+    if engine != "processes" or (jobs == 1 and not since):
+        return False
+    if not (fleet and jobs > 1) and all(_size(dump) < least for dump in dumps):
         return False
     from pipelines.engines import expect_processes  # noqa: PLC0415
 

@@ -40,7 +40,12 @@ def crd(plural, kind, versions, *, scope="Namespaced", subresources=None):
     if subresources:
         spec["subresources"] = subresources
     conditions = [
-        {"type": kind_, "status": "True", "reason": "InitialNamesAccepted", "message": "the initial names set was accepted"}
+        {
+            "type": kind_,
+            "status": "True",
+            "reason": "InitialNamesAccepted",
+            "message": "the initial names set was accepted",
+        }
         for kind_ in ("NamesAccepted", "Established")
     ]
     storage = [version["name"] for version in versions if version["storage"]]
@@ -141,8 +146,11 @@ def values():
         for number in range(12):
             flour = ("wheat", "rye", "spelt")[number % 3]
             spec = {"flour": flour, "grams": 250 + 50 * number, "shape": "long"}
-            yield key("loaves", namespace, f"loaf-{number:02}"), encode(
-                item("Loaf", f"loaf-{number:02}", namespace, spec, labels={"team": ("day", "night")[number % 2]})
+            yield (
+                key("loaves", namespace, f"loaf-{number:02}"),
+                encode(
+                    item("Loaf", f"loaf-{number:02}", namespace, spec, labels={"team": ("day", "night")[number % 2]})
+                ),
             )
     old = [("old-rye", {"flour": "rye", "grams": 900}), ("old-wheat", {"flour": "wheat", "glaze": "egg"})]
     for name, spec in old:  # stored before v1 became the storage version; `glaze` is unknown there
@@ -156,8 +164,11 @@ def values():
     for name, spec in bad.items():
         yield key("loaves", "south", name), encode(item("Loaf", name, "south", spec))
     yield key("loaves", "south", "shapeless"), encode(item("Loaf", "shapeless", "south", {"flour": "rye"}))  # defaulted
-    yield key("loaves", "south", "old-recipe"), encode(
-        item("Loaf", "old-recipe", "south", {"flour": "rye", "shape": "long", "yeast": {"grams": 7}})  # pruned
+    yield (
+        key("loaves", "south", "old-recipe"),
+        encode(
+            item("Loaf", "old-recipe", "south", {"flour": "rye", "shape": "long", "yeast": {"grams": 7}})  # pruned
+        ),
     )
     for name, fuel in (("oven-a", "gas"), ("oven-b", "wood"), ("oven-c", None)):
         spec = {"maxCelsius": 280, "electric": fuel is None} | ({"fuel": fuel} if fuel else {})
@@ -169,15 +180,22 @@ def values():
         yield key("orders", "north", f"order-{number}"), encode(item("Order", f"order-{number}", "north", spec))
     torn = encode(item("Order", "order-torn", "north", {"customer": "Nobody", "count": 1}))
     yield key("orders", "north", "order-torn"), torn[:-20]  # cut short: every LIST of orders fails
-    yield f"{root}/gone.example.com/ghosts/north/ghost", encode(
-        {"apiVersion": "gone.example.com/v1", "kind": "Ghost", "metadata": {"name": "ghost", "namespace": "north"}}
+    yield (
+        f"{root}/gone.example.com/ghosts/north/ghost",
+        encode(
+            {"apiVersion": "gone.example.com/v1", "kind": "Ghost", "metadata": {"name": "ghost", "namespace": "north"}}
+        ),
     )  # its definition was deleted
-    yield f"{root}/configmaps/north/notes", encode(
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "notes", "namespace": "north"}, "data": {}}
+    yield (
+        f"{root}/configmaps/north/notes",
+        encode(
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "notes", "namespace": "north"}, "data": {}}
+        ),
     )
     yield f"{root}/health", b""
-    yield key("loaves", "north", "loaf-00"), encode(
-        item("Loaf", "loaf-00", "north", {"flour": "rye", "grams": 260, "shape": "round"}, generation=2)
+    yield (
+        key("loaves", "north", "loaf-00"),
+        encode(item("Loaf", "loaf-00", "north", {"flour": "rye", "grams": 260, "shape": "round"}, generation=2)),
     )  # a newer revision
 
 

@@ -6,6 +6,7 @@ workers and the cut of the shards.
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from auditor.base.errors import ProofRefuted, TooMuchToReport
@@ -14,6 +15,7 @@ from auditor.storage_read.read import effect_of
 
 if TYPE_CHECKING:
     from auditor.base.records import AuditedObject, JsonObject
+    from auditor.program.program import Judgement
 
 __all__ = ["Proof", "ProofCheck"]
 
@@ -62,6 +64,18 @@ class ProofCheck:
         self.is_on = share > 0
         self.below = _ABOVE_ALL if share >= 1 else f"{int(share * 2**_BITS):016x}"
         self._exact: dict[AuditProgram, AuditProgram] = {}
+
+    def verify(self, program: AuditProgram, data: bytes, judgement: Judgement, effect: str) -> None:
+        """Judge an object again if it is proven and among the share; as `check`.
+
+        Args:
+            program: Judged it.
+            data: Its bytes.
+            judgement: What the program says of it.
+            effect: What the read did to its metadata.
+        """
+        if self.is_on and judgement.proven and sha256(data).hexdigest() < self.below:
+            self.check(program, data, Proof.of(program, judgement.audited, effect))
 
     def check(self, program: AuditProgram, data: bytes, proof: Proof) -> None:
         """Judge a proven object again.

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import gc
 from dataclasses import replace
-from hashlib import sha256
 from itertools import repeat
 from pathlib import Path
 from time import time
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import orjson
 
@@ -25,7 +24,7 @@ from auditor.plan.limits import bound_worker, pattern_seconds, rule_seconds
 from auditor.plan.plan import CHANGED, Plan, SourceShard, cut_values, is_at_rest, open_live, open_values
 from auditor.program.conversion_command import ConversionCommand
 from auditor.program.program import AuditProgram
-from auditor.program.proof_check import Proof, ProofCheck
+from auditor.program.proof_check import ProofCheck
 from auditor.shards.columns import part_name
 from auditor.shards.conversions import convert_ahead
 from auditor.shards.fast_path import own_version
@@ -33,8 +32,8 @@ from auditor.shards.gates import GatedFields
 from auditor.shards.index_folders import folders_of
 from auditor.shards.previous import Changes
 from auditor.shards.result import ShardResult, shown_error
-from auditor.shards.row_writer import PartFiles, RowHead, RowWriter
-from auditor.shards.shard_keys import JudgedVersion, Scope, ShardKeys, judged_version
+from auditor.shards.row_writer import JudgedVersion, PartFiles, RowHead, RowWriter, judged_version
+from auditor.shards.shard_keys import Scope, ShardKeys
 from auditor.shards.updates import Outcome, UpdateVerdicts
 from auditor.sources.encryption import make_unsealer
 from auditor.sources.registry_key import classify
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from auditor.base.records import AuditedObject, JsonObject
+    from auditor.base.records import JsonObject
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.crds.definitions_file import DefinitionEntry
 
@@ -67,9 +66,29 @@ class Observer(Protocol):
         """Return what an object counts as, where that is another thing than what its value is."""
 
     def on_judged(
-        self, row: RowHead, definition: CustomResourceDefinition, audited: AuditedObject, outcome: Outcome
+        self, row: RowHead, definition: CustomResourceDefinition, judged: JudgedVersion, outcome: Outcome
     ) -> None:
         """Take notice of an object that was judged."""
+
+
+class ExportedObject(NamedTuple):
+    """An object of an export, classified by its own header.
+
+    Attributes:
+        status: Its class.
+        entry: The definition of its kind; None: it is no custom resource with one.
+        reason: Why it is unreadable or has no definition.
+        decoded: The document that orjson decoded from it; None: only the exact decoder reads it.
+    """
+
+    status: KeyClass
+    entry: DefinitionEntry | None = None
+    group: str | None = None
+    kind: str | None = None
+    namespace: str | None = None
+    name: str | None = None
+    reason: str | None = None
+    decoded: Any = None
 
 
 class BrokenDefinition(str):
@@ -113,7 +132,6 @@ class ShardAuditor:
         self.programs: dict[tuple[str, str], AuditProgram] = {}
         self.sources: dict[int, tuple[Any, Any]] = {}
         self.storages: dict[str, str | None] = {}
-        self.decoded: Any = None
         self.counted: dict[tuple[str, str], tuple[int, int]] = {}
         self.verdicts = UpdateVerdicts(ratcheting=plan.options.ratcheting)
         self.changes: Changes | None = None
@@ -173,14 +191,24 @@ class ShardAuditor:
 
     # ---- judging one value
 
-    def judge(self, definition: CustomResourceDefinition, data: bytes, at: str) -> list[JudgedVersion]:
-        """Return what an object counts as at each version that was asked for."""
-        judged = self.judge_alone(definition, data, at)
+    def judge(
+        self, definition: CustomResourceDefinition, data: bytes, at: str, decoded: Any = None
+    ) -> list[JudgedVersion]:
+        """Return what an object counts as at each version that was asked for; as `judge_alone`."""
+        judged = self.judge_alone(definition, data, at, decoded)
         return judged if self.observer is None else self.observer.rejudged(definition, data, judged)
 
-    def judge_alone(self, definition: CustomResourceDefinition, data: bytes, at: str) -> list[JudgedVersion]:
-        """Return what a value is at each version that was asked for."""
-        decoded, self.decoded = self.decoded, None
+    def judge_alone(
+        self, definition: CustomResourceDefinition, data: bytes, at: str, decoded: Any = None
+    ) -> list[JudgedVersion]:
+        """Return what a value is at each version that was asked for.
+
+        Args:
+            definition: The definition that owns it.
+            data: The value.
+            at: The version at which it is judged: storage, stored, served, or a name.
+            decoded: The document that orjson decoded from it, if the caller has it; it is changed in place.
+        """
         fallback = self.storage_of(definition) or next(iter(definition.versions))
         if at == "served":
             versions = [version.name for version in definition.served_versions] or [fallback]
@@ -207,16 +235,13 @@ class ShardAuditor:
         program = self.program(definition, version)
         judgement = program.judge(data, decoded)
         judged = judged_version(judgement, data)
-        if self.proofs.is_on and judgement.proven and sha256(data).hexdigest() < self.proofs.below:
-            self.proofs.check(program, data, Proof.of(program, judged.audited, judged.effect))
+        self.proofs.verify(program, data, judgement, judged.effect)
         return judged
 
     # ---- what an exported object is
 
-    def classify_export(
-        self, data: bytes, decoded: Any = None
-    ) -> tuple[KeyClass, DefinitionEntry | None, tuple[Any, ...], str | None]:
-        """Tell what an exported object is from its own header.
+    def classify_export(self, data: bytes, decoded: Any = None) -> ExportedObject:
+        """Classify an exported object by its own header.
 
         Args:
             data: The object.
@@ -233,26 +258,27 @@ class ShardAuditor:
             try:
                 document = jsontext.decode_object(data)
             except jsontext.GoJsonError as error:
-                return KeyClass.UNREADABLE, None, (None, None, None, None), str(error)
-        self.decoded = decoded
+                return ExportedObject(KeyClass.UNREADABLE, reason=str(error))
         api, kind = document.get("apiVersion"), document.get("kind")
         metadata = document.get("metadata")
         metadata = metadata if isinstance(metadata, dict) else {}
         namespace, name = metadata.get("namespace"), metadata.get("name")
-        head_names = (namespace if isinstance(namespace, str) else None, name if isinstance(name, str) else None)
+        namespace = namespace if isinstance(namespace, str) else None
+        name = name if isinstance(name, str) else None
+        found = ExportedObject(KeyClass.UNREADABLE, None, None, None, namespace, name, None, decoded)
         if not isinstance(api, str) or not isinstance(kind, str):
-            return KeyClass.UNREADABLE, None, (None, None, *head_names), "apiVersion or kind is missing"
+            return found._replace(reason="apiVersion or kind is missing")
         group = api.partition("/")[0] if "/" in api else ""
-        head = (group, kind, *head_names)
+        found = found._replace(group=group, kind=kind)
         if group == "apiextensions.k8s.io" and kind == "CustomResourceDefinition":
-            return KeyClass.DEFINITION, None, head, None
+            return found._replace(status=KeyClass.DEFINITION)
         entry = self.by_kind.get((group, kind))
         if entry is not None:
-            return KeyClass.CUSTOM, entry, head, None
-        place = classify((group, kind.lower() + "s", *(part for part in head_names if part)), {})
+            return found._replace(status=KeyClass.CUSTOM, entry=entry)
+        place = classify((group, kind.lower() + "s", *(part for part in (namespace, name) if part)), {})
         if not group or place.status is KeyClass.BUILTIN:
-            return KeyClass.BUILTIN, None, head, None
-        return KeyClass.ORPHANED, None, head, f"no definition for {kind}.{group}"
+            return found._replace(status=KeyClass.BUILTIN)
+        return found._replace(status=KeyClass.ORPHANED, reason=f"no definition for {kind}.{group}")
 
     # ---- a shard
 

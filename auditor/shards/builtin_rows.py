@@ -6,7 +6,6 @@ kind and version. All others are classified and judged one by one. Both ways giv
 
 from __future__ import annotations
 
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from auditor.base.records import AuditedObject
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["BuiltinRows"]
 
 _UNKNOWN: Any = object()
-_FIELDS_OF_ROW = ((), (), None, None, None)
-"""Pruned and defaulted fields and codes of updates: of what is not judged there are none."""
 
 
 class _Resource(NamedTuple):
@@ -95,21 +92,7 @@ class BuiltinRows:
             names = (resource.group, resource.plural, resource.target.kind)
             number = self._classes[id(resource), judged] = self._class(names, judged)
         namespace = parts[-2].decode() if resource.namespaced else None
-        self._rows.result.rows += 1
-        self._rows.write(
-            (
-                at,
-                number,
-                namespace,
-                parts[-1].decode(),
-                None,
-                judged.reason,
-                0,
-                *_FIELDS_OF_ROW,
-                len(data),
-                sha256(data).hexdigest(),
-            )
-        )
+        self._rows.write(at, number, namespace, parts[-1].decode(), None, data, reason=judged.reason)
         return True
 
     def _resource(self, key: bytes) -> _Resource | None:

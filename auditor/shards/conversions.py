@@ -44,8 +44,7 @@ def _definition(owner: ShardAuditor, key: bytes | None, data: bytes) -> CustomRe
     """Return the definition of a value where a webhook converts its objects."""
     try:
         if key is None:
-            entry = owner.classify_export(data)[1]
-            owner.decoded = None
+            entry = owner.classify_export(data).entry
         else:
             place = listed_place(split_key(key, owner.plan.options.etcd_prefix), owner.scopes)
             entry = None if place is None else owner.entries.get((place.group or "", place.plural or ""))

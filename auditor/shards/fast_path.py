@@ -9,20 +9,14 @@ object. All paths write the same rows; tests compare them.
 
 from __future__ import annotations
 
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 from msgspec import UNSET
 
 from auditor.base.records import AuditedObject
-from auditor.base.statuses import Status
-from auditor.program.impact import cache_key_fault, impacts_of, worst
 from auditor.program.proof_check import Proof
-from auditor.shards.result import RULES_GIVEN_UP, object_name
-from auditor.shards.row_writer import JudgedRow
-from auditor.shards.updates import NO_UPDATES, NOT_ASKED
-from auditor.storage_read.read import effect_of
+from auditor.shards.updates import NOT_ASKED
 from auditor.updates.update import Place
 
 if TYPE_CHECKING:
@@ -32,7 +26,7 @@ if TYPE_CHECKING:
     from auditor.fastpath.records.typed import TypedProgram
     from auditor.program.program import AuditProgram, Judgement
     from auditor.shards.audit import ShardAuditor
-    from auditor.shards.row_writer import RowClass, RowWriter
+    from auditor.shards.row_writer import RowWriter
     from auditor.updates.noop import NoopUpdates
 
 __all__ = ["FastPath", "FastPaths", "names_of", "own_version"]
@@ -86,8 +80,6 @@ class FastPath:
         prefix: What the keys of its objects begin with.
         stored: How many took it, by the version they are stored at.
         unevaluated: How many of them have rules that were not evaluated.
-        interpreted: How many of them the reference judged, before there was a program for them.
-        invalid: How many of the others are invalid.
     """
 
     def __init__(
@@ -103,7 +95,7 @@ class FastPath:
         self.entry = entry
         self.version = version
         self.program: AuditProgram = owner.program(definition, version)
-        self.unevaluated = self.interpreted = self.invalid = 0
+        self.unevaluated = 0
         self.stored: dict[str | None, int] = {}
         self._owner = owner
         self._below = owner.proofs.below
@@ -114,7 +106,6 @@ class FastPath:
         self._noop: NoopUpdates | None = None
         self._codes = NOT_ASKED.codes
         self._classes: dict[tuple[Any, ...], int] = {}
-        self._row_classes: dict[tuple[Any, ...], RowClass] = {}
         self._write = writer.write
         self._typed: TypedProgram | None = None
         self._tries = _TRIES
@@ -165,17 +156,14 @@ class FastPath:
         facts = (stored, not pruned, not defaulted, effect, "deletionTimestamp" in metadata)
         number = self._classes.get(facts)
         if number is None:
-            number = self._classes[facts] = self._class(audited, effect, deleting=facts[4])
+            number = self._classes[facts] = self._class(audited, effect)
         if place is not None:
             namespace, name = place
-        put, label, status = self._codes
-        uid = uid if type(uid) is str else None
-        size, digest = len(data), sha256(data).hexdigest()
+        if type(uid) is not str:
+            uid = None
+        digest = self._write(at, number, namespace, name, uid, data, self._codes, pruned, defaulted)
         if digest < self._below and is_proven:
             self._owner.proofs.check(program, data, Proof.of(program, audited, effect))
-        self._write(  # a JudgedRow as a plain tuple: a named one costs 2 % of an audit
-            (at, number, namespace, name, uid, None, 0, pruned, defaulted, put, label, status, size, digest)
-        )
         if audited.unevaluated_rules:
             self.unevaluated += 1
         self.stored[stored] = self.stored.get(stored, 0) + 1
@@ -184,91 +172,6 @@ class FastPath:
         else:
             self._index(at, read, audited.selectable)
         return None
-
-    def add_judged(
-        self,
-        at: int,
-        key: bytes | None,
-        revision: int | None,
-        data: bytes,
-        judgement: Judgement,
-        place: tuple[str | None, str] | None,
-    ) -> bool:
-        """Write the rows of an object that `add` did not write; if it cannot be read, nothing is done.
-
-        Args:
-            at: Its position in the shard.
-            key: Its key; None: it has none.
-            revision: Its modification revision; None: not known.
-            data: Its stored bytes.
-            judgement: As `add` returned it.
-            place: Namespace and name of its key; None: it has no key.
-        Returns:
-            Whether its rows are written.
-        """
-        program, writer = self.program, self._writer
-        audited, effect, _ = judgement
-        read = audited.object
-        metadata = None if read is None else read.get("metadata")
-        if read is None or type(metadata) is not dict:
-            return False
-        if effect is None:
-            effect = effect_of(data, read)
-        find = metadata.get
-        namespace, name, uid = find("namespace"), find("name"), find("uid")
-        has_no_key = bool(cache_key_fault(read, namespaced=self.entry.namespaced))
-        outcome = NOT_ASKED
-        if self._is_asked:
-            where = (namespace, name) if place is None else place
-            judge = self._owner.verdicts.judge
-            outcome = judge(program, audited, data, where, revision, is_export=place is None)
-        if place is not None:
-            namespace, name = place
-        elif namespace is None or name is None:
-            namespace, name = names_of(metadata, data)
-        findings, pruned, defaulted = audited.findings, audited.pruned, audited.defaulted
-        stored, verdict = audited.stored_version, outcome.verdict
-        impacts = None if verdict is None else verdict.impacts
-        is_deleting, is_known = "deletionTimestamp" in metadata, outcome.is_known
-        is_fine, is_whole, has_all = not findings, not pruned, not defaulted
-        gave_up = outcome.gave_up or program.gave_up(audited.unevaluated_rules)
-        facts = (stored, effect, impacts, is_deleting, is_known, is_fine, is_whole, has_all, has_no_key, gave_up)
-        row_class = self._row_classes.get(facts)
-        if row_class is None:
-            of_kind = (self.entry.group, self.entry.plural, self.entry.kind)
-            row_class = writer.new_row_class(of_kind, self.definition, audited, effect, outcome, gave_up=gave_up)
-            self._row_classes[facts] = row_class
-        if row_class.impacts:
-            kind, why = (self.entry.group, self.entry.kind), outcome.why_stuck
-            writer.alarm(kind, key, (namespace, name), row_class.impacts, why_stuck=why)
-        row = len(writer.objects)
-        number, many, codes = row_class.number, len(findings), outcome.codes
-        uid = uid if type(uid) is str else None
-        reason = RULES_GIVEN_UP if gave_up else None
-        size, digest = len(data), sha256(data).hexdigest()
-        self._write(JudgedRow(at, number, namespace, name, uid, reason, many, pruned, defaulted, *codes, size, digest))
-        if gave_up:
-            called = object_name(key, namespace, name)
-            writer.result.note_given_up((self.definition.name, self.version), [called])
-        self.stored[stored] = self.stored.get(stored, 0) + 1
-        found = writer.found.add
-        if verdict is None and not find("managedFields"):
-            for finding in findings:
-                found(row, finding, NO_UPDATES)
-        else:
-            for finding, update in outcome.rows(audited):
-                found(row, finding, update)
-        if program.total <= program.warm_up:
-            self.interpreted += 1
-        elif findings:
-            self.invalid += 1
-        if audited.unevaluated_rules:
-            self.unevaluated += 1
-        if self._index is None:
-            writer.index.add(self.definition, at, data, [audited])
-        else:
-            self._index(at, read, audited.selectable)
-        return True
 
     def has_typed(self) -> bool:
         """Whether the next object may be proven from its bytes (`add_typed`)."""
@@ -332,9 +235,9 @@ class FastPath:
         facts = (1 if pruned else 0) + (2 if defaulted else 0) + (4 if deleting else 0)
         number = self._typed_classes[facts]
         if number is None:
-            known = {"metadata": {"namespace": namespace, "name": name}}
-            audited = AuditedObject(None, known, pruned, defaulted, (), {}, self.version, self.version)
-            number = self._typed_classes[facts] = self._class(audited, "", deleting=deleting)
+            known = {"namespace": namespace, "name": name} | ({"deletionTimestamp": ""} if deleting else {})
+            audited = AuditedObject(None, {"metadata": known}, pruned, defaulted, (), {}, self.version, self.version)
+            number = self._typed_classes[facts] = self._class(audited, "")
         created, labels = metadata.creation_timestamp, metadata.labels
         if created is UNSET:
             created = None
@@ -343,14 +246,10 @@ class FastPath:
             rows.append(row + typed.select(made) if is_own else row)
         if place is not None:
             namespace, name = place
-        put, label, status = self._codes
-        size, digest = len(data), sha256(data).hexdigest()
+        digest = self._write(at, number, namespace, name, uid, data, self._codes, pruned, defaulted)
         if digest < self._below:
             proof = Proof(self.version, pruned, defaulted, "", typed.select(made)[::2])
             self._owner.proofs.check(self.program, data, proof)
-        self._write(  # a JudgedRow as a plain tuple: a named one costs 2 % of an audit
-            (at, number, namespace, name, uid, None, 0, pruned, defaulted, put, label, status, size, digest)
-        )
         self._taken += 1
         return True
 
@@ -363,12 +262,10 @@ class FastPath:
             self.unevaluated += taken * self._is_incomplete
             self.stored[self.version] = self.stored.get(self.version, 0) + taken
 
-    def _class(self, audited: AuditedObject, effect: str, *, deleting: bool) -> int:
-        """Return the number of a class of rows, which are alike in all columns that repeat."""
-        impacts = impacts_of(audited, namespaced=self._namespaced, metadata=effect)
-        rating = (Status.VALID, worst(impacts, invalid=False), impacts)
+    def _class(self, audited: AuditedObject, effect: str) -> int:
+        """Return the number of the class of rows of a proven object."""
         names = (self.entry.group, self.entry.plural, self.entry.kind)
-        return self._writer.class_of(names, audited, rating, self.definition, deleting=deleting)
+        return self._writer.new_row_class(names, self.definition, audited, effect, NOT_ASKED).number
 
 
 class FastPaths:

@@ -112,9 +112,10 @@ class CustomObjects:
                     yield made
 
     def _exported(self, source: str, data: bytes) -> CustomObject | None:
-        status, entry, (_, _, namespace, name), _ = self._auditor.classify_export(data)
-        definition = None if entry is None or status is not KeyClass.CUSTOM else self.definitions.get(entry.name)
-        return None if definition is None else CustomObject(definition, source, namespace, name, None, data)
+        found = self._auditor.classify_export(data)
+        entry = found.entry if found.status is KeyClass.CUSTOM else None
+        definition = None if entry is None else self.definitions.get(entry.name)
+        return None if definition is None else CustomObject(definition, source, found.namespace, found.name, None, data)
 
     def _stored(self, source: str, key: bytes, data: bytes) -> CustomObject | None:
         auditor = self._auditor

@@ -10,17 +10,17 @@ from auditor.base import tables
 from auditor.base.paths import plain_path
 from auditor.base.statuses import Impact, KeyClass, Status
 from auditor.plan.plan import has_objects
-from auditor.program.impact import cache_key_fault, impacts_of, worst
+from auditor.program.impact import cache_key_fault, impacts_of, needs_webhook, worst
 from auditor.shards.columns import ObjectRows, part_name, write_parquet
 from auditor.shards.findings import FoundRows
 from auditor.shards.index import IndexBuilder
-from auditor.shards.result import ShardResult, object_name
+from auditor.shards.result import RULES_GIVEN_UP, ShardResult, object_name
 from auditor.shards.updates import NOT_ASKED, Outcome
 from auditor.sources.manifests.rows import fast_header
 from auditor.sources.registry_key import printable_key
+from auditor.storage_read.read import effect_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     import pyarrow as pa
@@ -28,37 +28,41 @@ if TYPE_CHECKING:
     from auditor.base.records import AuditedObject, JsonObject
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.crds.definitions_file import DefinitionEntry
+    from auditor.program.program import Judgement
     from auditor.shards.audit import ShardAuditor
     from auditor.shards.result import Kind
+    from auditor.shards.updates import Codes
 
-__all__ = ["JudgedRow", "PartFiles", "RowClass", "RowHead", "RowWriter"]
+__all__ = ["JudgedVersion", "PartFiles", "RowClass", "RowHead", "RowWriter", "judged_version"]
 
 _NO_REQUEST: Final = " (no API request reaches this key: only `etcdctl del` removes it)"
 _LISTED: Final = (KeyClass.MISPLACED, KeyClass.BUILTIN, KeyClass.DEFINITION)
 
 
-class JudgedRow(NamedTuple):
-    """The row of a key in objects/: its place, its class, and the columns of its own (`ObjectRows.OWN`).
+class JudgedVersion(NamedTuple):
+    """A value as judged at one version.
 
     Attributes:
-        at: Its position in the shard.
-        number: The number of its class, which has all columns that repeat (`RowWriter.class_of`).
+        audited: The object.
+        by_webhook: Whether only a conversion webhook could have read it at some version that was asked for.
+        effect: The impact of what the read did to its metadata; empty: none.
+        rewritten: The object under other definitions, if an observer had it rewritten before it was judged.
     """
 
-    at: int
-    number: int
-    namespace: str | None
-    name: str | None
-    uid: str | None
-    reason: str | None
-    findings: int
-    pruned: tuple[str, ...]
-    defaulted: tuple[str, ...]
-    put_code: int | None
-    label_code: int | None
-    status_code: int | None
-    size: int
-    value_hash: str
+    audited: AuditedObject
+    by_webhook: bool
+    effect: str
+    rewritten: AuditedObject | None = None
+
+
+def judged_version(judgement: Judgement, data: bytes) -> JudgedVersion:
+    """Return a judgement with the effect on the metadata, also if the program does not know it."""
+    audited, effect = judgement.audited, judgement.effect
+    if audited.object is None:
+        effect = ""
+    elif effect is None:
+        effect = effect_of(data, audited.object)
+    return JudgedVersion(audited, needs_webhook(audited), effect)
 
 
 class RowClass(NamedTuple):
@@ -77,9 +81,6 @@ class RowWriter:
         number: Its number.
         live: Its rows of the live table.
         is_export: Whether the dump is an export.
-
-    Attributes:
-        write: Writes the row of a key in objects/: a JudgedRow, or a plain tuple of its columns.
     """
 
     def __init__(self, owner: ShardAuditor, source: str, number: int, live: Any, *, is_export: bool) -> None:
@@ -93,25 +94,58 @@ class RowWriter:
             "crds": owner.plan.crds_sha256,
         }
         self.objects = ObjectRows(tables.with_metadata(tables.OBJECTS, **meta), live)
-        self.write: Callable[[tuple[Any, ...]], None] = self.objects.append
+        self._append = self.objects.append
         self.found = FoundRows(tables.with_metadata(tables.FINDINGS, **meta), self.objects)
         self.index = owner.sink.index(owner, self.cluster, source, meta, live)
         self.result = ShardResult(number)
         self._row_classes: dict[tuple[Any, ...], RowClass] = {}
 
+    def write(
+        self,
+        at: int,
+        number: int,
+        namespace: str | None,
+        name: str | None,
+        uid: str | None,
+        stored: bytes,
+        codes: Codes = NOT_ASKED.codes,
+        pruned: tuple[str, ...] = (),
+        defaulted: tuple[str, ...] = (),
+        reason: str | None = None,
+        findings: int = 0,
+    ) -> str:
+        """Write the row of a key in objects/; every row of it is written here.
+
+        Args:
+            at: Its position in the shard.
+            number: The number of its class, which has all columns that repeat (`class_of`).
+            namespace, name, uid: Those of the object, or of the key.
+            stored: Its value, as it is stored.
+            codes: The codes of its updates.
+            pruned, defaulted: Fields that a read drops or sets.
+            reason: Why it could not be read or judged.
+            findings: How many it has.
+        Returns:
+            The SHA-256 of the value, in hexadecimal digits.
+        """
+        size, digest = len(stored), sha256(stored).hexdigest()
+        put, label, status = codes
+        row = (at, number, namespace, name, uid, reason, findings, pruned, defaulted, put, label, status, size, digest)
+        self._append(row)  # position, class, and the columns of ObjectRows.OWN
+        return digest
+
     def row_class(
         self,
         row: RowHead,
         definition: CustomResourceDefinition,
-        audited: AuditedObject,
-        webhook: bool,
-        effect: str,
+        judged: JudgedVersion,
         metadata: JsonObject,
         outcome: Outcome,
         *,
         gave_up: bool = False,
     ) -> RowClass:
         """Return the class of a judged object's row: objects with equal facts have the same class."""
+        audited, webhook, effect, _ = judged
         verdict = outcome.verdict
         is_deleting, is_invalid = "deletionTimestamp" in metadata, bool(audited.findings)
         facts = (
@@ -189,27 +223,24 @@ class RowWriter:
             reason: Why it could not be read or judged.
             outcome: The answers to its updates.
         """
-        self.result.rows += 1
         if row_class.impacts:
             kind, place = (row.group or "", row.kind or row.plural or ""), (row.namespace, row.name)
             place_ = row.place  # one with a reason fits no object of its kind
             advice = _NO_REQUEST if place_ is not None and place_.status in _LISTED and place_.reason else ""
-            self.alarm(kind, row.key, place, row_class.impacts, f"{reason or ''}{advice}", outcome.why_stuck)
+            why = "" if reason is None or reason == RULES_GIVEN_UP else reason  # no list breaks because of that
+            self.alarm(kind, row.key, place, row_class.impacts, f"{why}{advice}", outcome.why_stuck)
         self.write(
-            JudgedRow(
-                row.at,
-                row_class.number,
-                row.namespace,
-                row.name,
-                row.uid if type(row.uid) is str else None,
-                reason,
-                len(audited.findings),
-                audited.pruned,
-                audited.defaulted,
-                *outcome.codes,
-                len(row.stored),
-                sha256(row.stored).hexdigest(),
-            )
+            row.at,
+            row_class.number,
+            row.namespace,
+            row.name,
+            row.uid if type(row.uid) is str else None,
+            row.stored,
+            outcome.codes,
+            audited.pruned,
+            audited.defaulted,
+            reason,
+            len(audited.findings),
         )
 
     def alarm(
@@ -268,6 +299,7 @@ class RowWriter:
 
     def finish(self) -> ShardResult:
         """Count the rows, hand them to the sink, return the counts."""
+        self.result.rows = len(self.objects)
         for (kind, check, path, type_), count in self.found.counts():
             self.result.findings[(kind, check, plain_path(path), type_)] += count
         self.result.encrypted.update(self.owner.unsealer.counts)
@@ -319,16 +351,22 @@ class PartFiles:
 
 
 class RowHead:
-    """Identity of one row while it is being made; `at` is its position in the shard."""
+    """Identity of one row while it is being made.
 
-    __slots__ = ("at", "data", "group", "key", "kind", "name", "namespace", "place", "plural", "revision", "stored",
-                 "uid")  # fmt: skip
+    Attributes:
+        at: Its position in the shard.
+        decoded: The document that orjson decoded from `data`; None: there is none, or a judge has changed it.
+    """
+
+    __slots__ = ("at", "data", "decoded", "group", "key", "kind", "name", "namespace", "place", "plural", "revision",
+                 "stored", "uid")  # fmt: skip
 
     def __init__(self, at: int, key: bytes | None, revision: int | None, data: bytes) -> None:
         self.at = at
         self.key = key
         self.revision = revision
         self.data = self.stored = data
+        self.decoded: Any = None
         self.place: Any = None
         self.group: str | None = None
         self.plural: str | None = None
@@ -336,6 +374,11 @@ class RowHead:
         self.namespace: str | None = None
         self.name: str | None = None
         self.uid: Any = None
+
+    def take_decoded(self) -> Any:
+        """Return the decoded document, once: what judges the object changes it in place."""
+        decoded, self.decoded = self.decoded, None
+        return decoded
 
     def take_names(self) -> None:
         """Fill the names from the header of the object; nothing else is decoded."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
@@ -14,17 +14,16 @@ from auditor.base.records import AuditedObject, Origin, Unreadable
 from auditor.base.statuses import Impact, KeyClass, Status
 from auditor.crds.definition import parse_definition
 from auditor.golang import jsontext
-from auditor.program.impact import cache_key_fault, impacts_of, needs_webhook
+from auditor.program.impact import cache_key_fault, impacts_of
 from auditor.selectors.grammar import parse_field_selector, parse_label_selector
 from auditor.shards.builtin_rows import BuiltinRows
 from auditor.shards.fast_path import FastPaths, names_of
 from auditor.shards.result import NO_TIME, RULES_GIVEN_UP, object_name, shown_error
-from auditor.shards.row_writer import RowHead, RowWriter
+from auditor.shards.row_writer import JudgedVersion, RowHead, RowWriter, judged_version
 from auditor.shards.updates import NO_UPDATES, NOT_ASKED, Outcome
 from auditor.sources.encryption import resource_of
 from auditor.sources.registry_key import classify, listed_place, split_key
 from auditor.sources.storage_value import PROTOBUF_MAGIC
-from auditor.storage_read.read import effect_of
 from auditor.validation.rules import broken_rules
 
 if TYPE_CHECKING:
@@ -34,10 +33,11 @@ if TYPE_CHECKING:
     from auditor.plan.plan import Plan
     from auditor.program.program import Judgement
     from auditor.shards.audit import ShardAuditor
+    from auditor.shards.fast_path import FastPath
     from auditor.shards.previous import Before
     from auditor.shards.result import ShardResult
 
-__all__ = ["JudgedVersion", "Scope", "ShardKeys", "judged_version"]
+__all__ = ["Scope", "ShardKeys"]
 
 _IMPACTS_OF: Final = {Status.UNREADABLE: None, Status.SEALED: Impact.UNKNOWN}
 """Impact of a key that is not judged, by its status; of all other statuses it is none."""
@@ -70,30 +70,6 @@ class Scope:
         return all(r.matches(labels) for r in self.labels) and all(r.matches(audited.selectable) for r in self.fields)
 
 
-class JudgedVersion(NamedTuple):
-    """What a value is at one version.
-
-    Attributes:
-        audited: The object.
-        by_webhook: Whether only a conversion webhook could have read it at some version that was asked for.
-        effect: The impact of what the read did to its metadata; empty: none.
-    """
-
-    audited: AuditedObject
-    by_webhook: bool
-    effect: str
-
-
-def judged_version(judgement: Judgement, data: bytes) -> JudgedVersion:
-    """Return what a program says of a value, with the effect on its metadata where the program does not know it."""
-    audited, effect = judgement.audited, judgement.effect
-    if audited.object is None:
-        effect = ""
-    elif effect is None:
-        effect = effect_of(data, audited.object)
-    return JudgedVersion(audited, needs_webhook(audited), effect)
-
-
 class ShardKeys:
     """Judges the keys of one shard.
 
@@ -120,10 +96,11 @@ class ShardKeys:
         owner = self.owner
         entry: DefinitionEntry | None
         if row.key is None:
-            status, entry, head, reason = owner.classify_export(row.data, decoded)
-            row.group, row.kind, row.namespace, row.name = head
-            row.plural = entry.plural if entry else None
-            return status, entry, reason
+            export = owner.classify_export(row.data, decoded)
+            row.group, row.kind, row.namespace, row.name = export.group, export.kind, export.namespace, export.name
+            row.plural = export.entry.plural if export.entry else None
+            row.decoded = export.decoded
+            return export.status, export.entry, export.reason
         segments = split_key(row.key, owner.plan.options.etcd_prefix)
         place = classify(segments, owner.scopes, owner.plan.sealed)
         if place.status is KeyClass.OTHER and (listed := listed_place(segments, owner.scopes)) is not None:
@@ -163,26 +140,36 @@ class ShardKeys:
             self.add_slowly(at, key, revision, data, obj)
             return
         judgement = fast.add(at, data, obj, place)
-        if judgement is not None and not fast.add_judged(at, key, revision, data, judgement, place):
+        if judgement is not None:
             row = RowHead(at, key, revision, data)
             row.group, row.plural, row.kind = fast.entry.group, fast.entry.plural, fast.entry.kind
-            row.namespace, row.name = place or names_of({}, data)
-            self.unread(row, fast.definition, judgement)
+            self.handed_on(row, fast, judgement, place)
 
-    def unread(self, row: RowHead, definition: CustomResourceDefinition, judgement: Judgement) -> None:
-        """Write the rows of an object that its fast path could not read."""
-        owner = self.owner
-        owner.decoded = None
-        if self.at == "storage":
-            self.custom(row, definition)  # perhaps it can be read at its own version
-        else:
-            self.rows_of(row, definition, [judged_version(judgement, row.data)])
+    def handed_on(
+        self, row: RowHead, fast: FastPath, judgement: Judgement, place: tuple[str | None, str] | None
+    ) -> None:
+        """Write the rows of an object that its fast path judged and did not write.
+
+        Args:
+            row: The row of its key.
+            fast: The fast path.
+            judgement: What its program says of the object.
+            place: Namespace and name of its key; None: it has no key.
+        """
+        metadata = (judgement.audited.object or {}).get("metadata")
+        is_read = type(metadata) is dict
+        row.namespace, row.name = place or names_of(metadata if type(metadata) is dict else {}, row.data)
+        if not is_read and self.at == "storage":
+            self.custom(row, fast.definition)  # perhaps it can be read at its own version
+            return
+        judged = judged_version(judgement, row.data)
+        self.owner.proofs.verify(fast.program, row.data, judgement, judged.effect)
+        self.rows_of(row, fast.definition, [judged])
 
     def add_slowly(self, at: int, key: bytes | None, revision: int | None, data: bytes, decoded: Any = None) -> None:
         """Classify one live key and write its rows."""
         row = RowHead(at, key, revision, data)
         owner = self.owner
-        owner.decoded = None
         status, entry, reason = self.place(row, decoded)
         scope = owner.scope
         if not scope.has_kind(row.group or "", row.kind or "", row.plural or "") or (
@@ -225,10 +212,11 @@ class ShardKeys:
             definition: The definition of the kind.
             reason: Why the key fits no object.
         """
-        audited, webhook, _ = self.owner.judge(definition, row.data, "storage")[0]
+        judged = self.owner.judge(definition, row.data, "storage")[0]
+        audited = judged.audited
         if audited.unreadable is not None:
             impacts = impacts_of(audited, namespaced=definition.namespaced)
-            status = Status.NEEDS_CONVERSION if webhook else Status.UNREADABLE
+            status = Status.NEEDS_CONVERSION if judged.by_webhook else Status.UNREADABLE
             self.simple(row, status, audited.unreadable.reason, impacts)
         elif fault := cache_key_fault(audited.object, namespaced=definition.namespaced):
             self.simple(row, Status.UNREADABLE, f"couldn't compute key: {fault}")
@@ -311,12 +299,12 @@ class ShardKeys:
     def custom(self, row: RowHead, definition: CustomResourceDefinition) -> None:
         """Judge a custom resource and write all its rows."""
         owner = self.owner
-        data, before = row.data, None
+        data, decoded, before = row.data, row.take_decoded(), None
         if owner.changes is not None:
             before = owner.changes.before(definition, row.namespace, row.name, is_manifest=row.key is None)
             if before is not None and row.key is None:
-                data, owner.decoded = owner.changes.applied(definition, before, data), None
-        self.rows_of(row, definition, owner.judge(definition, data, self.at), before)
+                data, decoded = owner.changes.applied(definition, before, data), None
+        self.rows_of(row, definition, owner.judge(definition, data, self.at, decoded), before)
 
     def rows_of(
         self,
@@ -334,7 +322,8 @@ class ShardKeys:
             self.rows.result.changes["updated" if before is not None else "created"] += 1
         gated = owner.gated.of(definition, row.data)  # reported once, at the first version
         observer = owner.observer
-        for audited, webhook, effect in judged:
+        for one in judged:
+            audited = one.audited
             reason = None if audited.unreadable is None else audited.unreadable.reason
             outcome = self.outcome(row, audited, definition, before)
             metadata = audited.object.get("metadata") if audited.object is not None else None
@@ -348,9 +337,7 @@ class ShardKeys:
             if gave_up:
                 reason = RULES_GIVEN_UP
                 self.rows.result.note_given_up(at, [object_name(row.key, row.namespace, row.name)])
-            row_class = self.rows.row_class(
-                row, definition, audited, webhook, effect, metadata, outcome, gave_up=gave_up
-            )
+            row_class = self.rows.row_class(row, definition, one, metadata, outcome, gave_up=gave_up)
             self.rows.object_row(row, audited, row_class, reason, outcome)
             number = len(self.rows.objects) - 1
             for finding, update in outcome.rows(audited):
@@ -365,7 +352,7 @@ class ShardKeys:
             if audited.unevaluated_rules:
                 self.rows.result.unevaluated[at] += 1
             if observer is not None:
-                observer.on_judged(row, definition, audited, outcome)
+                observer.on_judged(row, definition, one, outcome)
         stored = judged[0].audited.stored_version
         if stored is not None and not self.rows.is_export:
             self.rows.result.stored[(definition.name, stored)] += 1
@@ -418,11 +405,7 @@ class ShardKeys:
             self.late = 0
         for (name, version), fast in self.fast_paths.opened.items():
             fast.settle()
-            count = sum(fast.stored.values())
-            result.rows += count
-            result.valid[(name, version)] += count - fast.interpreted - fast.invalid
-            if fast.interpreted:
-                result.interpreted[(name, version)] += fast.interpreted
+            result.valid[(name, version)] += sum(fast.stored.values())
             if fast.unevaluated:
                 result.unevaluated[(name, version)] += fast.unevaluated
             if not self.rows.is_export:

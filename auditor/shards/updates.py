@@ -86,6 +86,11 @@ class Outcome:
         if not audited.findings and verdict is None:
             return
         obj = audited.object or {}
+        metadata = obj.get("metadata")
+        if verdict is None and not (type(metadata) is dict and metadata.get("managedFields")):
+            for finding in audited.findings:
+                yield finding, NO_UPDATES
+            return
         owned, managers = tuple(owned_roots(obj)), Writers(obj)
 
         writers: dict[str, tuple[str | None, str | None]] = {}

@@ -214,7 +214,10 @@ def audit(
     memory = memory or share_of_memory()
     if memory:
         bound_process(memory)
-    expect_workers(dumps, engine=engine, jobs=jobs_of(engine, jobs), since=since)
+    from auditor.sources.stores.patterns import has_wildcards  # noqa: PLC0415 - `auditor --help` stays light
+
+    is_fleet = bool(fleet) or any(map(has_wildcards, dumps))
+    expect_workers(dumps, engine=engine, jobs=jobs_of(engine, jobs), since=since, fleet=is_fleet)
     from auditor.plan.feature_gates import parse_feature_gates  # noqa: PLC0415
     from auditor.plan.options import AuditOptions, Scope  # noqa: PLC0415
     from auditor.report.findings.exit_code import parse_most_new  # noqa: PLC0415

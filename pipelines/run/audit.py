@@ -32,11 +32,15 @@ if TYPE_CHECKING:
     from auditor.shards.result import ShardResult
     from pipelines.run.incremental import Earlier
 
-__all__ = ["exit_code", "new_report", "run_audit", "run_shards"]
+__all__ = ["PROGRESS_EVERY", "exit_code", "new_report", "run_audit", "run_shards", "write_meter"]
 
 
-def run_audit(options: AuditOptions) -> tuple[int, dict[str, Any]]:
+def run_audit(options: AuditOptions, run: Callable[..., list[Any]] | None = None) -> tuple[int, dict[str, Any]]:
     """Run one audit; write the report whole or not at all.
+
+    Args:
+        options: The options of the run.
+        run: Runs its shards, as `run_shards`; None: that does.
 
     Returns:
         (exit code, manifest), the code as `exit_code` returns it.
@@ -49,6 +53,7 @@ def run_audit(options: AuditOptions) -> tuple[int, dict[str, Any]]:
     from auditor.report.manifest import merge, whole_report, write_empty_parts, write_manifest, write_versions  # noqa: PLC0415
     from auditor.shards.gates import check_plan  # noqa: PLC0415 - heavy imports only when work is done
 
+    run = run or run_shards
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     clock = time.monotonic()
     with new_report(options) as (spool, parts):
@@ -65,10 +70,10 @@ def run_audit(options: AuditOptions) -> tuple[int, dict[str, Any]]:
         _log_sources(plan)
         since: dict[str, Any] | None = None
         if earlier is not None:
-            total, since = audit_since(plan, spool, parts, run_shards, earlier)
+            total, since = audit_since(plan, spool, parts, run, earlier)
         else:
             lost = partial(lost_later, plan=plan, parts=str(parts))
-            total = merge(run_shards(partial(ready_later, plan, str(parts)), cut_shards(plan), options, lost, spool))
+            total = merge(run(partial(ready_later, plan, str(parts)), cut_shards(plan), options, lost, spool))
         write_empty_parts(plan, parts, "objects", "findings")
         versions = write_versions(plan, total, parts)
         look_again(plan)
@@ -182,6 +187,8 @@ def run_shards(
     lost: Any,
     spool: Path,
     beside: Callable[[Any], None] | None = None,
+    *,
+    apart: bool = False,
 ) -> list[Any]:
     """Return the results of all shards, from this process or from workers.
 
@@ -190,6 +197,7 @@ def run_shards(
         lost: Called with a shard whose worker died twice, and the error; returns the shard's result.
         spool: Folder for temporary files of this run.
         beside: Called with each result as it arrives, for work in this process while workers audit.
+        apart: Judge no object in this process.
     """
     from pipelines.engines import run_inline, run_processes  # noqa: PLC0415
 
@@ -197,10 +205,12 @@ def run_shards(
         from pipelines.engines.ray import run_ray  # noqa: PLC0415 - only when asked
 
         answers = run_ray(ready, shards, on_lost=lost, shared=spool, address=options.ray_address, jobs=options.jobs)
-    elif options.engine == "inline" or ((options.jobs == 1 or len(shards) <= 1) and _fits(options, shards, beside)):
+    elif not apart and (
+        options.engine == "inline" or ((options.jobs == 1 or len(shards) <= 1) and _fits(options, shards, beside))
+    ):
         answers = run_inline(ready, shards)
     else:
-        jobs = min(options.jobs, len(shards))
+        jobs = max(1, min(options.jobs, len(shards)))
         answers = run_processes(ready, shards, jobs=jobs, on_lost=lost, preload=PRELOAD)
     if beside is not None:
         answers = _passed_to(answers, beside)
@@ -220,14 +230,22 @@ def _passed_to(answers: Any, beside: Callable[[Any], None]) -> Iterator[Any]:
         yield answer
 
 
-_PROGRESS_EVERY = 5.0
+PROGRESS_EVERY = 5.0
 """Seconds between two lines of progress."""
 
 _PROGRESS_WIDTH = 72
 
 
+def write_meter(done: int, total: int, seconds: float, unit: str) -> None:
+    """Write a line of progress to the terminal, without cursor movements and without content of the dump."""
+    from tqdm import tqdm  # noqa: PLC0415 - only on a terminal
+
+    meter = tqdm.format_meter(done, total, seconds, ncols=_PROGRESS_WIDTH, unit=f" {unit}", unit_scale=True)
+    sys.stderr.write(f"audit: {meter}\n")
+
+
 def _with_progress(answers: Any, shards: list[SourceShard], *, show: bool) -> list[Any]:
-    """Return the results; print lines of progress, without cursor movements and without content of the dump."""
+    """Return the results; print lines of progress."""
     out = []
     rows = sum(item.shard.stop - item.shard.start for item in shards)
     by_number = {item.shard.number: item.shard for item in shards}
@@ -240,12 +258,9 @@ def _with_progress(answers: Any, shards: list[SourceShard], *, show: bool) -> li
         now = time.monotonic()
         if not show:
             LOG.progress(done, rows, now - began)
-        elif done == rows or now - shown >= _PROGRESS_EVERY:
-            from tqdm import tqdm  # noqa: PLC0415 - only on a terminal
-
+        elif done == rows or now - shown >= PROGRESS_EVERY:
             shown = now
-            meter = tqdm.format_meter(done, rows, now - began, ncols=_PROGRESS_WIDTH, unit=" objects", unit_scale=True)
-            sys.stderr.write(f"audit: {meter}\n")
+            write_meter(done, rows, now - began, "objects")
     return out
 
 

@@ -7,14 +7,12 @@ cannot be read does not affect the others: it is reported as damage.
 
 from __future__ import annotations
 
-import errno
 import hashlib
-import os
 import re
 import shutil
+import time
 from collections import Counter
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -30,14 +28,14 @@ from auditor.shards.result import MOST_GIVEN_UP, is_worse
 from auditor.sources.stores.locations import is_remote, shown_url
 from auditor.sources.stores.patterns import expand, fetched, has_wildcards
 from pipelines.run.audit import new_report, run_audit
-from pipelines.run.fleet_settings import PLACEHOLDER, ClusterSettings, read_fleet, settings_of
+from pipelines.run.fleet_clusters import Cluster, audit_clusters, report_of
+from pipelines.run.fleet_settings import PLACEHOLDER, read_fleet, settings_of
 from pipelines.run.remote import report_here
 from pipelines.run.report_target import list_files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
-    from auditor.base.errors import AuditorError
     from auditor.plan.options import AuditOptions
     from auditor.sources.stores.patterns import Match
 
@@ -47,15 +45,6 @@ _PART: Final = re.compile(r"part-(\d+)\.parquet")
 _SUFFIXES: Final = (".gz", ".zst", ".xz", ".bz2", ".tar", ".tgz", ".zip", ".db", ".json", ".yaml", ".yml", ".ndjson")
 _MOST_FINDINGS: Final = 100
 _WORST: Final = (3, 1, 0)
-
-
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """One cluster of a fleet: its name, its dump, and its own options."""
-
-    name: str
-    dump: str
-    settings: ClusterSettings = field(default_factory=ClusterSettings)
 
 
 def _stem(path: str) -> str:
@@ -158,6 +147,7 @@ def _name_as_given(manifest: dict[str, Any], options: AuditOptions, local: Audit
 def _run_fleet(options: AuditOptions, clusters: list[Cluster]) -> tuple[int, dict[str, Any]]:
     manifests: list[tuple[Cluster, dict[str, Any]]] = []
     failed: list[tuple[Cluster, SourceError]] = []
+    clock = time.monotonic()
     with new_report(options) as (spool, parts):
         if not any(PLACEHOLDER.search(path) for path in options.crds):
             options = replace(options, crds=tuple(_here_once(options.crds, spool)))
@@ -166,8 +156,10 @@ def _run_fleet(options: AuditOptions, clusters: list[Cluster]) -> tuple[int, dic
         versions: list[Path] = []
         folders = Folders()
         number = 0
-        for (position, cluster), manifest in zip(enumerate(clusters), _audits(options, clusters, spool), strict=True):
-            report = _report_of(spool, position)
+        for (position, cluster), manifest in zip(
+            enumerate(clusters), audit_clusters(options, clusters, spool), strict=True
+        ):
+            report = report_of(spool, position)
             if isinstance(manifest, SourceError):
                 failed.append((cluster, manifest))
                 continue
@@ -186,7 +178,7 @@ def _run_fleet(options: AuditOptions, clusters: list[Cluster]) -> tuple[int, dic
             raise failed[0][1]
         (parts / FILE).write_bytes(b"".join(line + b"\n" for line in lines))
         _join_versions(versions, parts / "versions.parquet")
-        manifest = _joined(manifests, failed)
+        manifest = _joined(manifests, failed) | {"seconds": round(time.monotonic() - clock, 3)}
         note_presence(options, parts, manifest)
         if options.diff:
             from pipelines.run.diff import write_difference  # noqa: PLC0415
@@ -201,72 +193,6 @@ def _run_fleet(options: AuditOptions, clusters: list[Cluster]) -> tuple[int, dic
         note_causes(options, parts, manifest)
         list_files(parts, manifest)
     return int(manifest["exit_code"]), manifest
-
-
-def _report_of(spool: Path, position: int) -> Path:
-    return spool / f"cluster-{position:05d}"
-
-
-def _audits(options: AuditOptions, clusters: list[Cluster], spool: Path) -> Iterator[dict[str, Any] | SourceError]:
-    """Yield the manifest of each cluster, in order, or why its dump could not be read; with Ray a dump is a task."""
-    if options.engine != "ray":
-        work = _auditor_of_clusters(options, spool)
-        for item in enumerate(clusters):
-            yield work(item)[1]
-        return
-    from pipelines.engines.ray import run_ray  # noqa: PLC0415 - only when asked
-
-    def lost(item: tuple[int, Cluster], error: AuditorError) -> tuple[int, dict[str, Any] | SourceError]:
-        shutil.rmtree(_report_of(spool, item[0]), ignore_errors=True)
-        return item[0], SourceError(shown_url(item[1].dump), f"not audited: worker lost ({error.found})")
-
-    ready = partial(_auditor_of_clusters, replace(options, engine="inline", jobs=1, progress=False), spool)
-    found = run_ray(
-        ready, enumerate(clusters), on_lost=lost, shared=spool, address=options.ray_address, jobs=options.jobs
-    )
-    answers = dict(found)
-    yield from (answers[position] for position in range(len(clusters)))
-
-
-def _auditor_of_clusters(
-    options: AuditOptions, spool: Path
-) -> Callable[[tuple[int, Cluster]], tuple[int, dict[str, Any] | SourceError]]:
-    """Return a function that audits one cluster of the fleet, given with its position, into a report in the spool."""
-
-    def work(item: tuple[int, Cluster]) -> tuple[int, dict[str, Any] | SourceError]:
-        position, cluster = item
-        asked = replace(
-            options,
-            dumps=(cluster.dump,),
-            cluster=cluster.name,
-            report=str(_report_of(spool, position)),
-            force=True,  # a task that is run again replaces the files of its first attempt
-            diff="",
-            only_new=False,
-            in_fleet=True,
-        )
-        try:
-            return position, run_audit(cluster.settings.applied_to(asked))[1]
-        except SourceError as error:
-            return position, error
-        except PlanError as error:
-            if cluster.settings.is_empty:
-                raise
-            return position, SourceError(shown_url(cluster.dump), f"not audited: {error}")
-        except OSError as error:
-            if not _is_of_dump(error, cluster.dump):
-                raise
-            return position, SourceError(shown_url(cluster.dump), f"cannot be read: {error.strerror}")
-
-    return work
-
-
-def _is_of_dump(error: OSError, dump: str) -> bool:
-    """Return whether the system refused to read this dump: then the other clusters of the fleet are still audited."""
-    if error.errno not in (errno.EACCES, errno.EPERM, errno.ENOENT, errno.EIO, errno.ELOOP) or error.filename is None:
-        return False
-    where, below = Path(os.fsdecode(error.filename)).absolute(), Path(dump).absolute()
-    return where == below or below in where.parents
 
 
 def _here_once(paths: Iterable[str], folder: Path) -> Iterator[str]:
@@ -415,7 +341,6 @@ def _joined(
             "from_files": each[0]["definitions"]["from_files"],
         },
         "options": {**each[0]["options"], "cluster": None},
-        "seconds": round(sum(manifest["seconds"] for manifest in each), 3),
         "exit_code": next((code for code in _WORST if code in codes), max(codes)),
         "counts": {
             **{

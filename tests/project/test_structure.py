@@ -23,16 +23,12 @@ LONG = {
     "auditor/cel/emit/emitter.py": "one walk over the nodes of an expression; the cases share its state",
     "auditor/cel/run/interpreter.py": "the kinds of nodes and the planner that makes them, in the order of cel-go",
     "auditor/cel/syntax/recovery.py": "a model of ANTLR's error recovery; its parts mean nothing alone",
-    "auditor/printing/get.py": "to be split",
     "auditor/printing/jsonpath.py": "the grammar and its evaluation, as in one file of client-go",
-    "auditor/server/dump.py": "to be split",
-    "auditor/server/report.py": "to be split",
 }
 """Files over 500 lines, and why; `to be split` is work left. No other may grow as long, and one that is split leaves."""
 LONG_FUNCTIONS = {
     "auditor/crds/definition.py::definition_type": "lists the fields of the Go type in their order",
     "auditor/report/manifest.py::write_manifest": "lists the keys of the manifest in their order",
-    "auditor/shards/fast_path.py::add_judged": "to be split: one row writer replaces it",
     "pipelines/cli/audit.py::audit": "an argument for each option",
     "pipelines/cli/upgrade.py::upgrade": "an argument for each option",
 }

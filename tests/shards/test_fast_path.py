@@ -12,7 +12,6 @@ from auditor.plan.options import AuditOptions
 from auditor.program.program import AuditProgram
 from auditor.shards.audit import ShardAuditor
 from auditor.shards.fast_path import FastPath
-from auditor.shards.shard_keys import ShardKeys
 from pipelines.run.audit import run_audit
 from tests.documents import definition_of
 from tests.shared import shared
@@ -114,9 +113,7 @@ def test_that_invalid_objects_at_the_start_of_a_kind_do_not_end_the_proving_from
 
 
 @pytest.mark.parametrize("options", [{}, {"skip": ("updates",)}], ids=str)
-def test_that_invalid_objects_take_the_short_way_and_those_that_cannot_be_read_the_long_one(
-    tmp_path, monkeypatch, options
-):
+def test_that_only_objects_that_cannot_be_read_are_judged_a_second_time(tmp_path, monkeypatch, options):
     crds, dump = tmp_path / "crd.json", tmp_path / "mixed.ndjson"
     crd = definition_of({"type": "object", "properties": {"spec": {"type": "object", "required": ["size"]}}})
     crds.write_text(json.dumps(crd))
@@ -129,12 +126,17 @@ def test_that_invalid_objects_take_the_short_way_and_those_that_cannot_be_read_t
     )
     dump.write_text("".join(json.dumps(one) + "\n" for one in objects))
     both(tmp_path, monkeypatch, dump, crds=(str(crds),), **options)
-    long = []
-    rows_of = ShardKeys.rows_of
-    monkeypatch.setattr(ShardKeys, "rows_of", lambda *words: long.append(words[3]) or rows_of(*words))
+    again = []
+    judge = ShardAuditor.judge
+
+    def noted(*words):
+        again.append(judge(*words))
+        return again[-1]
+
+    monkeypatch.setattr(ShardAuditor, "judge", noted)
     audited(tmp_path / "again", dump, crds=(str(crds),), **options)
-    assert all(judged[0][0].unreadable is not None for judged in long)
-    assert len(long) < 50
+    assert all(judged[0].audited.unreadable is not None for judged in again)
+    assert len(again) < 50
 
 
 def test_that_an_object_of_another_kind_without_metadata_takes_the_long_way(tmp_path, monkeypatch):

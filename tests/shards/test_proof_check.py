@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -77,6 +79,28 @@ def test_a_fault_that_proves_too_much_is_found(
     assert "should be greater than or equal to 0" in text
     assert exit_code_of(caught.value) == 70
     assert not report.exists()
+
+
+@pytest.mark.parametrize("many", [20, 300], ids=["dicts", "records"])
+@pytest.mark.usefixtures("fault")
+def test_a_proven_object_whose_updates_are_tried_is_judged_again_too(tmp_path: Path, many: int) -> None:
+    """An object without a uid: no update of it passes unseen, so a fast path does not write its row."""
+    values = [value(number, {"size": number}) for number in range(many)] + [value(many, {"size": -5})]
+    del values[-1]["metadata"]["uid"]
+    kvs = [
+        {
+            "key": base64.b64encode(f"/registry/x.example.com/xs/b/{one['metadata']['name']}".encode()).decode(),
+            "mod_revision": 2,
+            "value": base64.b64encode(json.dumps(one).encode()).decode(),
+        }
+        for one in values
+    ]
+    path, crds = tmp_path / "dump.json", tmp_path / "crd.json"
+    path.write_text(json.dumps({"header": {"revision": 3}, "kvs": kvs}))
+    crds.write_text(json.dumps(definition_of(SCHEMA)))
+    options = AuditOptions(dumps=(str(path),), crds=(str(crds),), report=str(tmp_path / "out"), engine="inline")
+    with pytest.raises(ProofRefuted, match="proven valid, but invalid by the reference"):
+        run_audit(replace(options, verify_proven=1.0))
 
 
 def refuting() -> Any:

@@ -6,13 +6,14 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
+import pytest
 
 from auditor.plan.options import AuditOptions
 from auditor.plan.plan import cut_shards, make_plan
 from auditor.shards.audit import ShardAuditor
-from auditor.shards.columns import ObjectRows
-from auditor.shards.row_writer import JudgedRow, PartFiles
+from auditor.shards.row_writer import PartFiles, RowWriter
 from tests.documents import definition_of
+from tests.shared import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,6 +47,12 @@ def planned(folder: Path) -> Plan:
     return make_plan(AuditOptions(dumps=(str(dump),), crds=(str(crds),)), folder)
 
 
+def sampled(folder: Path) -> Plan:
+    """Return the plan of the sample."""
+    folder.mkdir()
+    return make_plan(AuditOptions(dumps=(str(ROOT / "sample-data" / "cluster.db.gz"),)), folder)
+
+
 class Seen:
     """An observer that notes names."""
 
@@ -60,9 +67,9 @@ class Seen:
         """Let it be as it is."""
         return judged
 
-    def on_judged(self, row: Any, _definition: Any, audited: Any, _outcome: Any) -> None:
+    def on_judged(self, row: Any, _definition: Any, judged: Any, _outcome: Any) -> None:
         """Note an object, and whether it is valid."""
-        self.names.append(f"{row.name} {not audited.findings}")
+        self.names.append(f"{row.name} {not judged.audited.findings}")
 
 
 class Counted(PartFiles):
@@ -73,8 +80,30 @@ class Counted(PartFiles):
         self.rows = len(rows.objects), len(rows.found)
 
 
-def test_a_row_has_the_columns_of_its_table() -> None:
-    assert JudgedRow._fields == ("at", "number", *ObjectRows.OWN)
+@pytest.mark.parametrize("fast", [True, False])
+def test_every_row_of_objects_is_written_in_one_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, fast: bool
+) -> None:
+    """Custom resources of all paths, built-in kinds, definitions and keys without an object."""
+    if not fast:
+        monkeypatch.setattr(ShardAuditor, "uses_fast_paths", lambda *_: False)
+    written: list[str] = []
+    write = RowWriter.write
+
+    def noted(*words: Any, **more: Any) -> str:
+        written.append(write(*words, **more))
+        return written[-1]
+
+    monkeypatch.setattr(RowWriter, "write", noted)
+    for number, plan in enumerate((sampled(tmp_path / "sample"), planned(tmp_path))):
+        written.clear()
+        parts, rows = tmp_path / f"parts-{number}", 0
+        for shard in cut_shards(plan):
+            rows += ShardAuditor(plan, str(parts))(shard).rows
+        table = pq.read_table(parts / "objects")
+        assert table["value_hash"].to_pylist() == written
+        assert len(written) == rows >= 25
+        assert set(table["status"].to_pylist()) >= ({"valid", "builtin", "definition"}, {"valid", "invalid"})[number]
 
 
 def test_an_observer_sees_every_object_once_and_the_rows_stay_as_they_are(tmp_path: Path) -> None:

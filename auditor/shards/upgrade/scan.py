@@ -21,7 +21,7 @@ from auditor.schema.structural import ABSENT
 from auditor.shards.audit import ShardAuditor, lost_shard
 from auditor.shards.columns import Rows, write_parquet
 from auditor.shards.conversions import convert_ahead
-from auditor.shards.shard_keys import JudgedVersion
+from auditor.shards.row_writer import JudgedVersion
 from auditor.shards.updates import NOT_ASKED
 from auditor.shards.upgrade.concerns import Concerns, concerns_of, hit_of, used_by
 from auditor.shards.upgrade.sides import (
@@ -89,7 +89,6 @@ class UpgradeAuditor:
         self.gate_changes: dict[str, tuple[GateChanges, tuple[GatePath, ...]]] = {}
         self.old_entries = {entry.name: entry for entry in scan.old.entries}
         self.concerns: dict[str, Concerns] = {}
-        self.exported: dict[int, AuditedObject] = {}
         self.rows = Rows(tables.CHANGES)
         self.source_name = ""
         self.is_export = False
@@ -121,7 +120,6 @@ class UpgradeAuditor:
         An export shows objects at a version that a client asked for. Where that version goes, the object is judged as
         it is at one that remains: nothing says that it is stored at the version that the export shows.
         """
-        self.exported.clear()
         audited = judged[0].audited
         if not self.is_export or audited.object is not None or not self._may_be_migrated(definition, audited):
             return judged
@@ -129,22 +127,23 @@ class UpgradeAuditor:
         version = None if isinstance(old, str) else common_version(old, definition)
         if isinstance(old, str) or version is None:
             return judged
-        first, by_webhook, _ = self.before.at_version(old, version, data)
+        before = self.before.at_version(old, version, data)
+        first = before.audited
         if first.object is None:
-            return [JudgedVersion(first, True, "")] if by_webhook else judged
+            return [JudgedVersion(first, True, "")] if before.by_webhook else judged
         rewritten = encode(first.object).encode("utf-8", "surrogatepass")
-        judged = self.auditor.judge_alone(definition, rewritten, "stored")
-        self.exported[id(judged[0].audited)] = first
-        return judged
+        again, *others = self.auditor.judge_alone(definition, rewritten, "stored")
+        return [again._replace(rewritten=first), *others]
 
     def on_judged(
-        self, row: RowHead, definition: CustomResourceDefinition, audited: AuditedObject, outcome: Outcome
+        self, row: RowHead, definition: CustomResourceDefinition, judged: JudgedVersion, outcome: Outcome
     ) -> None:
         """Compare an object, judged under the new definition, with what it is under the old one."""
         tally = self.tallies.get(definition.name)
         if tally is None:
             tally = self.tallies[definition.name] = Tally()
         tally.objects += 1
+        audited = judged.audited
         new = side_of(audited, outcome)
         self._count_facts(tally, row, definition, new)
         if definition.name in self.scan.deleted:
@@ -164,7 +163,7 @@ class UpgradeAuditor:
             self._add(row, tally, new, [], {"broken-before"} if new.rank >= 3 else set())
             return
         may_confuse = pairing is None or pairing.may_confuse
-        self._compare(row, tally, definition, old_definition, new, may_confuse=may_confuse)
+        self._compare(row, tally, definition, old_definition, new, judged.rewritten, may_confuse=may_confuse)
 
     def _pairing(
         self, old: CustomResourceDefinition, new: CustomResourceDefinition, audited: AuditedObject
@@ -217,19 +216,18 @@ class UpgradeAuditor:
         new_definition: CustomResourceDefinition,
         old: CustomResourceDefinition,
         new: Side,
+        rewritten: AuditedObject | None,
         *,
         may_confuse: bool,
     ) -> None:
-        before = self.exported.get(id(new.audited)) or self._judged_before(
-            old, new.audited.audited_version or "", row.data
-        )
+        before = rewritten or self._judged_before(old, new.audited.audited_version or "", row.data)
         outcome = NOT_ASKED
         if before.findings or new.audited.findings or new.outcome.verdict is not None or new.audited.object is None:
             outcome = self._outcome_of(self.before, row, old, before, row.data)
         was = side_of(before, outcome)
         categories: set[str] = set()
         changes: list[Change] = []
-        if id(new.audited) in self.exported:
+        if rewritten is not None:
             changes += self._lost_on_the_way(row, old, self.before.judge(old, row.data, "stored")[0].audited, before)
         if new.state is Status.UNREADABLE and self._may_be_migrated(new_definition, new.audited):
             migrated = None if before.object is None else self._after_migration(row, new_definition, old)

@@ -139,11 +139,11 @@ def test_a_file_of_clusters_is_lines_or_a_list(tmp_path, text):
 
 
 def test_a_dump_that_may_not_be_read_costs_its_cluster_alone(nights, tmp_path, monkeypatch):
-    from pipelines.run import fleet as module
+    from pipelines.run import fleet_clusters as module
 
     audited = module.run_audit
 
-    def refused(options):
+    def refused(options, run=None):
         if options.cluster == "west":
             raise PermissionError(13, "Permission denied", options.dumps[0])
         return audited(options)

@@ -1,0 +1,156 @@
+"""Clusters of a fleet, each the work of one of several processes: the report is that of one process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from auditor.base.errors import PlanError
+from auditor.plan.options import AuditOptions
+from pipelines.log import RunLog
+from pipelines.run import fleet_clusters
+from pipelines.run.fleet import run_anywhere
+from tests.differential.reports import differences
+from tests.pipelines.reuse.support import Store, definition, loaf
+from tests.shared import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CLUSTERS = 5
+
+
+def dumps(folder: Path, night: int = 1) -> str:
+    """Write dumps of clusters of several sizes, with definitions of their own and in common; one of them is torn."""
+    folder.mkdir()
+    for number in range(CLUSTERS):
+        made = definition(most=100 + number // 2, rules=("self.grams != 7",))
+        loafs = (loaf(f"l{at}", grams=at * night) for at in range(3 + 40 * (number == 2)))
+        Store(made, *loafs, definition("Roll"), loaf("r", kind="Roll")).write(folder / f"c{number}.json", "etcdctl")
+    (folder / "torn.json").write_bytes(b"\0\1 no dump")
+    return f"{folder}/*.json"
+
+
+def audit(pattern: str, report: Path, **options: Any) -> tuple[int, dict[str, Any]]:
+    made = AuditOptions(dumps=(pattern,), cluster="{1}", report=str(report), fail_on="never")
+    return run_anywhere(replace(made, **options))
+
+
+@pytest.fixture(scope="module")
+def nights(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """Dumps of two nights, and a report of the first made by one process."""
+    folder = tmp_path_factory.mktemp("nights")
+    patterns = [dumps(folder / f"n{night}", night) for night in (1, 2)]
+    audit(patterns[0], folder / "first", jobs=1)
+    return folder, patterns
+
+
+@pytest.mark.parametrize("jobs", [2, 3])
+def test_the_report_of_a_fleet_is_the_same_with_several_workers(
+    nights: tuple[Path, list[str]], jobs: int, tmp_path: Path
+) -> None:
+    folder, (first, second) = nights
+    code, manifest = audit(first, tmp_path / "first", jobs=jobs)
+    assert code == 3  # one cluster is torn, which costs the others nothing
+    assert [one["name"] for one in manifest["clusters"]] == [f"c{number}" for number in range(CLUSTERS)]
+    assert [one["cluster"] for one in manifest["inputs"] if one["damage"]] == ["torn"]
+    assert differences(folder / "first", tmp_path / "first") == []
+    since = {"since": str(folder / "first")}
+    for name, number in (("one", 1), ("several", jobs)):
+        _, manifest = audit(second, tmp_path / name, jobs=number, **since)
+        assert manifest["since"]["kept"] > 0
+    assert differences(tmp_path / "one", tmp_path / "several") == []
+
+
+def test_what_ends_a_run_is_the_same_error_from_a_worker(nights: tuple[Path, list[str]], tmp_path: Path) -> None:
+    for jobs in (1, 2):
+        with pytest.raises(PlanError, match="no definition has the version v7"):
+            audit(nights[1][0], tmp_path / "r", jobs=jobs, at="v7")
+        assert not (tmp_path / "r").exists()
+
+
+def test_workers_log_what_one_process_does(nights: tuple[Path, list[str]], tmp_path: Path, capfd: Any) -> None:
+    told = []
+    for jobs in (1, 2):
+        log = RunLog()
+        log.configure(as_json=True, quiet=False, verbose=True)
+        patch = pytest.MonkeyPatch()
+        for module in ("pipelines.run.fleet_clusters", "pipelines.run.audit"):
+            patch.setattr(f"{module}.LOG", log)
+        audit(nights[1][0], tmp_path / str(jobs), jobs=jobs)
+        patch.undo()
+        lines = [line for line in capfd.readouterr().err.splitlines() if '"source"' in line]
+        told.append(sorted(line.partition('"message"')[2] for line in lines))
+    assert len(told[0]) == CLUSTERS
+    assert told[0] == told[1]
+
+
+_KILLING = """
+import os, sys
+from auditor.shards import audit
+from pipelines import preload
+judge = audit.ShardAuditor.judge
+
+def killing(self, definition, data, at):
+    if b'"l7"' in data:
+        os.kill(os.getpid(), 9)
+    return judge(self, definition, data, at)
+
+audit.ShardAuditor.judge = killing
+audit.ShardAuditor.uses_fast_paths = lambda *_: False
+from pipelines.run import fleet
+from auditor.plan.options import AuditOptions
+if __name__ == "__main__":
+    options = AuditOptions(dumps=(sys.argv[1],), report=sys.argv[2], cluster="{1}", jobs=2, fail_on="never")
+    code, manifest = fleet.run_anywhere(options)
+    print(code, manifest["counts"]["statuses"], *manifest["lost"], sep="\\n")
+"""
+
+
+def test_an_object_that_ends_its_worker_is_lost_alone(nights: tuple[Path, list[str]], tmp_path: Path) -> None:
+    (tmp_path / "killing.py").write_text(_KILLING)
+    (nights[0] / "n1" / "torn.json").rename(tmp_path / "torn.json")
+    words = [sys.executable, str(tmp_path / "killing.py"), nights[1][0], str(tmp_path / "r")]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ended = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300, env=environment)
+    (tmp_path / "torn.json").rename(nights[0] / "n1" / "torn.json")
+    code, statuses, *lost = ended.stdout.splitlines() or [ended.stderr, ""]
+    # 43 loafs in one cluster and 3 in each of the others, a roll and two definitions in each
+    assert (code, statuses) == ("3", "{'definition': 10, 'unreadable': 1, 'valid': 59}")
+    assert [line.partition(": not audited: worker lost")[0] for line in lost] == [
+        "c2: /registry/bakery.example.com/loafs/north/l7"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "jobs", "alone"),
+    [
+        ([], 2, 0),
+        ([5.0] * 12, 2, 0),
+        ([5.0, 4.0], 2, 0),
+        ([50.0, *[0.1] * 20], 2, 1),
+        ([50.0, 40.0, *[0.1] * 20], 8, 2),
+        ([50.0] * 3, 8, 3),
+        ([0.2, *[0.01] * 20], 8, 0),
+    ],
+)
+def test_only_a_cluster_for_which_the_others_would_wait_is_audited_by_all(
+    seconds: list[float], jobs: int, alone: int
+) -> None:
+    assert fleet_clusters._most_even(seconds, jobs) == alone
+
+
+def test_what_only_this_process_can_open_is_given_to_no_worker(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text("{}")
+    items = [
+        (number, fleet_clusters.Cluster(str(number), dump))
+        for number, dump in enumerate((str(tmp_path / "a.json"), "-", "/dev/stdin", "s3://b/c", str(tmp_path / "none")))
+    ]
+    options = AuditOptions(dumps=("*",), jobs=2)
+    assert [item[0] for item in fleet_clusters._shared(options, items)] == [0, 3]
+    assert fleet_clusters._shared(replace(options, crds=("-",)), items) == []
