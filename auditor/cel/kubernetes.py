@@ -34,7 +34,7 @@ def of_new_rules() -> Version:
 
 
 def kubernetes_libraries(compatibility: Version | None = None) -> Libraries:
-    """Return the functions of the server, made once per release and version; None: `latest`."""
+    """Return the functions of the server, made once per release and version (default: `latest`)."""
     return _libraries(active(), compatibility or latest())
 
 
