@@ -188,7 +188,12 @@ class AuditProgram:
                     self.fallbacks.note(Part.RECORD, Reason.DEFINITION, str(error))
                 except Exception as error:  # noqa: BLE001 - without it the other ways judge the same
                     self.fallbacks.caught(Part.RECORD, error)
-        return self._typed
+        return self._typed if self.proven >= after else None
+
+    def count_anew(self) -> None:
+        """Begin to count as a new program does, for another dump; what was generated remains."""
+        self.total = self.proven = self.read = 0
+        self.fallbacks.take()
 
     # -- auditing ---------------------------------------------------------------------------------------------------
 
@@ -221,11 +226,9 @@ class AuditProgram:
     def _by_program(self, data: bytes, decoded: Any) -> Judgement:
         """Judge one stored value by generated code, as far as there is some; as `judge`."""
         log = self._log
-        program = self._program
-        if program is None:
-            if self.total <= self.warm_up:
-                return self._by_reference(data, None)
-            program = self._own()
+        if self.total <= self.warm_up:
+            return self._by_reference(data, None)
+        program = self._own()
         run = program.run
         if run is None:
             return self._by_reference(data, (Part.OBJECT, Reason.DEFINITION, program.reason))
