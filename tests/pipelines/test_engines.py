@@ -95,6 +95,31 @@ def test_item_that_kills_twice_is_given_up_and_the_rest_goes_on(tmp_path):
     assert len(list(tmp_path.iterdir())) == 2
 
 
+def crowded_setup(folder):
+    """Item 0 ends its worker wherever another item is in work."""
+
+    def work(item):
+        mine = Path(folder) / f"running-{item}"
+        mine.touch()
+        time.sleep(0.05)
+        others = len(list(Path(folder).glob("running-*"))) - 1
+        if item == 0 and others:
+            mine.unlink()
+            os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(0.1)
+        mine.unlink()
+        return item
+
+    return work
+
+
+def test_the_item_of_a_lost_worker_is_tried_alone(tmp_path):
+    setup = partial(crowded_setup, str(tmp_path))
+    answers = run_processes(setup, range(8), jobs=2, on_lost=lambda item, error: -1)
+    assert list(answers)[-1] == 0
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_exception_in_a_worker_is_raised_with_its_trace():
     with pytest.raises(EngineError, match="no 0"):
         list(run_processes(failing_setup, [0], jobs=1, on_lost=lambda item, error: -1))
