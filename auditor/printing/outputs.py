@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from auditor.base.records import JsonObject
-    from auditor.printing.get import GetOptions
+    from auditor.printing.get.options import GetOptions
 
 __all__ = ["FORMATS", "Output", "Refused", "check_options"]
 

@@ -178,7 +178,11 @@ class AuditProgram:
             if self._own().run is not None:
                 with suppress(Exception):  # without it the other ways judge the same
                     self._typed = TypedProgram(self.definition, self.version, self.prover if self.rules else None)
-        return self._typed
+        return self._typed if self.proven >= after else None
+
+    def count_anew(self) -> None:
+        """Begin to count as a new program does, for another dump; what was generated remains."""
+        self.total = self.proven = self.read = 0
 
     # -- auditing ---------------------------------------------------------------------------------------------------
 
@@ -210,11 +214,9 @@ class AuditProgram:
     def _by_program(self, data: bytes, decoded: Any) -> Judgement:
         """Judge one stored value by generated code, as far as there is some; as `judge`."""
         log = self._log
-        program = self._program
-        if program is None:
-            if self.total <= self.warm_up:
-                return self._by_reference(data)
-            program = self._own()
+        if self.total <= self.warm_up:
+            return self._by_reference(data)
+        program = self._own()
         run = program.run
         if run is None:
             return self._by_reference(data)

@@ -36,13 +36,13 @@ def newest_time(store: DumpStore) -> float | None:
 
 
 def _of(store: DumpStore, number: int) -> Iterator[float]:
-    table, _ = store.source(number)
+    table, _ = store.rows.source(number)
     if not table.num_rows:
         return
     revisions = table["mod_revision"].to_numpy(zero_copy_only=False)
     last = np.argsort(revisions, kind="stable")[-_LOOKED_AT:]
-    for row in store.taken(number, last):
-        data = store.stored_bytes(row)
+    for row in store.rows.take(number, last):
+        data = store.rows.stored_bytes(row)
         try:
             obj = decode_stored(data) if data.startswith(MAGIC) else jsontext.decode(data)
         except (WireError, ValueError, RecursionError):

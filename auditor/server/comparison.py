@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.server.dump import Unreadable
+from auditor.server.reader import Unreadable
 from auditor.sources.manifests.rows import read_header
 from auditor.sources.registry_key import printable_key
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from auditor.base.records import JsonObject
     from auditor.printing.discovery import Resource
-    from auditor.server.dump import DumpStore, StoredRow
+    from auditor.server.dump import DumpStore
+    from auditor.server.rows import StoredRow
 
 __all__ = ["ObjectChange", "changed_paths", "compared_kinds", "differences", "kinds_named", "without_bookkeeping"]
 
@@ -48,7 +49,7 @@ def compared_kinds(old: DumpStore, new: DumpStore) -> Iterator[Resource]:
     seen: set[str] = set()
     for store in (new, old):
         for resource in store.discovery.resources:
-            prefix = store.key_prefix(resource)
+            prefix = store.catalog.key_prefix(resource)
             if resource.is_stored and prefix not in seen:
                 seen.add(prefix)
                 yield resource
@@ -67,7 +68,7 @@ def differences(
         if (namespace and place[0] != namespace) or (name and place[1] != name):
             continue
         row, other = before.get(place), after.get(place)
-        if row is not None and other is not None and old.stored_bytes(row) == new.stored_bytes(other):
+        if row is not None and other is not None and old.rows.stored_bytes(row) == new.rows.stored_bytes(other):
             yield None
             continue
         yield _compared(old, new, resource, place, row, other)
@@ -90,27 +91,27 @@ def _compared(
 
 def _read(store: DumpStore, resource: Resource, row: StoredRow) -> JsonObject:
     """Return an object as a server reads it, or as it is stored where only another version or a webhook can read it."""
-    definition = store.definition(resource)
+    definition = store.catalog.definition(resource)
     if definition is not None and resource.version not in definition.versions:
-        return store.as_stored(resource, row)
+        return store.reader.as_stored(resource, row)
     try:
-        return store.read(resource, row)
+        return store.reader.read(resource, row)
     except Unreadable as error:
         if not error.needs_webhook:
             raise
-    return store.as_stored(resource, row)
+    return store.reader.as_stored(resource, row)
 
 
 def _rows(store: DumpStore, resource: Resource) -> dict[Place, StoredRow]:
     """Return the rows of a kind by the namespace and name in their keys; in an export, by those in the objects."""
     found: dict[Place, StoredRow] = {}
-    prefix = len(store.key_prefix(resource).encode())
-    for row in store.rows(resource):
+    prefix = len(store.catalog.key_prefix(resource).encode())
+    for row in store.rows.of(resource):
         if row.key is not None:
             namespace, _, name = printable_key(row.key[prefix:]).rpartition("/")
             found[namespace, name] = row
             continue
-        header = read_header(store.stored_bytes(row))
+        header = read_header(store.rows.stored_bytes(row))
         if header is not None:
             found[header.namespace or "", header.name] = row
     return found

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.builtin.kinds import group_rank
 from auditor.printing.discovery import Discovery
-from auditor.printing.get import StatusError, not_found
-from auditor.server.report import IndexOnlyStore, ReportStore
+from auditor.printing.get.errors import StatusError, not_found
+from auditor.server.index_only import IndexOnlyStore
+from auditor.server.report import ReportStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from auditor.printing.columns import Cell
     from auditor.printing.discovery import Resource
     from auditor.printing.tables import Header
-    from auditor.server.dump import DumpStore
+    from auditor.server.dump import DumpStore, Query
 
 __all__ = ["FleetStore", "SameColumns"]
 
@@ -39,22 +40,18 @@ class FleetStore:
         """A version was asked for by its name."""
         self._clusters: dict[int, tuple[str, JsonObject]] = {}
 
-    def ask(self, args: Sequence[str], *, where: str, max_scan: int | None, names_only: bool) -> None:
+    def ask(self, query: Query, args: Sequence[str]) -> None:
         """Pass on what is asked of each object.
 
         Args:
+            query: What is asked.
             args: Kinds and names; a kind may name its version.
-            where: Predicate on objects.
-            max_scan: Most rows of a kind.
-            names_only: Names suffice.
         """
         versions = {one.version for one in self.discovery.resources}
         kinds = [kind.split(".") for arg in args for kind in arg.partition("/")[0].split(",")]
         self.has_versions = any(len(parts) > 1 and parts[1] in versions for parts in kinds)
         for store in self.stores.values():
-            store.where, store.max_scan = where, max_scan
-            if isinstance(store, (ReportStore, IndexOnlyStore)):
-                store.names_only = names_only
+            store.ask(query)
 
     def note_clusters(self) -> None:
         """Say on standard error that objects which were printed without a cluster are of several."""

@@ -20,7 +20,8 @@ from auditor.base.errors import PlanError
 from auditor.crds.definitions_file import definition_entry, write_definitions
 from auditor.golang import jsontext
 from auditor.plan.plan import open_live, open_values
-from auditor.server.dump import StoredRow, Unreadable
+from auditor.server.reader import Unreadable
+from auditor.server.rows import StoredRow
 from auditor.sources.crd_files import definitions_in
 from auditor.sources.encryption import make_unsealer
 from auditor.sources.etcd import EtcdFile
@@ -198,12 +199,12 @@ def changes(
         StatusError: A selector is refused.
         PlanError: The revision was compacted, or there is no history.
     """
-    wanted_labels, wanted_fields = store.parsed(resource, labels, fields)
+    wanted_labels, wanted_fields = store.selection.parsed(resource, labels, fields)
 
     def fits(obj: JsonObject | None) -> bool:
         if obj is None or (namespace and (obj.get("metadata") or {}).get("namespace") != namespace):
             return False
-        return store.matches(resource, obj, wanted_labels, wanted_fields)
+        return store.selection.matches(resource, obj, wanted_labels, wanted_fields)
 
     for number, source in enumerate(store.plan.sources):
         check_history(source)
@@ -213,14 +214,14 @@ def changes(
                 source.name, f"too old resource version: {begin} ({source.compacted_revision})", "", "leave --from out"
             )
         before: dict[bytes, Revision] = {}
-        for revision in key_revisions(source, store.key_prefix(resource).encode()):
+        for revision in key_revisions(source, store.catalog.key_prefix(resource).encode()):
             old = before.get(revision.key)
             before[revision.key] = revision
             if revision.revision <= begin:
                 continue
             try:
-                was = None if old is None or old.deleted else store.read(resource, old.row(number))
-                now = None if revision.deleted else store.read(resource, revision.row(number))
+                was = None if old is None or old.deleted else store.reader.read(resource, old.row(number))
+                now = None if revision.deleted else store.reader.read(resource, revision.row(number))
                 fitted, fit = fits(was), fits(now)
             except Unreadable as error:
                 is_corrupt = not (error.lacks_key or error.needs_webhook)

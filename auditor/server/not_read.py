@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from auditor.base.wording import are, by_count, objects
-from auditor.printing.get import NotShown
+from auditor.printing.get.errors import NotShown
 from auditor.shards.sealed import sealed_by
 
 if TYPE_CHECKING:

@@ -53,7 +53,7 @@ def run(command: Callable[[], int]) -> NoReturn:
 
 def query_options(target: str, flags: dict[str, Any]) -> QueryOptions:
     """Return the options that several commands share, from their flags; the default where a command has no flag."""
-    from auditor.server.dump import ReadMode  # noqa: PLC0415 - help stays light
+    from auditor.server.reader import ReadMode  # noqa: PLC0415 - help stays light
     from pipelines.run.query import QueryOptions  # noqa: PLC0415
 
     return QueryOptions(
@@ -189,7 +189,7 @@ def query(target: str, args: tuple[str, ...], **flags: Any) -> None:
       auditor query out/ certificates -l app=web --sort-by .spec.dnsNames[0]
       auditor query out/ widgets --where 'spec.size > 3 && metadata.labels["app"] == "web"' --explain
     """
-    from auditor.printing.get import GetOptions  # noqa: PLC0415 - help stays light
+    from auditor.printing.get.options import GetOptions  # noqa: PLC0415 - help stays light
     from pipelines.run.query import run_query  # noqa: PLC0415
 
     if elsewhere := unsupported(flags):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 from typing import TYPE_CHECKING, TypeVar
+
+from auditor.base.errors import WorkerLost
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -13,8 +16,29 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def run_inline(setup: Callable[[], Callable[[Item], Result]], items: Iterable[Item]) -> Iterator[Result]:
-    """Yield the result of each item, in order."""
+def run_inline(
+    setup: Callable[[], Callable[[Item], Result]],
+    items: Iterable[Item],
+    *,
+    on_lost: Callable[[Item, WorkerLost], Result],
+) -> Iterator[Result]:
+    """Yield the result of each item, in order.
+
+    Args:
+        setup: Gives the function that answers items.
+        items: The items.
+        on_lost: Gives the result of an item for which the memory of this process is not enough.
+    """
     work = setup()
     for item in items:
-        yield work(item)
+        try:
+            result = work(item)
+        except MemoryError:
+            pass  # what it holds is gone with the exception
+        else:
+            yield result
+            continue
+        del work
+        gc.collect()
+        yield on_lost(item, WorkerLost(str(item), "it needs more memory than the command may hold (--memory)"))
+        work = setup()

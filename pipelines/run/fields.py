@@ -12,12 +12,13 @@ from auditor.base.visible import label as label_of
 from auditor.base.visible import visible
 from auditor.builtin.selectable import rules_of
 from auditor.printing.discovery import UnknownResource
-from auditor.printing.get import StatusError
+from auditor.printing.get.errors import StatusError
 from auditor.printing.jsonprint import to_json
 from auditor.printing.tables import align
 from auditor.selectors.fields import field_types
 from auditor.server.dump import DumpStore
-from auditor.server.report import IndexOnlyStore, ReportStore
+from auditor.server.index_only import IndexOnlyStore
+from auditor.server.report import ReportStore
 from pipelines.run.query import Writer, open_stores
 from pipelines.streams import ErrorLines
 
@@ -111,7 +112,7 @@ def _fields(store: OneStore, resource: Resource) -> list[tuple[str, str]]:
         labels = [name.removeprefix("value:") for name in schema.names if name.startswith("value:")]
         own = [(label, known.get(str(schema.field(f"value:{label}").type), "string")) for label in labels]
         return [(label, "string") for label in _IDENTITY[: 1 + resource.namespaced]] + own
-    definition = store.definition(resource)
+    definition = store.catalog.definition(resource)
     if definition is not None:
         own = field_types(definition.versions[resource.version])
         return [(label, "string") for label in _IDENTITY[: 1 + resource.namespaced]] + own
@@ -137,7 +138,7 @@ def _values(store: OneStore, resource: Resource, namespace: str) -> dict[str, Co
         return counts
     if not isinstance(store, DumpStore):
         return counts
-    rules = rules_of(resource.group, resource.kind) if store.definition(resource) is None else None
+    rules = rules_of(resource.group, resource.kind) if store.catalog.definition(resource) is None else None
     for obj in store.list_objects(resource, namespace, "", ""):
         try:
             seen = store.fields_of(resource, obj)

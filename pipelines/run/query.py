@@ -17,24 +17,20 @@ from auditor.crds.definitions_file import DefinitionsFile
 from auditor.plan.options import AuditOptions
 from auditor.plan.plan import damage_text, look_again, make_plan
 from auditor.printing.discovery import UnknownResource
-from auditor.printing.get import GetOptions, get
+from auditor.printing.get.command import get
+from auditor.printing.get.options import GetOptions
 from auditor.report.check import check_earlier
 from auditor.report.clusters import chosen_clusters, cluster_view, is_fleet
 from auditor.report.manifest import MANIFEST, whole_report
 from auditor.report.terminal import damage_lines
 from auditor.server.clock import newest_time
-from auditor.server.dump import DumpStore, ReadMode
+from auditor.server.dump import DumpStore, Query
 from auditor.server.fleet import FleetStore
 from auditor.server.history import plan_as_of
-from auditor.server.report import (
-    IndexOnlyStore,
-    ReportStore,
-    check_dumps,
-    find_dumps,
-    read_manifest,
-    report_plan,
-    scope_of,
-)
+from auditor.server.index_only import IndexOnlyStore
+from auditor.server.reader import ReadMode
+from auditor.server.report import ReportStore
+from auditor.server.report_plan import check_dumps, find_dumps, read_manifest, report_plan, scope_of
 from auditor.sources.files.work_folder import temporary_folder
 from auditor.sources.stores.locations import is_remote
 from pipelines.run.query_output import extra_formats
@@ -295,13 +291,12 @@ def run_query(options: QueryOptions) -> int:
         if asked.now is None and options.output in ("", "table", "wide") and not asked.template:
             asked.now = _newest(store)
         names_only = (asked.output == "name" or asked.count) and not asked.sort_by
+        query = Query(options.where, options.max_scan, names_only)
         if isinstance(store, FleetStore):
             asked.clusters = store
-            store.ask(asked.args, where=options.where, max_scan=options.max_scan, names_only=names_only)
+            store.ask(query, asked.args)
         else:
-            if isinstance(store, (ReportStore, IndexOnlyStore)):
-                store.names_only = names_only
-            store.where, store.max_scan = options.where, options.max_scan
+            store.ask(query)
         asked.extra_formats = extra_formats(store, options, out)
         if isinstance(store, (DumpStore, FleetStore)):
             asked.place = store.place_of

@@ -18,8 +18,9 @@ from auditor.program.program import AuditProgram
 from auditor.report.manifest import MANIFEST, manifest_bytes, parse_manifest, whole_report
 from auditor.report.rows import is_one_of, rows_where
 from auditor.report.views.marks import Marks
-from auditor.server.dump import DumpStore, Unreadable
+from auditor.server.dump import DumpStore
 from auditor.server.history import check_history, key_revisions
+from auditor.server.reader import Unreadable
 from auditor.shards.findings import BoundedTexts
 from auditor.sources.manifests.rows import read_header
 from auditor.sources.registry_key import classify, listed_place, printable_key, split_key
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
     from auditor.base.records import JsonObject
     from auditor.crds.definition import CustomResourceDefinition
-    from auditor.server.dump import StoredRow
+    from auditor.server.rows import StoredRow
     from pipelines.run.query import QueryOptions
 
 __all__ = ["resource_of", "rows_of", "run_show"]
@@ -198,13 +199,13 @@ def rows_of(store: DumpStore, key: str, namespace: str = "") -> Iterator[StoredR
     found = False
     for number, source in enumerate(store.plan.sources):
         if source.is_export:
-            for row in store.all_rows(number):
-                header = read_header(store.stored_bytes(row))
+            for row in store.rows.all(number):
+                header = read_header(store.rows.stored_bytes(row))
                 if header is not None and key in (header.name, f"{header.namespace}/{header.name}"):
                     found = True
                     yield row
         else:
-            for row in store.exact_rows(number, key.encode("utf-8", "surrogateescape")):
+            for row in store.rows.exact(number, key.encode("utf-8", "surrogateescape")):
                 found = True
                 yield row
     kind, slash, name = key.partition("/")
@@ -215,9 +216,9 @@ def rows_of(store: DumpStore, key: str, namespace: str = "") -> Iterator[StoredR
     except UnknownResource:
         return
     if namespace or not resource.namespaced:
-        yield from store.rows(resource, namespace, name)
+        yield from store.rows.of(resource, namespace, name)
     else:
-        yield from store.rows_anywhere(resource, name)
+        yield from store.rows.anywhere(resource, name)
 
 
 def _describe(store: DumpStore, row: StoredRow, options: QueryOptions) -> dict[str, Any]:
@@ -228,8 +229,8 @@ def _describe(store: DumpStore, row: StoredRow, options: QueryOptions) -> dict[s
     out["source"] = {"name": source.name, "offset": row.offset, "length": row.length}
     resource, status = resource_of(store, row, options)
     if resource is None:
-        out |= {"status": status} | _builtin(row, None, store.stored_bytes(row), options)
-        out["stored"] = store.stored_bytes(row)[:4096].decode("utf-8", "backslashreplace")
+        out |= {"status": status} | _builtin(row, None, store.rows.stored_bytes(row), options)
+        out["stored"] = store.rows.stored_bytes(row)[:4096].decode("utf-8", "backslashreplace")
     else:
         out |= _of_object(store, row, resource, options)
     if row.key is not None and source.format.startswith("etcd-"):
@@ -240,11 +241,11 @@ def _describe(store: DumpStore, row: StoredRow, options: QueryOptions) -> dict[s
 def resource_of(store: DumpStore, row: StoredRow, options: QueryOptions) -> tuple[Resource | None, str]:
     """Return the kind of a row at its storage version, or None and the reason."""
     if row.key is None:
-        header = read_header(store.stored_bytes(row))
+        header = read_header(store.rows.stored_bytes(row))
         group, kind = (header.group, header.kind) if header is not None else ("", "")
         found = [one for one in store.discovery.resources if (one.group, one.kind) == (group, kind)]
     else:
-        scopes = {name: definition.namespaced for name, definition in store.definitions.items()}
+        scopes = {name: definition.namespaced for name, definition in store.catalog.definitions.items()}
         segments = split_key(row.key, options.etcd_prefix)
         place = classify(segments, scopes)
         place = (listed_place(segments, scopes) or place) if place.status is KeyClass.OTHER else place
@@ -254,7 +255,7 @@ def resource_of(store: DumpStore, row: StoredRow, options: QueryOptions) -> tupl
         found = [one for one in found if one.group == place.group] or found[:1]
     if not found:
         return None, "the kind is not known"
-    definition = store.definition(found[0])
+    definition = store.catalog.definition(found[0])
     if definition is not None and definition.storage_version is not None:
         name = definition.storage_version.name
         found = [one for one in found if one.version == name] or [_at(found[0], name)]
@@ -269,13 +270,13 @@ def _at(resource: Resource, version: str) -> Resource:
 
 def _of_object(store: DumpStore, row: StoredRow, resource: Resource, options: QueryOptions) -> dict[str, Any]:
     out: dict[str, Any] = {"kind": resource.kind, "group": resource.group, "version": resource.version}
-    definition = store.definition(resource)
+    definition = store.catalog.definition(resource)
     try:
         if definition is not None:
-            out |= _judged(definition, resource, store.plain_bytes(row, resource))
+            out |= _judged(definition, resource, store.reader.plain_bytes(row, resource))
         else:
-            out |= _builtin(row, resource, store.plain_bytes(row, resource), options)
-        out["read"] = store.concealed(resource, store.read(resource, row))
+            out |= _builtin(row, resource, store.reader.plain_bytes(row, resource), options)
+        out["read"] = store.reader.concealed(resource, store.reader.read(resource, row))
     except Unreadable as error:
         if error.lacks_key:
             out |= {"status": Status.SEALED.value, "reason": str(error), "impact": Impact.UNKNOWN.value}
@@ -285,9 +286,9 @@ def _of_object(store: DumpStore, row: StoredRow, resource: Resource, options: Qu
             impact = Impact.NEEDS_WEBHOOK.value
             out |= {"status": Status.NEEDS_CONVERSION.value, "reason": str(error), "impact": impact}
     try:
-        out["stored"] = store.concealed(resource, store.as_stored(resource, row))
+        out["stored"] = store.reader.concealed(resource, store.reader.as_stored(resource, row))
     except Unreadable:
-        out["stored"] = store.stored_bytes(row)[:4096].decode("utf-8", "backslashreplace")
+        out["stored"] = store.rows.stored_bytes(row)[:4096].decode("utf-8", "backslashreplace")
     return out
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from auditor.base.visible import visible
 from auditor.golang import jsontext
 from auditor.printing.discovery import UnknownResource
-from auditor.printing.get import StatusError
+from auditor.printing.get.errors import StatusError
 from auditor.printing.tables import align
 from auditor.server.dump import DumpStore
 from auditor.server.history import changes
@@ -79,7 +79,7 @@ def _line(store: DumpStore, resource: Resource, change: Change) -> str:
         what = "corrupt object " if change.is_corrupt else ""
         obj = StatusError(500, "InternalError", f"{what}{printable_key(change.key)}: {change.reason}").status()
     else:
-        obj = store.concealed(resource, obj)
+        obj = store.reader.concealed(resource, obj)
     return f'{{"type":"{change.type}","object":{jsontext.encode(obj)}}}\n'
 
 
@@ -88,7 +88,7 @@ def _line_of(cells: list[str]) -> str:
 
 
 def _table(store: DumpStore, resource: Resource, found: Iterator[Change]) -> str:
-    labels = [name for name in store.labels_of(resource) if not name.startswith("metadata.")]
+    labels = [name for name in store.selection.labels_of(resource) if not name.startswith("metadata.")]
     namespace = ["NAMESPACE"] if resource.namespaced else []
     lines = [_line_of(["REVISION", "EVENT", *namespace, "NAME", *(name.upper() for name in labels)])]
     for change in found:

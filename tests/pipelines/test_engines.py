@@ -67,7 +67,26 @@ SQUARES = [number * number for number in range(10)]
 
 
 def test_inline_keeps_order():
-    assert list(run_inline(make_square, range(10))) == SQUARES
+    assert list(run_inline(make_square, range(10), on_lost=lambda item, error: -1)) == SQUARES
+
+
+def test_an_item_beyond_the_memory_of_this_process_is_lost_and_no_other():
+    def setup():
+        def work(item):
+            if item == 3:
+                raise MemoryError
+            return item * item
+
+        return work
+
+    lost = []
+
+    def on_lost(item, error):
+        lost.append((item, error.found))
+        return -1
+
+    assert list(run_inline(setup, range(10), on_lost=on_lost)) == [*SQUARES[:3], -1, *SQUARES[4:]]
+    assert lost == [(3, "it needs more memory than the command may hold (--memory)")]
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 5])

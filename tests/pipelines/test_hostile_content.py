@@ -128,10 +128,10 @@ def test_an_unparsable_selectable_path_makes_one_row_a_key(tmp_path: Path) -> No
 def test_an_object_that_breaks_the_auditor_is_lost_by_name_and_alone(tmp_path: Path, monkeypatch: Any) -> None:
     judge = ShardAuditor.judge
 
-    def failing(self: ShardAuditor, crd: Any, data: bytes, *more: Any) -> Any:
+    def failing(self: ShardAuditor, crd: Any, data: bytes, at: str) -> Any:
         if b'"o3"' in data:
             raise RuntimeError("what\nnow \ud800")
-        return judge(self, crd, data, *more)
+        return judge(self, crd, data, at)
 
     monkeypatch.setattr(ShardAuditor, "judge", failing)
     monkeypatch.setattr(ShardAuditor, "uses_fast_paths", lambda *_: False)
@@ -212,10 +212,10 @@ from auditor.shards import audit
 from pipelines import preload
 judge = audit.ShardAuditor.judge
 
-def killing(self, definition, data, *more):
+def killing(self, definition, data, *rest):
     if b'"o7"' in data or b'"o31"' in data:
         os.kill(os.getpid(), 9)
-    return judge(self, definition, data, *more)
+    return judge(self, definition, data, *rest)
 
 audit.ShardAuditor.judge = killing
 audit.ShardAuditor.uses_fast_paths = lambda *_: False

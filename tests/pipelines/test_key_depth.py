@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from auditor.printing.get import StatusError
-from auditor.server.dump import ReadMode
+from auditor.printing.get.errors import StatusError
+from auditor.server.reader import ReadMode
 from pipelines.cli.main import cli
 from pipelines.run.query import QueryOptions, open_store
 from tests.server.key_depth import BUILTIN, CUSTOM, GROUP, NAMESPACES, RECORDED, definition, keys_of

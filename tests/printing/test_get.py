@@ -14,7 +14,9 @@ from auditor.base.errors import SelectorError
 from auditor.golang import jsontext
 from auditor.printing.columns import custom_resource_columns, custom_resource_row
 from auditor.printing.discovery import Discovery, Resource
-from auditor.printing.get import GetOptions, StatusError, get, not_found
+from auditor.printing.get.command import get
+from auditor.printing.get.errors import StatusError, not_found
+from auditor.printing.get.options import GetOptions
 from auditor.printing.tables import Header, upper
 from auditor.selectors.grammar import parse_field_selector, parse_label_selector
 from tests.shared import shared

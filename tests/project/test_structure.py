@@ -23,10 +23,7 @@ LONG = {
     "auditor/cel/emit/emitter.py": "one walk over the nodes of an expression; the cases share its state",
     "auditor/cel/run/interpreter.py": "the kinds of nodes and the planner that makes them, in the order of cel-go",
     "auditor/cel/syntax/recovery.py": "a model of ANTLR's error recovery; its parts mean nothing alone",
-    "auditor/printing/get.py": "to be split",
     "auditor/printing/jsonpath.py": "the grammar and its evaluation, as in one file of client-go",
-    "auditor/server/dump.py": "to be split",
-    "auditor/server/report.py": "to be split",
 }
 """Files over 500 lines, and why; `to be split` is work left. No other may grow as long, and one that is split leaves."""
 LONG_FUNCTIONS = {

@@ -11,7 +11,7 @@ from auditor.base.visible import visible
 from auditor.printing.arguments import UsageError, read_arguments
 from auditor.printing.describe import described
 from auditor.printing.discovery import UnknownResource
-from auditor.printing.get import NotShown, StatusError
+from auditor.printing.get.errors import NotShown, StatusError
 from auditor.server.clock import newest_time
 from auditor.server.dump import DumpStore
 from pipelines.run.query import Writer, open_store
@@ -66,7 +66,7 @@ def run_describe(options: QueryOptions, *, now: float | None) -> int:
 
 def _refuse_builtin(store: DumpStore, wanted: Wanted) -> None:
     for resource in (*wanted.kinds, *(one for one, _ in wanted.names)):
-        if store.definition(resource) is None:
+        if store.catalog.definition(resource) is None:
             raise UsageError(
                 f"{resource.group_resource} is built in, and only custom resources are described here: "
                 "`auditor query` prints its columns, with -o yaml all of it"

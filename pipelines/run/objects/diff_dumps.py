@@ -161,7 +161,7 @@ def _where(change: ObjectChange) -> str:
 
 def _shown(store: DumpStore, resource: Resource, obj: Any) -> Any:
     plain = without_bookkeeping(obj)
-    return None if plain is None else store.concealed(resource, plain)
+    return None if plain is None else store.reader.concealed(resource, plain)
 
 
 def _record(store: DumpStore, change: ObjectChange) -> dict[str, Any]:

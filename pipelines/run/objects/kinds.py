@@ -12,7 +12,7 @@ from auditor.printing.api_resources import resource_lines
 from auditor.printing.discovery import UnknownResource
 from auditor.printing.eventlist import event_lines, is_about, sorted_events
 from auditor.printing.explain import NoSuchField, explained, with_type_fields
-from auditor.printing.get import StatusError
+from auditor.printing.get.errors import StatusError
 from auditor.server.clock import newest_time
 from auditor.server.dump import DumpStore
 from pipelines.run.query import Writer, open_store
@@ -41,16 +41,18 @@ def run_api_resources(options: QueryOptions, wanted: ResourceFilter) -> int:
     with open_store(options, ErrorLines()) as opened:
         store = _dump(opened, options.target)
         pairs = [
-            (one, store.definition(one) is not None) for one in store.discovery.resources if _is_served(store, one)
+            (one, store.catalog.definition(one) is not None)
+            for one in store.discovery.resources
+            if _is_served(store, one)
         ]
         Writer(sys.stdout)(resource_lines(pairs, wanted))
     return 0
 
 
 def _is_served(store: DumpStore, resource: Resource) -> bool:
-    if store.definition(resource) is not None or resource.plural not in _NOT_BY_DEFAULT:
+    if store.catalog.definition(resource) is not None or resource.plural not in _NOT_BY_DEFAULT:
         return True
-    return any(True for _ in store.rows(resource))
+    return any(True for _ in store.rows.of(resource))
 
 
 def run_explain(options: QueryOptions, path: str, *, api_version: str, recursive: bool, most_levels: int) -> int:
@@ -68,7 +70,7 @@ def run_explain(options: QueryOptions, path: str, *, api_version: str, recursive
         except LookupError as error:
             err(f"error: {error.args[0]}\n")
             return 1
-        definition = store.definition(resource)
+        definition = store.catalog.definition(resource)
         if definition is None:
             err(
                 f"error: {resource.group_resource} is built in, and this program has no descriptions of "

@@ -10,8 +10,9 @@ from auditor.printing.jsonprint import to_json
 from auditor.printing.textdiff import yaml_diff
 from auditor.printing.yamltext import YamlTextError, to_yaml
 from auditor.server.comparison import without_bookkeeping
-from auditor.server.dump import DumpStore, Unreadable
+from auditor.server.dump import DumpStore
 from auditor.server.history import check_history, key_revisions
+from auditor.server.reader import Unreadable
 from auditor.sources.registry_key import printable_key
 from pipelines.run.query import Writer, open_stores
 from pipelines.run.show import resource_of, rows_of
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
     from auditor.base.records import JsonObject
     from auditor.printing.discovery import Resource
-    from auditor.server.dump import StoredRow
     from auditor.server.history import Revision
+    from auditor.server.rows import StoredRow
     from pipelines.run.query import QueryOptions
 
 __all__ = ["run_history"]
@@ -87,7 +88,7 @@ def _candidates(store: DumpStore, key: str, namespace: str) -> list[bytes]:
     if resource is None or not name:
         return []
     middle = f"{namespace or 'default'}/" if resource.namespaced else ""
-    return [f"{store.key_prefix(resource)}{middle}{name}".encode("utf-8", "surrogateescape")]
+    return [f"{store.catalog.key_prefix(resource)}{middle}{name}".encode("utf-8", "surrogateescape")]
 
 
 def _contents(
@@ -113,12 +114,12 @@ def _contents(
 
 def _object(store: DumpStore, resource: Resource, row: StoredRow) -> JsonObject:
     try:
-        obj = store.read(resource, row)
+        obj = store.reader.read(resource, row)
     except Unreadable as error:
         if not error.needs_webhook:
             raise
-        obj = store.as_stored(resource, row)
-    return store.concealed(resource, without_bookkeeping(obj) or obj)
+        obj = store.reader.as_stored(resource, row)
+    return store.reader.concealed(resource, without_bookkeeping(obj) or obj)
 
 
 def _step(before: tuple[JsonObject | None, str], now: JsonObject | None, label: str) -> str:

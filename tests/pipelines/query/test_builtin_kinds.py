@@ -11,8 +11,10 @@ import pytest
 
 from auditor.builtin.kinds import BUILTIN_KINDS
 from auditor.builtin.selectable import builtin_selectable, rules_of
-from auditor.printing.get import GetOptions, get
-from auditor.server.dump import DumpStore, ReadMode
+from auditor.printing.get.command import get
+from auditor.printing.get.options import GetOptions
+from auditor.server.dump import DumpStore
+from auditor.server.reader import ReadMode
 from pipelines.run.query import QueryOptions, open_store
 from tests.shared import shared
 
@@ -81,18 +83,18 @@ def test_protobuf_and_json_are_selected_alike(stores: tuple[DumpStore, DumpStore
 
 def test_values_of_secrets_are_blotted_out_unless_asked_for(stores: tuple[DumpStore, DumpStore]) -> None:
     for store in stores:
-        store.mode = ReadMode()
+        store.reader.mode = ReadMode()
         hidden, _ = _run(store, "secrets", output="json")
         values = {value for item in json.loads(hidden)["items"] for value in item["data"].values()}
         assert values == {"***"}
         for output in ("jsonpath={.items[*].data}", "custom-columns=D:.data", "yaml"):
             assert "***" in _run(store, "secrets", output=output)[0]
-        store.mode = ReadMode(show_secrets=True)
+        store.reader.mode = ReadMode(show_secrets=True)
         shown, _ = _run(store, "secrets", output="json")
         assert "***" not in shown
-        store.mode = ReadMode(stored=True)
+        store.reader.mode = ReadMode(stored=True)
         assert '"***"' in _run(store, "secrets", output="json")[0]
-        store.mode = ReadMode()
+        store.reader.mode = ReadMode()
 
 
 def test_a_refused_label_is_told_in_the_servers_words(stores: tuple[DumpStore, DumpStore]) -> None:

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from auditor.builtin.protobuf import decode_stored
-from auditor.printing.get import StatusError
-from auditor.server.dump import ReadMode
+from auditor.printing.get.errors import StatusError
+from auditor.server.reader import ReadMode
 from pipelines.cli.main import cli
 from pipelines.run.query import QueryOptions, open_store
 from tests.shared import shared, shared_lines

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from auditor.base.errors import PlanError
-from auditor.printing.get import GetOptions
+from auditor.printing.get.options import GetOptions
 from auditor.server.dump import DumpStore
 from auditor.server.history import changes, key_revisions
 from pipelines.run.fields import run_fields
@@ -53,7 +53,7 @@ def test_replaying_a_watch_gives_the_list_at_each_revision(snapshot: Path, kind:
         assert isinstance(store, DumpStore)
         resource = store.discovery.resolve(kind)
         crds = key_revisions(store.plan.sources[0], b"/registry/apiextensions.k8s.io/")
-        defined = max(one.revision for one in crds) if store.definition(resource) is not None else 0
+        defined = max(one.revision for one in crds) if store.catalog.definition(resource) is not None else 0
         revisions = sorted(
             {one for one in (1900, 2200, defined, (defined + LATEST) // 2, LATEST) if one >= max(defined, 1)}
         )

@@ -7,8 +7,10 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from auditor.golang import jsontext
-from auditor.printing.get import GetOptions, StatusError, get
-from auditor.server.dump import ReadMode
+from auditor.printing.get.command import get
+from auditor.printing.get.errors import StatusError
+from auditor.printing.get.options import GetOptions
+from auditor.server.reader import ReadMode
 from pipelines.run.query import QueryOptions, open_store
 from tests.shared import shared, shared_lines
 

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
-import auditor.printing.get
-import auditor.server.dump
+import auditor.printing.get.printer
+import auditor.server.printer
+import auditor.server.reader
 import pipelines.run.fields
 import pipelines.run.query_output
 import pipelines.run.show
 import pipelines.run.watch
 from auditor.plan.options import AuditOptions
 from auditor.printing.customcolumns import CustomColumns
-from auditor.printing.get import GetOptions
+from auditor.printing.get.options import GetOptions
 from auditor.printing.jsonpath import Template
 from auditor.server.dump import DumpStore
 from pipelines.run.audit import run_audit
@@ -54,10 +55,10 @@ def dump(tmp_path: Path) -> Path:
 
 
 PLACES = {
-    "table": (auditor.server.dump, "custom_resource_row"),
-    "wide": (auditor.server.dump, "custom_resource_row"),
-    "yaml": (auditor.printing.get, "to_yaml"),
-    "json": (auditor.printing.get, "to_json"),
+    "table": (auditor.server.printer, "custom_resource_row"),
+    "wide": (auditor.server.printer, "custom_resource_row"),
+    "yaml": (auditor.printing.get.printer, "to_yaml"),
+    "json": (auditor.printing.get.printer, "to_json"),
     "ndjson": (pipelines.run.query_output.jsontext, "encode"),
     "csv": (DumpStore, "fields_of"),
     "parquet": (DumpStore, "fields_of"),
@@ -117,7 +118,7 @@ def test_a_read_that_fails_on_one_object(
     output: str,
     args: tuple[str, ...],
 ) -> None:
-    monkeypatch.setattr(auditor.server.dump, "read_object", failing(auditor.server.dump.read_object))
+    monkeypatch.setattr(auditor.server.reader, "read_object", failing(auditor.server.reader.read_object))
     assert run_query(QueryOptions(str(dump), args=args, namespace="a", output=output, get=GetOptions())) == 3
     out, err = capsys.readouterr()
     assert "fine" in out
@@ -129,7 +130,7 @@ def test_a_read_that_fails_on_one_object(
 def test_only_objects_that_fail(
     dump: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(auditor.printing.get, "visible", failing(auditor.printing.get.visible, "/"))
+    monkeypatch.setattr(auditor.printing.get.printer, "visible", failing(auditor.printing.get.printer.visible, "/"))
     assert run_query(QueryOptions(str(dump), args=("loafs",), output="name", get=GetOptions())) == 3
     out, err = capsys.readouterr()
     assert out == ""
@@ -171,8 +172,8 @@ def test_show_of_an_object_that_fails(
     [
         ("table", DumpStore, "fields_of"),
         ("json", pipelines.run.watch.jsontext, "encode"),
-        ("table", auditor.server.dump, "read_object"),
-        ("json", auditor.server.dump, "read_object"),
+        ("table", auditor.server.reader, "read_object"),
+        ("json", auditor.server.reader, "read_object"),
     ],
 )
 def test_watch_of_an_object_that_fails(
@@ -197,6 +198,6 @@ def test_an_error_of_the_command_still_ends_it(dump: Path, monkeypatch: pytest.M
     def refused(*_: Any, **__: Any) -> Any:
         raise MemoryError
 
-    monkeypatch.setattr(auditor.printing.get, "to_json", refused)
+    monkeypatch.setattr(auditor.printing.get.printer, "to_json", refused)
     with pytest.raises(MemoryError):
         run_query(QueryOptions(str(dump), args=("loafs",), output="json", get=GetOptions()))

@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from auditor.plan.options import AuditOptions, Scope
-from auditor.server.dump import ReadMode
+from auditor.server.reader import ReadMode
 from pipelines.run.audit import run_audit
 from pipelines.run.query import QueryOptions, run_query
 from tests.sources.bolt_writer import History, bolt_file, etcd_buckets, snapshot

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from auditor.printing.get import StatusError
-from auditor.server.dump import DumpStore, ReadMode
+from auditor.printing.get.errors import StatusError
+from auditor.server.reader import ReadMode
 from pipelines.run.query import QueryOptions, open_store
 from tests.shared import shared, shared_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from auditor.server.dump import DumpStore
 
 PREFIX = "conversion webhook"
 
@@ -30,7 +32,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DumpStore]:
 
 
 def _ask(store: DumpStore, case: dict[str, Any]) -> tuple[int, Any]:
-    store.mode = ReadMode(as_server=True, watch_cache=case.get("watchCache") is not False)
+    store.reader.mode = ReadMode(as_server=True, watch_cache=case.get("watchCache") is not False)
     plural, _, group = case["crd"].partition(".")
     resource = store.discovery.resolve(f"{plural}.{case['version']}.{group}")
     assert resource.version == case["version"]
@@ -84,7 +86,7 @@ def test_every_list_is_answered_as_the_server_did(store: DumpStore) -> None:
 
 
 def test_a_list_goes_by_key_order(store: DumpStore) -> None:
-    store.mode = ReadMode()
+    store.reader.mode = ReadMode()
     resource = store.discovery.resolve("pickplans")
     keys = [f"{o['metadata']['namespace']}/{o['metadata']['name']}" for o in store.list_objects(resource, "", "", "")]
     assert keys == sorted(keys)

@@ -10,7 +10,7 @@ import pytest
 
 from auditor.base.errors import PlanError
 from auditor.plan.options import AuditOptions
-from auditor.printing.get import GetOptions
+from auditor.printing.get.options import GetOptions
 from auditor.server import report as report_store
 from pipelines.run import query
 from pipelines.run.audit import run_audit

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from auditor.printing.get import StatusError
-from auditor.server.dump import ReadMode
+from auditor.printing.get.errors import StatusError
+from auditor.server.reader import ReadMode
 from pipelines.run.query import QueryOptions, open_store
 from tests.shared import shared
 from tests.sources.bolt_writer import History, bolt_file, etcd_buckets, snapshot
@@ -72,7 +72,7 @@ def test_lists_answer_as_the_server_did(tmp_path: Path, case: Any, cached: bool)
         "listFineField": ("orchard-south", "metadata.name=fine-1"),
     }
     with open_store(QueryOptions(str(_dump(tmp_path, case["value"]))), lambda _: None) as store:
-        store.mode = ReadMode(as_server=True, watch_cache=cached)
+        store.reader.mode = ReadMode(as_server=True, watch_cache=cached)
         resource = store.discovery.resolve("quirks.v1.rough.example.com")
         for question, (namespace, fields) in questions.items():
             wanted = recorded[question]

@@ -1,0 +1,124 @@
+"""``kubectl get`` over anything that can list and get objects: arguments, selection, output, errors, exit code.
+
+Source: kubectl pkg/cmd/get/get.go, get_flags.go; cli-runtime pkg/genericclioptions/print_flags.go.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+from typing import TYPE_CHECKING
+
+from auditor.printing.arguments import NO_RESOURCE, UsageError, read_arguments
+from auditor.printing.discovery import UnknownResource
+from auditor.printing.get.errors import NotShown, StatusError
+from auditor.printing.get.fetch import Fetch
+from auditor.printing.get.printer import ObjectPrinter
+from auditor.printing.outputs import Output, Refused, check_options
+from auditor.printing.sorting import Unsortable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from auditor.printing.arguments import Wanted
+    from auditor.printing.get.options import GetOptions
+    from auditor.printing.get.store import Store
+
+__all__ = ["get"]
+
+
+def get(store: Store, options: GetOptions, out: Callable[[str], None], err: Callable[[str], None]) -> int:
+    """Run the command; return its exit code.
+
+    Args:
+        out, err: Take text for standard output and standard error.
+    """
+    return _Get(store, options, out, err).run()
+
+
+class _Get:
+    """One run."""
+
+    def __init__(
+        self, store: Store, options: GetOptions, out: Callable[[str], None], err: Callable[[str], None]
+    ) -> None:
+        self.store = store
+        self.options = options
+        self.out = out
+        self.err = err
+        self.fetch = Fetch(store, options, out, err)
+        self.errors = self.fetch.errors
+        self.printer = ObjectPrinter(store, options, out, err, errors=self.errors)
+
+    def run(self) -> int:
+        options = self.options
+        if not options.args:
+            for line in NO_RESOURCE.splitlines(keepends=True):
+                self.err(line)
+            return options.usage_code
+        try:
+            check_options(options)
+            wanted = read_arguments(
+                self.store.discovery,
+                options.args,
+                selective=bool(options.labels or options.fields),
+                all_namespaces=options.across or (options.all_namespaces and bool(options.namespace)),
+                warn=lambda text: self.err(text + "\n"),
+            )
+            form = self.form(wanted)
+            found = self.fetch.fetch(wanted)
+            if options.count:
+                self.printer.count(found)
+            else:
+                self.printer.print(form, wanted, found)
+        except (Refused, UsageError) as error:
+            return self.refuse(str(error), *getattr(error, "more", ()))
+        except StatusError as error:  # of what a form of output asks of each object
+            self.errors.append(error)
+        except UnknownResource as error:
+            return self.refuse(str(error), *(self.hint(error) if options.hints else ()))
+        except Unsortable as error:
+            is_table = options.output in ("", "wide")
+            what = "[][][]reflect.Value" if is_table else "*unstructured.Unstructured"
+            stamp = datetime.datetime.now(datetime.UTC).strftime("%m%d %H:%M:%S.%f")
+            self.err(
+                f"F{stamp} {os.getpid():7d} sorter.go:{375 if is_table else 329}] Field {error.path} in {what} is an "
+                f"unsortable type: interface, err: {error}\n"
+            )
+            return 1
+        for failed in self.errors:
+            if isinstance(failed, NotShown):
+                self.err(f"error: {failed.message}\n")
+                continue
+            reason = f" ({failed.reason})" if failed.reason else ""
+            self.err(f"Error from server{reason}: {failed.message}\n")
+        if any(failed.code == 400 for failed in self.errors):
+            return options.usage_code
+        if any(not isinstance(failed, NotShown) for failed in self.errors):
+            return 1
+        return 3 if self.printer.left_out else 0
+
+    def form(self, wanted: Wanted) -> Output:
+        """Return the form of output; one name that is not there is said before a form that is none."""
+        if self.options.subresource and wanted.kinds:
+            raise Refused("subresource cannot be used when bulk resources are specified")
+        try:
+            return Output(self.options)
+        except Refused:
+            if wanted.single:
+                self.fetch.fetch(wanted)
+                if self.errors:
+                    raise self.errors.pop() from None
+            raise
+
+    def refuse(self, text: str, *more: str) -> int:
+        for line in (f"error: {text}\n", *more):
+            self.err(line)
+        return self.options.usage_code
+
+    def hint(self, error: UnknownResource) -> tuple[str, ...]:
+        near = self.store.discovery.similar(error.name)
+        if near:
+            return (f"did you mean {' or '.join(near)}?\n",)
+        known = sorted({one.group_resource for one in self.store.discovery.resources if one.is_stored})
+        return (f"kinds here: {', '.join(known)}\n",) if len(known) <= 30 else ()

@@ -1,0 +1,126 @@
+"""Fetches the objects that `kubectl get` was asked for, and gathers the errors of the server.
+
+Source: kubectl pkg/cmd/get/get.go; cli-runtime pkg/resource.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+from auditor.printing.get.errors import NotShown, StatusError
+from auditor.printing.get.objects import Found
+from auditor.printing.jsonprint import to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from auditor.base.records import JsonObject
+    from auditor.printing.arguments import Wanted
+    from auditor.printing.discovery import Resource
+    from auditor.printing.get.options import GetOptions
+    from auditor.printing.get.store import Store
+
+
+__all__ = ["Fetch"]
+
+
+class Fetch:
+    """The requests of one run.
+
+    Attributes:
+        errors: What the server answered in the place of objects.
+    """
+
+    def __init__(
+        self, store: Store, options: GetOptions, out: Callable[[str], None], err: Callable[[str], None]
+    ) -> None:
+        self.store = store
+        self.options = options
+        self.out = out
+        self.err = err
+        self.errors: list[StatusError] = []
+        self._warned: set[str] = set()
+
+    def fetch(self, wanted: Wanted) -> list[Found]:
+        """Return the objects; errors are gathered."""
+        options = self.options
+        found: list[Found] = []
+        for resource in wanted.kinds:
+            namespace = "" if options.all_namespaces or not resource.namespaced else options.namespace
+            try:
+                objects = self._listed(resource, namespace)
+            except NotShown as error:
+                self.errors.append(error)
+                continue
+            except StatusError as error:
+                self.errors.append(self._of_list(resource, error))
+                continue
+            found.append(Found(resource, objects, listed=True))
+        for kind, name in wanted.names:
+            resource = kind
+            self._warn(resource)
+            namespace = options.namespace if resource.namespaced else ""
+            try:
+                objects = self._named(resource, namespace, name)
+                if options.subresource:
+                    through = [self.store.through(resource, one, options.subresource) for one in objects]
+                    resource, objects = through[0][0], [one for _, one in through]
+                found.append(Found(resource, objects, listed=False))
+            except StatusError as error:
+                if not (error.code == 404 and options.ignore_not_found):
+                    self.errors.append(error)
+        if options.status_objects and options.output == "json":
+            for failed in self.errors:
+                if failed.code != 404 and not isinstance(failed, NotShown):
+                    self.out(to_json((failed.bare or failed).status()))
+        return found
+
+    def _listed(self, resource: Resource, namespace: str) -> list[JsonObject]:
+        self._warn(resource)
+        if resource.is_list_kind:
+            raise StatusError(404, "NotFound", "the server could not find the requested resource")
+        if "list" in resource.verbs:
+            raise NotShown(f"{resource.plural} are what a live server is like when it is asked: a dump has none")
+        if not resource.is_stored:
+            raise StatusError(
+                405, "MethodNotAllowed", "the server does not allow this method on the requested resource"
+            )
+        options = self.options
+        objects = self.store.list_objects(resource, namespace, options.labels, options.fields)
+        return list(objects if options.sort_by else itertools.islice(objects, options.limit))
+
+    def _warn(self, resource: Resource) -> None:
+        """Pass on what the server says of a version that is going away, once."""
+        text = self.store.warning_of(resource)
+        if text and text not in self._warned:
+            self._warned.add(text)
+            self.err(f"Warning: {text}\n")
+
+    def _of_list(self, resource: Resource, error: StatusError) -> StatusError:
+        """Return the error as the client words it, which keeps the server's own."""
+        options = self.options
+        place = f'"{resource.api_version if resource.group else "/" + resource.version}, Resource={resource.plural}"'
+        if options.labels or options.fields:
+            selectors = f'label selector "{options.labels}", field selector "{options.fields}"'
+            prefix = f"Unable to find {place} that match {selectors}: "
+        else:
+            prefix = f"Unable to list {place}: "
+        if error.code == 405:
+            prefix = ""
+        worded = StatusError(error.code, error.reason, prefix + error.message, error.details)
+        worded.bare = error
+        return worded
+
+    def _named(self, resource: Resource, namespace: str, name: str) -> list[JsonObject]:
+        if not resource.is_stored:
+            raise StatusError(404, "NotFound", "the server could not find the requested resource")
+        try:
+            if self.options.clusters is not None:
+                return self.options.clusters.get_objects(resource, namespace, name)
+            return [self.store.get_object(resource, namespace, name)]
+        except StatusError as error:
+            gone = namespace not in ("", "default") and not self.store.has_namespace(namespace)
+            if error.code == 404 and gone:
+                raise StatusError(404, "NotFound", f'namespaces "{namespace}" not found') from None
+            raise

@@ -1,0 +1,284 @@
+"""Prints the objects that `kubectl get` fetched; those that this program fails on are reported and left out.
+
+Source: kubectl pkg/cmd/get/get.go; cli-runtime pkg/printers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.base.object_metadata import labels_of, metadata_of, name_of
+from auditor.base.visible import visible
+from auditor.printing.arguments import UsageError
+from auditor.printing.columns import AGE, age_of
+from auditor.printing.discovery import UnknownResource
+from auditor.printing.get.errors import StatusError
+from auditor.printing.get.objects import Found, as_list, as_received, joined, place_of, without_managed_fields
+from auditor.printing.jsonpath import JsonPathError, relaxed
+from auditor.printing.jsonprint import to_json
+from auditor.printing.kyamltext import to_kyaml
+from auditor.printing.left_out import OF_THE_COMMAND, left_out
+from auditor.printing.outputs import Output, Refused
+from auditor.printing.sorting import FieldNotFound, Unsortable, order_by
+from auditor.printing.tables import Header, Row, TableText
+from auditor.printing.yamltext import YamlTextError, to_yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from auditor.base.records import JsonObject
+    from auditor.printing.arguments import Wanted
+    from auditor.printing.get.options import GetOptions
+    from auditor.printing.get.store import Store
+
+
+__all__ = ["FORESEEN", "ObjectPrinter"]
+
+FORESEEN: Final = (Refused, UsageError, StatusError, UnknownResource, Unsortable)
+"""Errors that the command has words for."""
+
+
+class ObjectPrinter:
+    """The output of one run.
+
+    Args:
+        errors: What the server answered in the place of objects.
+
+    Attributes:
+        left_out: Objects that are not printed because this program fails on them.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        options: GetOptions,
+        out: Callable[[str], None],
+        err: Callable[[str], None],
+        *,
+        errors: Sequence[StatusError],
+    ) -> None:
+        self.store = store
+        self.options = options
+        self.out = out
+        self.err = err
+        self.errors = errors
+        self.left_out = 0
+        self.is_trial = False
+        self.with_namespace = False
+        self.now = options.now if options.now is not None else datetime.datetime.now(datetime.UTC).timestamp()
+
+    def count(self, found: list[Found]) -> None:
+        """Print the number of objects, with the kind where there are several."""
+        for group in found:
+            lead = f"{group.resource.group_resource} " if len(found) > 1 else ""
+            self.out(f"{visible(lead)}{len(group.objects)}\n")
+
+    def print(self, form: Output, wanted: Wanted, found: list[Found]) -> None:
+        """Print the objects; those that this program fails on are reported and left out."""
+        try:
+            self._print_at_once(form, wanted, found)
+        except (*FORESEEN, *OF_THE_COMMAND):
+            raise
+        except Exception:
+            rest = [replace(group, objects=self._printable(form, wanted, group)) for group in found]
+            if not self.left_out:
+                raise
+            self._print_at_once(form, wanted, rest)
+
+    def _print_at_once(self, form: Output, wanted: Wanted, found: list[Found]) -> None:
+        """Print the objects; where this program fails, nothing has been printed."""
+        out, parts = self.out, list[str]()
+        self.out = parts.append
+        try:
+            self._print(form, wanted, found)
+        except (*FORESEEN, *OF_THE_COMMAND):
+            out("".join(parts))
+            raise
+        finally:
+            self.out = out
+        out("".join(parts))
+
+    def _printable(self, form: Output, wanted: Wanted, group: Found) -> list[JsonObject]:
+        """Return the objects that print when they are alone, and report the others."""
+        options, resource, kept = self.options, group.resource, []
+        out, err = self.out, self.err
+        self.is_trial = True
+        for one in group.objects:
+            self.out = self.err = lambda _: None
+            try:
+                self._print(form, wanted, [replace(group, objects=[one])])
+                if options.sort_by:
+                    order_by([as_received(one)] * 2, options.sort_by)
+            except (*FORESEEN, *OF_THE_COMMAND, FieldNotFound, JsonPathError):
+                pass  # it is said when all are printed
+            except Exception as error:  # noqa: BLE001 - any: it is of this object alone
+                self.left_out += 1
+                place = options.place(resource, one) if options.place is not None else place_of(resource, one)
+                err(left_out(place, error))
+                continue
+            finally:
+                self.out, self.err = out, err
+            kept.append(one)
+        self.is_trial = False
+        return kept
+
+    def _print(self, form: Output, wanted: Wanted, found: list[Found]) -> None:
+        options = self.options
+        if form.is_table:
+            self._tables(wanted, found)
+            return
+        pairs = [(group.resource, self._received(one)) for group in found for one in group.objects]
+        if options.sort_by and not wanted.single and len(pairs) > 0:
+            try:
+                order = order_by([one for _, one in pairs], options.sort_by)
+            except (FieldNotFound, JsonPathError) as error:
+                raise Refused(str(error)) from None
+            pairs = [pairs[at] for at in order[: options.limit]]
+        if form.name in options.extra_formats:
+            emit = options.extra_formats[form.name](pairs)
+            if not self.is_trial:
+                emit()
+        elif form.name == "name":
+            for resource, one in pairs:
+                self.out(visible(f"{resource.group_kind}/{metadata_of(one).get('name', '')}") + "\n")
+        elif form.custom is not None:
+            text, failed = form.custom.render((one for _, one in pairs), headers=options.headers, shown=self._shown)
+            self.out(text)
+            if failed is not None:
+                raise Refused(str(failed))
+        elif wanted.single and len(pairs) <= 1:
+            for _, one in pairs:
+                self._whole(form, one)
+        elif found or wanted.names:
+            self._whole(form, as_list([one for _, one in pairs]))
+
+    def _received(self, obj: JsonObject) -> JsonObject:
+        """Return an object as it arrives at a client."""
+        out: JsonObject = as_received(obj)
+        return out if self.options.clusters is None else self.options.clusters.copied(obj, out)
+
+    def _shown(self, text: str) -> str:
+        """Return content as the output shows it."""
+        return visible(text) if self.options.for_terminal else text
+
+    def _shown_lines(self, text: str) -> str:
+        """Return text of several lines as the output shows it."""
+        return "\n".join(map(self._shown, text.split("\n")))
+
+    def _whole(self, form: Output, value: JsonObject) -> None:
+        """Print one object, or the List that stands for many."""
+        options = self.options
+        if form.template is not None:
+            self.out(form.templated(value, allow_missing=options.allow_missing, shown=self._shown))
+            return
+        if form.go_template is not None:
+            form.go_templated(
+                value, lambda text: self.out(self._shown_lines(text)), allow_missing=options.allow_missing
+            )
+            return
+        if not options.show_managed_fields:
+            value = without_managed_fields(value)
+        if form.name == "json":
+            self.out(to_json(value))
+            return
+        if form.name == "kyaml":
+            self.out(self._shown_lines(to_kyaml(value)))
+            return
+        try:
+            self.out(to_yaml(value, for_terminal=options.for_terminal))
+        except YamlTextError as error:
+            raise Refused(str(error)) from None
+
+    def _tables(self, wanted: Wanted, found: list[Found]) -> None:
+        options = self.options
+        found = [
+            replace(group, objects=self.store.table_order(group.resource, group.objects)) if group.listed else group
+            for group in found
+        ]
+        if options.sort_by:
+            found = self._sorted_tables(wanted, found)
+        groups = joined(found)
+        kinds = {(group.resource.group, group.resource.version, group.resource.kind) for group in groups}
+        with_kind = options.show_kind or len(kinds) > 1
+        table = TableText(
+            wide=options.output == "wide",
+            headers=options.headers,
+            label_columns=[name for names in options.label_columns for name in names.split(",") if name],
+            show_labels=options.show_labels,
+        )
+        printed = False
+        for group in groups:
+            for store, objects in self._alike(group):
+                if printed and options.headers:
+                    self.out("\n")
+                printed = True
+                part = Found(group.resource, objects, listed=group.listed)
+                self.out(self._table(table, part, store, with_kind=with_kind))
+        unseen = any(getattr(self.store, name, 0) for name in ("sealed", "corrupt", "refused"))
+        is_empty = not (printed or self.errors or self.left_out or unseen)
+        if is_empty and not options.ignore_not_found and wanted.kinds:
+            everywhere = options.all_namespaces or any(not one.namespaced for one in wanted.kinds)
+            where = "" if everywhere else f" in {options.namespace} namespace."
+            self.err(f"No resources found{where}\n")
+
+    def _alike(self, group: Found) -> Sequence[tuple[Any, Sequence[JsonObject]]]:
+        """Return the objects of a group by the columns that they have, with what prints them."""
+        clusters = self.options.clusters
+        return [(self.store, group.objects)] if clusters is None else clusters.tables(group.resource, group.objects)
+
+    def _table(self, table: TableText, group: Found, store: Any, *, with_kind: bool) -> str:
+        resource, clusters = group.resource, self.options.clusters
+        self.with_namespace |= self.options.all_namespaces and resource.namespaced  # and for all tables after it
+        if self.options.server_print:
+            columns = store.headers(resource)
+            cells = store.cells(resource, group.objects, self.now, listed=group.listed)
+        else:
+            columns = (Header("Name", is_name=True), Header(AGE.name))
+            cells = [
+                (str(name_of(one)), age_of(str(metadata_of(one).get("creationTimestamp") or ""), self.now))
+                for one in group.objects
+            ]
+        rows = [
+            Row(
+                row,
+                str(metadata_of(one).get("namespace") or ""),
+                labels_of(one),
+                "" if clusters is None else clusters.cluster_of(one),
+            )
+            for row, one in zip(cells, group.objects, strict=True)
+        ]
+        return table.render(
+            columns,
+            rows,
+            with_namespace=self.with_namespace,
+            with_cluster=clusters is not None,
+            kind_prefix=resource.group_kind if with_kind else "",
+            first_part=None if group.listed else 1,
+        )
+
+    def _sorted_tables(self, wanted: Wanted, found: list[Found]) -> list[Found]:
+        """Sort a table; the original knows how only for one list, and keeps silent where the path leads nowhere."""
+        if wanted.single:
+            return found
+        if len(found) > 1:
+            path = self.options.sort_by
+            with contextlib.suppress(JsonPathError):
+                path = relaxed(path)
+            raise Refused(str(FieldNotFound(path)))
+        out = []
+        for group in found:
+            if len(group.objects) < 2:
+                out.append(group)
+                continue
+            try:
+                order = order_by([as_received(one) for one in group.objects], self.options.sort_by)
+            except (FieldNotFound, JsonPathError):
+                out.append(Found(group.resource, [], listed=True))
+                continue
+            out.append(
+                Found(group.resource, [group.objects[at] for at in order[: self.options.limit]], listed=group.listed)
+            )
+        return out

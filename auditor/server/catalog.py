@@ -1,0 +1,114 @@
+"""The kinds of a dump: its definitions, the built-in kinds, and the prefixes of their keys."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from auditor.base.errors import AuditorError
+from auditor.builtin.kinds import BUILTIN_KINDS, REQUEST_KINDS, builtin_kind, group_rank
+from auditor.crds.definition import parse_definition
+from auditor.printing.discovery import Discovery, Resource
+from auditor.program.conversion_command import ConversionCommand
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from auditor.crds.definition import CustomResourceDefinition
+    from auditor.crds.definitions_file import DefinitionEntry
+    from auditor.plan.plan import Plan
+
+__all__ = ["Catalog", "name_of"]
+
+
+class Catalog:
+    """The kinds that a server with the definitions of a plan would serve.
+
+    Attributes:
+        definitions: Established definitions by (group, plural).
+        broken: Why the others are not served, by name.
+        discovery: All kinds, in discovery order.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        own = plan.options.etcd_prefix.strip("/")
+        self.prefix = f"/{own}" if own else ""
+        self._plan = plan
+        command = plan.options.convert_with
+        self._converter = ConversionCommand(command) if command else None
+        self.definitions: dict[tuple[str, str], CustomResourceDefinition] = {}
+        self.broken: dict[str, str] = {}
+        for entry in plan.entries:
+            self._add(entry)
+        self.discovery = Discovery.sorted_by_priority(self._resources(), group_rank)
+
+    def _add(self, entry: DefinitionEntry) -> None:
+        document = self._plan.definitions_file.document(entry)
+        try:
+            definition = parse_definition(document, stored=entry.stored)
+        except AuditorError as error:
+            self.broken[entry.name] = str(error)
+            return
+        if self._converter is not None and definition.conversion == "Webhook":
+            definition = replace(definition, webhook=self._converter)
+        if definition.established:
+            self.definitions[(definition.group, definition.plural)] = definition
+        else:
+            self.broken[entry.name] = "not established"
+
+    def _resources(self) -> Iterator[Resource]:
+        for kind in BUILTIN_KINDS:
+            yield Resource(
+                kind.group,
+                kind.version,
+                kind.kind,
+                kind.plural,
+                kind.singular,
+                kind.short_names,
+                kind.categories,
+                kind.namespaced,
+            )
+        for kind in REQUEST_KINDS:
+            yield Resource(
+                kind.group,
+                kind.version,
+                kind.kind,
+                kind.plural,
+                kind.singular,
+                kind.short_names,
+                namespaced=kind.namespaced,
+                verbs=("get", "list") if kind.kind == "ComponentStatus" else ("create",),
+            )
+        for definition in self.definitions.values():
+            for version in definition.served_versions:
+                yield Resource(
+                    definition.group,
+                    version.name,
+                    definition.kind,
+                    definition.plural,
+                    definition.singular,
+                    definition.short_names,
+                    definition.categories,
+                    definition.namespaced,
+                    version.printer_columns,
+                )
+
+    def definition(self, resource: Resource) -> CustomResourceDefinition | None:
+        """Return the definition of a resource, or None if it is built in."""
+        return self.definitions.get((resource.group, resource.plural))
+
+    def key_prefix(self, resource: Resource) -> str:
+        """Return what the keys of a kind start with."""
+        if self.definition(resource) is not None:
+            return f"{self.prefix}/{resource.group}/{resource.plural}/"
+        kind = builtin_kind(resource.group, resource.version, resource.plural)
+        return f"{self.prefix}/{kind.prefix if kind is not None else resource.plural}/"
+
+    def is_key_of(self, resource: Resource, key: bytes) -> bool:
+        """Whether a request for an object can ask for a key below the prefix of a kind; a LIST reads them all."""
+        return key.count(b"/") == self.key_prefix(resource).count("/") + (1 if resource.namespaced else 0)
+
+
+def name_of(resource: Resource) -> str:
+    """Return plural.version.group."""
+    return f"{resource.plural}.{resource.version}.{resource.group}"

@@ -1,0 +1,125 @@
+"""A LIST as a live server answers it: one object that cannot be read fails the whole answer.
+
+Source: apiserver pkg/storage/etcd3/{store,errors}.go, pkg/storage/cacher, pkg/registry/generic/registry/store.go.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from auditor.base.object_metadata import namespace_of
+from auditor.printing.get.errors import StatusError
+from auditor.program.impact import cache_key_fault
+from auditor.server.not_read import NotRead
+from auditor.server.reader import Unreadable
+from auditor.sources.registry_key import printable_key
+from auditor.storage_read.read import NO_METADATA
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from auditor.base.records import JsonObject
+    from auditor.printing.discovery import Resource
+    from auditor.selectors.grammar import FieldRequirement, LabelRequirement
+    from auditor.server.reader import ObjectReader
+    from auditor.server.rows import Rows, StoredRow
+    from auditor.server.selection import Selection
+
+__all__ = ["corrupt_message", "live_list"]
+
+_MOST_CORRUPT = 100
+"""Errors that a server gathers before it gives a list up."""
+
+
+def live_list(
+    rows: Rows,
+    reader: ObjectReader,
+    selection: Selection,
+    resource: Resource,
+    namespace: str,
+    labels: tuple[LabelRequirement, ...],
+    fields: Sequence[FieldRequirement],
+    warn: Callable[[str], None],
+    *,
+    cached: bool,
+) -> Iterator[tuple[int, JsonObject]]:
+    """Yield the number of the source and the object of each selected row.
+
+    Args:
+        rows, reader, selection: Those of the store.
+        resource: The kind at a version.
+        namespace: Only objects in this namespace; empty: all.
+        labels, fields: Requirements of the selectors.
+        warn: Takes notes for standard error.
+        cached: The watch cache answers: all objects of the kind must be readable, not only the requested ones.
+
+    Raises:
+        StatusError: The server answers with an error.
+    """
+    name = "" if cached else _only_name(fields)
+    if name and (namespace or not resource.namespaced):
+        found = rows.of(resource, namespace, name)
+    else:
+        found = rows.of(resource, "" if cached else namespace)
+    objects: list[tuple[StoredRow, JsonObject]] = []
+    corrupt: list[tuple[str, str]] = []
+    notes = NotRead(resource, reader.unsealer)
+    for row in found:
+        key = printable_key(row.key) if row.key is not None else rows.place(row)
+        try:
+            obj = reader.read_or_stored(resource, row, notes)
+            if obj is not None:
+                objects.append((row, obj))
+        except Unreadable as error:
+            if str(error) == NO_METADATA:
+                raise StatusError(
+                    503, "ServiceUnavailable", f"the API server process ends when it reads {key}: {error}"
+                ) from None
+            corrupt.append((key, corrupt_message(key, row, error)))
+            if len(corrupt) == _MOST_CORRUPT:
+                break
+    notes.note(warn)
+    if corrupt:
+        raise _list_error(resource, corrupt, cached=cached)
+    for _, obj in objects if cached else ():
+        problem = cache_key_fault(obj, namespaced=resource.namespaced)
+        if problem:
+            raise StatusError(
+                429,
+                "TooManyRequests",
+                f"storage is (re)initializing: unable to sync list result: couldn't compute key: {problem}",
+                {"retryAfterSeconds": 1},
+            )
+    for row, obj in objects:
+        if cached and namespace and namespace_of(obj) != namespace:
+            continue
+        if selection.matches(resource, obj, labels, fields) and selection.passes(resource, obj):
+            yield row.source, reader.shown(resource, row, obj)
+
+
+def _list_error(resource: Resource, corrupt: list[tuple[str, str]], *, cached: bool) -> StatusError:
+    more = f" (and {len(corrupt) - 1} more)" if len(corrupt) > 1 else ""
+    text = f"failed to read one or more {resource.group_resource} from the storage: {corrupt[0][1]}{more}"
+    if cached:
+        return StatusError(
+            429,
+            "TooManyRequests",
+            f"storage is (re)initializing: failed to list <unspecified>: {text}",
+            {"retryAfterSeconds": 1},
+        )
+    causes = [{"field": key, "message": said, "reason": "UnexpectedServerResponse"} for key, said in corrupt]
+    details = {"causes": causes, "group": resource.group, "kind": resource.plural, "name": "list"}
+    return StatusError(500, "StorageReadError", text, details)
+
+
+def corrupt_message(key: str, row: StoredRow, error: Unreadable) -> str:
+    """Return the words of a server for an object that it cannot decode."""
+    where = f"StorageError: corrupt object, Code: 7, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
+    if error.closed:
+        return f"{where}data from the storage is not transformable revision=0: {error}"
+    return f"{where}object not decodable revision={row.mod_revision}: {error}"
+
+
+def _only_name(fields: Sequence[FieldRequirement]) -> str:
+    """Return the name that a selector asks for and no other; then a server reads that key alone."""
+    return next((r.value for r in fields if r.label == "metadata.name" and not r.negated and r.value), "")
