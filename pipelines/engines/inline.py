@@ -29,16 +29,14 @@ def run_inline(
         items: The items.
         on_lost: Gives the result of an item for which the memory of this process is not enough.
     """
-    work = setup()
+    work: Callable[[Item], Result] | None = None
     for item in items:
+        work = work or setup()
         try:
             result = work(item)
         except MemoryError:
-            pass  # what it holds is gone with the exception
-        else:
-            yield result
-            continue
-        del work
-        gc.collect()
-        yield on_lost(item, WorkerLost(str(item), "it needs more memory than the command may hold (--memory)"))
-        work = setup()
+            work = None  # what it holds may be what is lacking
+            gc.collect()
+            error = WorkerLost(str(item), "it needs more memory than the command may hold (--memory)")
+            result = on_lost(item, error)
+        yield result

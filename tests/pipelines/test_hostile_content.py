@@ -128,10 +128,10 @@ def test_an_unparsable_selectable_path_makes_one_row_a_key(tmp_path: Path) -> No
 def test_an_object_that_breaks_the_auditor_is_lost_by_name_and_alone(tmp_path: Path, monkeypatch: Any) -> None:
     judge = ShardAuditor.judge
 
-    def failing(self: ShardAuditor, crd: Any, data: bytes, at: str) -> Any:
+    def failing(self: ShardAuditor, crd: Any, data: bytes, *rest: Any) -> Any:
         if b'"o3"' in data:
             raise RuntimeError("what\nnow \ud800")
-        return judge(self, crd, data, at)
+        return judge(self, crd, data, *rest)
 
     monkeypatch.setattr(ShardAuditor, "judge", failing)
     monkeypatch.setattr(ShardAuditor, "uses_fast_paths", lambda *_: False)
