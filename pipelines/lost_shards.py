@@ -88,7 +88,7 @@ class _Smaller:
             if at is None:
                 continue
             ends += 1
-            if not start <= at < stop:  # it ended before the first object, or nobody knows where
+            if not start <= at < stop:  # it ended before the first object
                 if span == whole:
                     return False
                 self._lose(span)
