@@ -1,6 +1,6 @@
 """Digests of dumps that are made beside the audit: only what is written at its end waits for them.
 
-Until then a text stands in a plan for the digest, and for what is reported if it is not that at the end of a snapshot.
+Until then a plan holds a text in the place of the digest, and of what is reported if a snapshot ends with another one.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ def status_damage(status: str) -> tuple[Damage, ...]:
 
 
 class LateDigests:
-    """The digests that are still being made, each with the text that stands for it."""
+    """The digests that are still being made, each with the text in its place."""
 
     def __init__(self) -> None:
         self._made: dict[str, Digest] = {}
 
     def add(self, digest: Digest) -> str:
-        """Take a digest that was started; return the text that stands for it in a plan."""
+        """Take a digest that was started; return the text that takes its place in a plan."""
         text = f"digest {len(self._made)} is being made"
         self._made[text] = digest
         return text
 
-    def stands(self, text: str) -> bool:
-        """Return whether a text stands for a digest."""
+    def is_open(self, text: str) -> bool:
+        """Return whether a text is in the place of a digest."""
         return text in self._made
 
     def settle(self, sources: Iterable[SourcePlan]) -> Iterator[tuple[SourcePlan, Damage]]:

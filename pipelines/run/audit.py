@@ -116,7 +116,7 @@ def _log_sources(plan: Plan, digests: LateDigests) -> None:
         text = f"{source.name}: {source.format}, revision {source.revision}"
         LOG.debug("source", text, name=source.name, format=source.format, revision=source.revision)
         for one in source.damage:
-            if not digests.stands(one.where):
+            if not digests.is_open(one.where):
                 _log_damage(source, one)
     LOG.debug("phase", f"{len(plan.entries)} definitions read, judging the objects", phase="judge")
 

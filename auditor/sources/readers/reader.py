@@ -38,7 +38,7 @@ class Settings:
     digests: LateDigests | None = None
 
     def digest(self, path: Path) -> str:
-        """Hash a file; return its digest, or what stands for it until that is known."""
+        """Hash a file; return its digest, or a text in its place until it is known."""
         digest = Digest(path, self.progress, behind=self.digests is not None)
         if self.digests is not None:
             digest.start()
