@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from auditor.base.visible import visible
+from auditor.base.wording import counted
 from auditor.plan.limits import bound_process
 from auditor.plan.options import FAIL_ON, SEVERITIES
 from pipelines.cli.options.engine import engine_options, jobs_of
@@ -366,4 +367,15 @@ def _explain(manifest: dict[str, Any], kind: str) -> str:
                 f"program alone proved {entry['proven']} ({share:.1f} % of the valid); {entry['interpreted']} were "
                 "checked before the program was ready"
             )
+            lines += _fallback_lines(manifest, entry)
     return "\n".join(lines) or f"no object of kind {kind} was audited"
+
+
+def _fallback_lines(manifest: dict[str, Any], program: dict[str, Any]) -> list[str]:
+    """Return a line for each reason why the exact path judged objects of a version."""
+    out = []
+    for row in manifest["fallbacks"]:
+        if row["part"] == "object" and all(row[key] == program[key] for key in ("crd", "version")):
+            why = row["reason"] + (f" ({row['detail']})" if row["detail"] else "")
+            out.append(f"  exact path: {counted(row['count'], 'object')}, {row['valid']} of them valid; reason: {why}")
+    return out
