@@ -14,7 +14,7 @@ from auditor.report.findings.accepting import Acceptance
 from auditor.report.findings.coded import Coded
 from auditor.report.findings.counting import Counting
 from auditor.report.findings.fields import Definitions
-from auditor.report.findings.keys import ids_of
+from auditor.report.findings.keys import ids_of, topic_of
 from auditor.report.findings.owners import PartOwners
 from auditor.report.findings.rows import (
     FINDING_COLUMNS,
@@ -27,7 +27,6 @@ from auditor.report.findings.rows import (
 from auditor.report.findings.severity import parse_rules, rank
 from auditor.report.findings.table import read_rows, write_rows
 from auditor.report.findings.titles import title_of
-from auditor.report.findings.topics import topic_of
 from auditor.report.manifest import whole_report
 
 if TYPE_CHECKING:

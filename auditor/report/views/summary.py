@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from auditor.base.visible import shell_word, visible, visible_tree
 from auditor.base.wording import by_count, counted, objects
 from auditor.report.allclear import judged_rows
+from auditor.report.findings.causes import Topic
 from auditor.report.findings.severity import SEVERITIES
-from auditor.report.findings.topics import Topic
 from auditor.report.findings.verdict import VERDICT_WORDS
 from auditor.report.views.advice import next_step
 from auditor.report.views.fleet import cluster_lines
