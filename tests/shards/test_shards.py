@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from auditor.base import tables
+from auditor.plan.cut import cut_shards
 from auditor.plan.options import AuditOptions
-from auditor.plan.plan import Plan, cut_shards
+from auditor.plan.plan import Plan
 from auditor.sources.plan import SourcePlan
 from pipelines.run.audit import run_audit
 from tests.documents import thing_definition
