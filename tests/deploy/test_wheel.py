@@ -199,9 +199,7 @@ def check_crypto(run: Run, folder: Path) -> None:
 
 def check_sql(run: Run, folder: Path) -> None:
     run("auditor", "audit", SAMPLE, "--report", folder / "tables")
-    asked = (
-        f"import duckdb; print(duckdb.sql(\"select count(*) from '{folder}/tables/findings/*.parquet'\").fetchall()[0][0])"
-    )
+    asked = f"import duckdb; print(duckdb.sql(\"select count(*) from '{folder}/tables/findings/*.parquet'\").fetchall()[0][0])"
     done = run("python", "-c", asked)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 4
