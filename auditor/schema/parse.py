@@ -337,7 +337,7 @@ _REFUSED: Final = frozenset(
     ("id", "$schema", "$ref", "patternProperties", "dependencies", "definitions", "additionalItems")
 )
 _HARMLESS: Final = _PLAIN_NAMES - {"x-kubernetes-preserve-unknown-fields"} | {"default", "enum", "minimum", "maximum"}
-"""Keywords of which `check_convertible` refuses none, and below which it looks at nothing."""
+"""Keywords that `check_convertible` does not refuse; it looks at nothing below them."""
 
 
 def check_convertible(decoded: JsonObject, where: str = "") -> None:

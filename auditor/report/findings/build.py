@@ -27,6 +27,7 @@ from auditor.report.findings.rows import (
 from auditor.report.findings.severity import parse_rules, rank
 from auditor.report.findings.table import read_rows, write_rows
 from auditor.report.findings.titles import title_of
+from auditor.report.findings.topics import topic_of
 from auditor.report.manifest import whole_report
 
 if TYPE_CHECKING:
@@ -124,6 +125,10 @@ def build_causes(
         table = read_part(path, FINDING_COLUMNS)
         counting.add_fixed(FindingRows.of(table, causes))
     rows = [_row(cluster, causes.keys[number], count) for (cluster, number), count in counting.counts.items()]
+    for (cluster, number), row in zip(counting.counts, rows, strict=True):
+        row["topic_objects"] = counting.topics[cluster, causes.topics[number]]
+        if row["impact"]:
+            row["topic_objects"] = row["objects"] - row["accepted_objects"]
     compare(rows, earlier, manifest)
     ids = ids_of([row["digest"] for row in rows])
     for row in rows:
@@ -214,6 +219,7 @@ def _row(cluster: str, key: CauseKey, count: CauseCount) -> dict[str, Any]:
         "digest": key.digest(),
         "severity": count.severity,
         "change": None,
+        "topic": topic_of(key),
         "title": title_of(key),
         "group": key.group,
         "kind": key.kind,
@@ -245,6 +251,7 @@ def _row(cluster: str, key: CauseKey, count: CauseCount) -> dict[str, Any]:
         "schema_changes": [],
         "examples": [name for _, name, _ in count.examples],
         "messages": [message for _, _, message in count.examples],
+        "last_good": ["" for _ in count.examples],
     }
 
 
@@ -294,7 +301,16 @@ def compare(rows: list[dict[str, Any]], earlier: list[dict[str, Any]] | None, ma
 
 
 _OF_TODAY: Final = (
-    *("objects", "namespaces", "findings", "distinct_findings", "new_objects", "new_findings", "accepted_objects"),
+    *(
+        "objects",
+        "topic_objects",
+        "namespaces",
+        "findings",
+        "distinct_findings",
+        "new_objects",
+        "new_findings",
+        "accepted_objects",
+    ),
     *("accepted_findings", "rejected", "tolerated_while_unchanged", "tolerated_globally", "verdict_unknown"),
 )
 

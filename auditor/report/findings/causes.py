@@ -66,6 +66,9 @@ class Cause:
         examples: Up to three objects, each a key, or NAMESPACE/NAME if it has none.
         messages: The message of each example.
         example_clusters: The cluster of each example; empty without a name.
+        topic: Id of the topic: causes of one definition and one part of it.
+        last_good: For each example its newest older revision that can be read, and when that was written; empty if the
+            dump has none.
     """
 
     id: str
@@ -104,6 +107,8 @@ class Cause:
     examples: tuple[str, ...]
     messages: tuple[str, ...]
     example_clusters: tuple[str, ...]
+    topic: str = ""
+    last_good: tuple[str, ...] = ()
 
     @property
     def is_open(self) -> bool:
@@ -142,9 +147,11 @@ def _merged(rows: list[dict[str, Any]], started: datetime.datetime) -> Cause:
         for place, name in enumerate(row["owners"] or ()):
             owners[name] += _OWNERS - place
     examples = [
-        (example, message, row["cluster"] or "")
+        (example, message, row["cluster"] or "", last_good)
         for row in present
-        for example, message in zip(row["examples"] or (), row["messages"] or (), strict=True)
+        for example, message, last_good in zip(
+            row["examples"] or (), row["messages"] or (), row["last_good"] or (), strict=True
+        )
     ][:_EXAMPLES]
     changes = [row["change"] for row in present]
     return Cause(
@@ -155,9 +162,11 @@ def _merged(rows: list[dict[str, Any]], started: datetime.datetime) -> Cause:
         clusters=tuple(row["cluster"] for row in present if row["cluster"]),
         owners=tuple(name for name, _ in owners.most_common(_OWNERS)),
         schema_changes=tuple(dict.fromkeys(text for row in rows for text in row["schema_changes"] or ())),
-        examples=tuple(example for example, _, _ in examples),
-        messages=tuple(message for _, message, _ in examples),
-        example_clusters=tuple(cluster for _, _, cluster in examples),
+        examples=tuple(example for example, _, _, _ in examples),
+        messages=tuple(message for _, message, _, _ in examples),
+        example_clusters=tuple(cluster for _, _, cluster, _ in examples),
+        last_good=tuple(last_good for _, _, _, last_good in examples),
+        topic=first["topic"],
         first_seen=min(row["first_seen"] or started for row in rows),
         last_seen=max(row["last_seen"] or started for row in rows),
         **{name: sum(row[name] for row in rows) for name in _SUMS},
