@@ -16,18 +16,17 @@ from auditor.base.errors import PlanError
 from auditor.report import allclear
 from auditor.report.clusters import is_fleet
 from auditor.report.findings.build import build_causes
-from auditor.report.findings.causes import Cause, merged
+from auditor.report.findings.causes import Cause, merged, topics_of
 from auditor.report.findings.filters import Filters
 from auditor.report.findings.reading import counted_rows, finding_rows, narrowed, object_rows
 from auditor.report.findings.table import read_rows
-from auditor.report.findings.topics import topics_of
 from auditor.report.findings.verdict import verdict_of
 from auditor.report.manifest import manifest_bytes, parse_manifest, whole_report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from auditor.report.findings.topics import Topic
+    from auditor.report.findings.causes import Topic
     from auditor.report.findings.verdict import Verdict
 
 __all__ = ["FindingsModel", "Run", "Source"]

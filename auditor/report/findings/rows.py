@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from auditor.report.findings.coded import Coded, combined, groups_of
-from auditor.report.findings.keys import CauseKey, form_of
-from auditor.report.findings.topics import topic_of
+from auditor.report.findings.keys import CauseKey, form_of, topic_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -18,8 +18,8 @@ from auditor.report.views.fleet import cluster_rows
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from auditor.report.findings.causes import Topic
     from auditor.report.findings.model import FindingsModel
-    from auditor.report.findings.topics import Topic
 
 __all__ = ["OUTPUTS", "SCHEMA", "SCHEMA_VERSION", "cause_data", "document", "row_data", "topic_data", "written"]
 

@@ -3,9 +3,8 @@
 import pyarrow.parquet as pq
 import pytest
 
-from auditor.report.findings.keys import CauseKey
+from auditor.report.findings.keys import AREAS, CauseKey, area_of, topic_of
 from auditor.report.findings.model import FindingsModel
-from auditor.report.findings.topics import AREAS, area_of, topic_of
 from auditor.report.views.summary import summary_lines
 from tests.report.findings.reports import audited, definition, export, sample, widget
 from tests.shared import ROOT, shared
