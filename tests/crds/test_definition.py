@@ -256,7 +256,7 @@ def test_positions_that_say_something_else_have_nodes_of_their_own(other):
     assert tree["a"] is not tree["b"]
 
 
-def test_values_that_python_takes_for_equal_are_told_apart():
+def test_values_that_python_takes_for_equal_are_distinguished():
     root = {"properties": {str(n): {"enum": [value]} for n, value in enumerate([1, True, 1.5, "1", [1], [True]])}}
     tree = parse_definition(document(versions=[v1("v1", root)])).versions["v1"].schema.properties
     assert len({id(node) for node in tree.values()}) == 6

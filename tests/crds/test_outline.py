@@ -9,7 +9,7 @@ from auditor.sources.crd_files import read_crd_documents
 from tests.shared import shared
 
 
-def told(definition):
+def reported(definition):
     return [VersionOutline(one.name, one.served, one.storage) for one in definition.versions.values()]
 
 
@@ -18,7 +18,7 @@ def test_real_definitions_are_outlined_as_they_parse():
     assert len(documents) > 60
     for document in documents:
         definition = parse_definition(document, stored=True)
-        assert outline(document) == told(definition)
+        assert outline(document) == reported(definition)
         assert stored_versions(document) == list(definition.stored_versions)
 
 
@@ -43,7 +43,7 @@ def test_every_form_is_outlined_as_it_parses(version, spec, status):
         "status": status,
     }
     definition = parse_definition(document, stored=True)
-    assert outline(document) == told(definition)
+    assert outline(document) == reported(definition)
     assert stored_versions(document) == list(definition.stored_versions)
 
 

@@ -179,7 +179,7 @@ def test_runs_are_there() -> None:
     assert len(_cases()) > 300
 
 
-def test_groups_and_versions_stand_in_discovery_order() -> None:
+def test_groups_and_versions_are_in_discovery_order() -> None:
     order = json.loads(shared("vectors/printing.json").read_text())["group_order"]
     found = Discovery.sorted_by_priority(Resource(group, version, "K", "ks") for group, version in order["registered"])
     groups: dict[str, list[str]] = {}

@@ -38,7 +38,7 @@ def test_a_definition_is_one():
     [None, 1, "x", {}, {"kind": "CustomResourceDefinition"}, {**definition("a"), "apiVersion": "example.com/v1"},
      {**definition("a"), "kind": "Widget"}, {"kind": 3}, {"kind": "List"}, {"kind": "List", "items": [1, None]}],
 )  # fmt: skip
-def test_anything_else_is_passed_over(document):
+def test_anything_else_is_ignored(document):
     assert list(definitions_in(document)) == []
 
 
