@@ -9,6 +9,7 @@ import pytest
 
 import auditor
 from auditor.sources.crd_files import read_crd_documents
+from tests.corpus import real_definitions
 from tests.shared import SHARED, shared, shared_lines
 
 MINIMUM = {"conformance-crd.jsonl": 108, "conformance-crd-update.jsonl": 105, "golden/crds-bad/cases.ndjson.gz": 80}
@@ -87,7 +88,7 @@ def test_all_cases_are_there(name: str) -> None:
 
 
 def test_what_people_really_use_is_accepted() -> None:
-    documents = read_crd_documents([str(shared("corpus/crds"))])
+    documents = read_crd_documents([str(real_definitions())])
     refused = {}
     for document in documents:
         got = auditor.check_crd(document)

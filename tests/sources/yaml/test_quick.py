@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from auditor.sources.yaml import YamlError, quick, yaml_chunks, yaml_to_json
 from auditor.sources.yaml import text as whole_room
 from auditor.sources.yaml.quick import quick_value
+from tests.corpus import real_definitions
 from tests.shared import shared
 
 
@@ -136,7 +137,7 @@ def test_the_quick_reader_says_what_the_parser_says_of_every_reference_case(monk
 def test_every_definition_of_the_corpus_is_read_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     left = [
         str(path)
-        for path in sorted(shared("corpus/crds").rglob("*.yaml"))
+        for path in sorted(real_definitions().rglob("*.yaml"))
         for chunk in yaml_chunks(path.read_bytes())
         if chunk.text.strip() and not assert_agrees(chunk.text, monkeypatch)
     ]
