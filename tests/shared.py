@@ -27,6 +27,21 @@ def shared(name: str) -> Path:
     pytest.skip(f"reference data not beside the project: ../shared/{name}", allow_module_level=True)
 
 
+def second_check(name: str, *, by: str) -> pytest.MarkDecorator:
+    """Mark tests of data that is only beside the project; they are not collected where it is missing.
+
+    Args:
+        name: The data, below ../shared.
+        by: The test file that checks the same with data of the project's own, which always runs.
+    """
+    return pytest.mark.second_check(name, by)
+
+
+def beside(name: str) -> Path | None:
+    """Return the path of reference data beside the project, or None if it is missing."""
+    return SHARED / name if (SHARED / name).exists() else None
+
+
 def recorded(name: str) -> Path:
     """Return the path of what the project itself has recorded, for tests that know its names."""
     return RECORDED / name

@@ -14,7 +14,7 @@ from auditor.shards.audit import ShardAuditor
 from auditor.shards.fast_path import FastPath
 from pipelines.run.audit import run_audit
 from tests.documents import definition_of
-from tests.shared import shared
+from tests.shared import second_check, shared
 
 SAMPLE = Path(__file__).resolve().parents[2] / "sample-data" / "cluster.db.gz"
 
@@ -80,6 +80,7 @@ def test_of_a_real_cluster_from_bytes(tmp_path, monkeypatch, dump, options):
     assert both(tmp_path, monkeypatch, path, crds=crds, typed_after=0, **options)[1] > 2
 
 
+@second_check("vectors", by="tests/shards/test_fast_path.py")
 def test_of_cases_with_other_answers(tmp_path, monkeypatch):
     """All objects of the recorded audits of real definitions in one export: pruned, broken, of unknown versions."""
     lines = []
