@@ -60,7 +60,7 @@ paths: $(STAMP) ## Hold the generated code against the interpreters, over 1,000,
 	$(BIN)/python -m tests.differential.fast_vs_exact --objects 1000000
 	$(BIN)/python -m tests.properties.odd_definitions --definitions 20000
 
-reference: $(STAMP) ## Build the program around the API server's own libraries, have it answer the vectors anew (KUBERNETES=v0.38.0)
+reference: $(STAMP) ## Build the program around the API server's own libraries, have it answer the vectors anew (KUBERNETES=v0.34.x)
 	$(BIN)/python -m tests.reference.make $(if $(KUBERNETES),--release $(KUBERNETES))
 
 reference-builtins: $(STAMP) ## Build the program around the API server's own schemes, make the tables of built-in kinds anew

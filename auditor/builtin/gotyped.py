@@ -303,10 +303,10 @@ def _quantity(_decoding: Decoding, value: Any, _name: str) -> None:
     text = value if isinstance(value, str) else "{}"
     if isinstance(value, str) and not isinstance(value, _Number):
         text = text.strip()
-    from auditor.cel.library.quantity import QuantityError, parse_quantity  # noqa: PLC0415 - loads all of CEL
+    from auditor.cel.library.quantity import QuantityError, parse_quantity, quantity_kind  # noqa: PLC0415 - loads all of CEL
 
     try:
-        parse_quantity(text)
+        parse_quantity(text, quantity_kind())
     except QuantityError as error:
         raise GoDecodeError(str(error)) from None
 

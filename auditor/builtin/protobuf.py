@@ -318,10 +318,10 @@ def _parts(kind: str, data: bytes) -> dict[int, Any]:
 
 
 def _quantity(text: str) -> None:
-    from auditor.cel.library.quantity import QuantityError, parse_quantity  # noqa: PLC0415 - loads all of CEL
+    from auditor.cel.library.quantity import QuantityError, parse_quantity, quantity_kind  # noqa: PLC0415 - loads all of CEL
 
     try:
-        parse_quantity(text)
+        parse_quantity(text, quantity_kind())
     except QuantityError as error:
         raise WireError(str(error)) from None
 

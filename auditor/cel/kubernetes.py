@@ -9,24 +9,37 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from auditor.cel.environment import Environment, Libraries
+from auditor.releases import Release, active
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from auditor.cel.types import ObjectType, Type
 
-__all__ = ["LATEST", "Version", "kubernetes_environment", "kubernetes_libraries"]
+__all__ = ["Version", "kubernetes_environment", "kubernetes_libraries", "latest", "of_new_rules"]
 
 Version = tuple[int, int]
-LATEST: Version = (1, 37)
-"""Rules that are stored are run with all libraries of the server."""
 _CROSS_TYPE_COMPARISONS: Version = (1, 28)
 _CHECKS_LITERALS: Version = (1, 29)
 
 
-@lru_cache(maxsize=8)
-def kubernetes_libraries(compatibility: Version = LATEST) -> Libraries:
-    """Return the functions of the server, made once per version."""
+def latest() -> Version:
+    """Return the version of the libraries that rules which are stored are run with: all those of the server."""
+    return (1, active().minor)
+
+
+def of_new_rules() -> Version:
+    """Return the version of the libraries that a new rule may use: one before the server's own."""
+    return (1, active().minor - 1)
+
+
+def kubernetes_libraries(compatibility: Version | None = None) -> Libraries:
+    """Return the functions of the server, made once per release and version (default: `latest`)."""
+    return _libraries(active(), compatibility or latest())
+
+
+@lru_cache(maxsize=32)
+def _libraries(_release: Release, compatibility: Version) -> Libraries:
     from auditor.cel import library  # noqa: PLC0415 - with the first rule
     from auditor.cel.library.standard import STANDARD  # noqa: PLC0415
 
@@ -34,15 +47,16 @@ def kubernetes_libraries(compatibility: Version = LATEST) -> Libraries:
 
 
 def kubernetes_environment(
-    variables: Mapping[str, Type], object_types: Iterable[ObjectType] = (), compatibility: Version = LATEST
+    variables: Mapping[str, Type], object_types: Iterable[ObjectType] = (), compatibility: Version | None = None
 ) -> Environment:
     """Return the environment of a rule.
 
     Args:
         variables: ``self``, ``oldSelf`` and their types.
         object_types: The object types that these refer to, at any depth.
-        compatibility: Major and minor of the Kubernetes version.
+        compatibility: Major and minor of the Kubernetes version; None: `latest`.
     """
+    compatibility = compatibility or latest()
     return Environment(
         variables,
         kubernetes_libraries(compatibility),

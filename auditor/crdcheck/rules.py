@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from auditor.base.records import Finding
 from auditor.cel.estimate import MAX_COST, estimate_cost, saturated_product
-from auditor.cel.kubernetes import LATEST
+from auditor.cel.kubernetes import latest, of_new_rules
 from auditor.crdcheck import gojson
 from auditor.crdcheck.fieldpath import ServerPanic
 from auditor.schema.structural import Rule, StructuralSchema
@@ -26,10 +26,8 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.cel.environment import Program
 
-__all__ = ["NEW_RULES", "Budget", "RuleScope"]
+__all__ = ["Budget", "RuleScope"]
 
-NEW_RULES: Final = (1, 36)
-"""Version of the libraries that a new rule may use: one before the server's own."""
 EXPRESSION_LIMIT: Final = 10_000_000
 DEFINITION_LIMIT: Final = 100_000_000
 _MOST_NAMED: Final = 4
@@ -185,18 +183,14 @@ class RuleScope:
     def _compile(self, declared: DeclaredType) -> list[CompiledRule]:
         rules = self.schema.rules
         made: dict[int, CompiledRule] = {}
-        for version in (NEW_RULES, LATEST):
-            chosen = [
-                number
-                for number, rule in enumerate(rules)
-                if (version is LATEST) == (rule.rule in self.budget.old_rules)
-            ]
+        for version, is_old in ((of_new_rules(), False), (latest(), True)):
+            chosen = [number for number, rule in enumerate(rules) if (rule.rule in self.budget.old_rules) == is_old]
             compiled = compile_node(self.schema, tuple(rules[number] for number in chosen), declared, version)
             made.update(zip(chosen, compiled, strict=True))
         for number, rule in enumerate(rules):
             known = rule.rule in self.budget.old_rules
             if rule.message_expression and known != (rule.message_expression in self.budget.old_messages):
-                made[number] = self._with_message(made[number], rule, declared, NEW_RULES if known else LATEST)
+                made[number] = self._with_message(made[number], rule, declared, of_new_rules() if known else latest())
         return [made[number] for number in range(len(rules))]
 
     def _with_message(

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from auditor.base.errors import PlanError
+from auditor.releases import changes
 
 __all__ = ["parse_feature_gates"]
+
+_REMOVED = frozenset({"CRDValidationRatcheting", "CustomResourceFieldSelectors"})
 
 
 def parse_feature_gates(text: str) -> bool:
@@ -13,11 +16,17 @@ def parse_feature_gates(text: str) -> bool:
     Args:
         text: ``Name=true,Name=false``: feature gates of the server, as on its command line.
     Raises:
-        PlanError: The text has another form, or names a gate that changes no check.
+        PlanError: The text has another form, or names a gate that changes no check, or one that is gone.
     """
     ratcheting = True
     for part in filter(None, text.split(",")):
         name, _, value = part.strip().partition("=")
+        if name in _REMOVED and changes.GATES_REMOVED.holds:
+            found = (
+                f"{part.strip()!r} is not a feature gate since Kubernetes 1.{changes.GATES_REMOVED.since}; "
+                "a server that is started with it stops"
+            )
+            raise PlanError("--feature-gates", found, "", "leave --feature-gates out")
         if name != "CRDValidationRatcheting" or value.lower() not in ("true", "false"):
             raise PlanError("--feature-gates", repr(part), "CRDValidationRatcheting=true or =false", "")
         ratcheting = value.lower() == "true"

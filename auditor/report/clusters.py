@@ -7,6 +7,7 @@ to its parts, with a manifest that has its dump, its kinds and the definitions t
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -20,9 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["chosen_clusters", "cluster_view", "is_fleet"]
+__all__ = ["chosen_clusters", "cluster_view", "is_fleet", "narrowed_manifest"]
 
 _PART = re.compile(r"part-([0-9]+)\.parquet")
+_INCOMPLETE = 3
 _TABLES = ("objects", "findings", "index")
 
 
@@ -75,6 +77,61 @@ def _why(manifest: dict[str, Any], name: str) -> str:
     if any(one["name"] == name for one in manifest.get("missing") or ()):
         return f"cluster {name!r} had no dump when the report was made (MISSING)"
     return f"the report has no cluster {name!r}"
+
+
+def narrowed_manifest(manifest: dict[str, Any], wanted: Sequence[str]) -> dict[str, Any]:
+    """Return the manifest of a fleet as if the run had been of some of its clusters; others unchanged.
+
+    Args:
+        manifest: The manifest.
+        wanted: Names; several may be joined by commas; empty: all.
+
+    Raises:
+        PlanError: The report has no rows of one of them.
+    """
+    names = chosen_clusters(manifest, wanted)
+    if not wanted or not is_fleet(manifest):
+        return manifest
+    own = [one for one in manifest["clusters"] if one["name"] in names]
+    codes = [one["exit_code"] for one in own]
+
+    def fresh(section: dict[str, Any] | None) -> dict[str, Any]:
+        stale = (section or {}).get("stale") or ()
+        return {"stale": [one for one in stale if one.get("cluster") in names]}
+
+    return {
+        **manifest,
+        **fresh(manifest),
+        **{
+            name: manifest[name] and {**manifest[name], **fresh(manifest[name])}
+            for name in ("since", "diff")
+            if name in manifest
+        },
+        "clusters": own,
+        "inputs": [source for source in manifest["inputs"] if source.get("cluster") in names],
+        "exit_code": _INCOMPLETE if _INCOMPLETE in codes else max(codes),
+        "counts": {
+            **{name: sum(one["counts"][name] for one in own) for name in manifest["counts"] if name != "statuses"},
+            "statuses": dict(sum((Counter(one["counts"]["statuses"]) for one in own), Counter())),
+        },
+        "kinds": _kinds(own),
+        "not_evaluated": [entry for one in own for entry in one["not_evaluated"]],
+        "missing": [],
+        "lost": [text for text in manifest["lost"] if text.startswith(tuple(f"{name}: " for name in names))],
+    }
+
+
+def _kinds(clusters: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the kinds of some clusters, each once."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for kind in (kind for one in clusters for kind in one["kinds"]):
+        sums = found.setdefault((kind["group"], kind["kind"]), {**kind, "objects": 0, "statuses": {}, "impacts": {}})
+        sums["objects"] += kind["objects"]
+        for name in ("statuses", "impacts"):
+            sums[name] = dict(Counter(sums[name]) + Counter(kind[name]))
+        for name in ("breaking", "stuck"):
+            sums[name] = sums[name] or kind[name]
+    return [found[name] for name in sorted(found)]
 
 
 def cluster_view(report: Path, manifest: dict[str, Any], name: str, folder: Path) -> Path:

@@ -32,13 +32,14 @@ _TYPES: Final = {
     "FieldValueDuplicate": "Duplicate value",
     "FieldValueTooLong": "Too long",
     "FieldValueTooMany": "Too many",
+    "FieldValueTooFew": "Too few",
 }
 _WITHOUT_VALUE: Final = frozenset({"FieldValueRequired", "FieldValueForbidden", "FieldValueTooLong"})
 _OF_DEFINITIONS: Final = ("schema", "list-type")
 """Checks whose details are texts of the schema, but for values that they quote."""
 _QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)\'')
 _VALUE: Final = re.compile(
-    r"((?:Invalid|Unsupported|Duplicate|Required) value|Too long|Too many|Forbidden|Found|found|got| =)"
+    r"((?:Invalid|Unsupported|Duplicate|Required) value|Too long|Too many|Too few|Forbidden|Found|found|got| =)"
     r"(:?) .*",
     re.DOTALL,
 )

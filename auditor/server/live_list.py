@@ -126,5 +126,5 @@ def corrupt_message(key: str, row: StoredRow, error: Unreadable) -> str:
 
 
 def _only(fields: Sequence[FieldRequirement], label: str) -> str:
-    """Return the value that a selector requires of a label; by name and namespace a server narrows the keys it reads."""
+    """Return the value that a selector requires of a label; by these a server narrows the keys that it reads."""
     return next((r.value for r in fields if r.label == label and not r.negated and r.value), "")

@@ -18,11 +18,13 @@ import auditor
 from auditor.base.errors import EngineError, ProofRefuted, WorkerLost
 from auditor.base.statuses import KeyClass
 from auditor.crds.definition import parse_definition
+from auditor.crds.definitions_file import encode_definition
 from auditor.golang import jsontext
 from auditor.golang.regex.compiled import MATCH_TIME
 from auditor.plan.limits import bound_worker, pattern_seconds, rule_seconds
 from auditor.plan.plan import CHANGED, Plan, SourceShard, cut_values, is_at_rest, open_live, open_values
 from auditor.program.conversion_command import ConversionCommand
+from auditor.program.prepared import PREPARED, Prepared
 from auditor.program.program import AuditProgram
 from auditor.program.proof_check import ProofCheck
 from auditor.shards.columns import part_name
@@ -38,6 +40,7 @@ from auditor.shards.updates import Outcome, UpdateVerdicts
 from auditor.sources.encryption import make_unsealer
 from auditor.sources.registry_key import classify
 from auditor.validation.rules import RuleTime
+from auditor.validation.rules.compile import compile_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.crds.definitions_file import DefinitionEntry
+    from auditor.validation.rules.compile import RuleNode
 
 __all__ = ["Observer", "ShardAuditor", "forget_parts", "lost_shard", "setup"]
 
@@ -106,6 +110,7 @@ class ShardAuditor:
         sink: Takes the rows of a shard; None: they become part files.
         observer: Is called for each object that was judged; None: there is none.
         documents: Gives the document of a definition; None: it is in the file of the plan.
+        prepared: What was made of definitions before; None: all is made anew.
     """
 
     def __init__(
@@ -116,12 +121,15 @@ class ShardAuditor:
         sink: PartFiles | None = None,
         observer: Observer | None = None,
         documents: Callable[[DefinitionEntry], JsonObject] | None = None,
+        prepared: Prepared | None = None,
     ) -> None:
         self.plan = plan
         self.parts = Path(parts)
         self.sink = sink or PartFiles()
         self.observer = observer
+        self.has_documents = documents is not None
         self.documents = documents or plan.definitions_file.document
+        self.prepared = prepared
         self.scope = Scope(plan)
         self.entries = {(entry.group, entry.plural): entry for entry in plan.entries}
         self.by_kind = {(entry.group, entry.kind): entry for entry in plan.entries}
@@ -152,7 +160,8 @@ class ShardAuditor:
         found = self.definitions.get(entry.name)
         if found is None:
             try:
-                found = parse_definition(self.documents(entry), stored=entry.stored)
+                parse = parse_definition if self.prepared is None else self.prepared.definition
+                found = parse(self.documents(entry), stored=entry.stored)
                 if not found.versions:
                     found = f"{entry.name}: spec.versions: no version; expected at least one"
             except auditor.AuditorError as error:
@@ -170,13 +179,35 @@ class ShardAuditor:
             raise EngineError(entry.name, f"the definition cannot be used: {found}")
         return found
 
+    def is_usable(self, entry: DefinitionEntry) -> bool:
+        """Return whether objects of a definition can be judged by it."""
+        try:
+            return not isinstance(self.definition(entry), str)
+        except EngineError:
+            return False
+
+    def is_document(self, entry: DefinitionEntry, document: JsonObject) -> bool:
+        """Return whether a document is the one that the plan has for a definition."""
+        return not self.has_documents and self.plan.definitions_file.text(entry) == encode_definition(document)
+
+    def compiled_rules(self, definition: CustomResourceDefinition, version: str) -> RuleNode | None:
+        """Return the compiled rules of a version, or None if it has none."""
+        if "rules" in self.plan.options.skip:
+            return compile_rules(definition.versions[version].structural)
+        rules = self.program(definition, version).rule_program
+        return None if rules is None else rules.root
+
     def program(self, definition: CustomResourceDefinition, version: str) -> AuditProgram:
         """Return the program of a definition at a version, built on first use."""
         key = (definition.name, version)
         found = self.programs.get(key)
         if found is None:
             rules = "rules" not in self.plan.options.skip
-            found = AuditProgram(definition, definition.versions[version], rules=rules, warm_up=_WARM_UP)
+            found = None if self.prepared is None else self.prepared.program(definition, version, rules=rules)
+            if found is None:
+                found = AuditProgram(definition, definition.versions[version], rules=rules, warm_up=_WARM_UP)
+                if self.prepared is not None:
+                    self.prepared.keep(found, rules=rules)
             if found.rule_program is not None:
                 found.rule_program.time = self.rule_time
             self.programs[key] = found
@@ -331,6 +362,7 @@ class ShardAuditor:
         self.unsealer.counts.clear()
         for key, program in self.programs.items():
             self.counted[key] = (program.proven, program.total - min(program.total, program.warm_up))
+            program.fallbacks.take()
 
     def lost(self, item: SourceShard, why: str) -> ShardResult:
         """Write the rows of a shard that cannot be audited: every key is there, unreadable, with the reason."""
@@ -399,7 +431,7 @@ def setup(plan: Plan, parts: str) -> Callable[[SourceShard], ShardResult]:
     """Make a worker ready: no garbage collection (JSON trees hold no cycles), files are opened on demand."""
     gc.disable()
     bound_worker(plan.options.memory, plan.options.jobs)
-    return ShardAuditor(plan, parts)
+    return ShardAuditor(plan, parts, prepared=PREPARED if plan.options.in_fleet else None)
 
 
 def forget_parts(parts: Path, number: int) -> None:

@@ -272,7 +272,7 @@ class ShardKeys:
         found: list[Finding] = []
         try:
             if b'"x-kubernetes-validations"' in row.data and self.has_objects(row):
-                found = broken_rules(parse_definition(jsontext.decode(row.data)))
+                found = self.broken_rules(row)
         except (auditor.AuditorError, jsontext.GoJsonError):
             found = []
         audited = AuditedObject(findings=tuple(found))
@@ -284,10 +284,33 @@ class ShardKeys:
         """Whether a server does not decode a definition; one that the plan could use it does."""
         if row.key is None or self.builtins.is_skipped:
             return False
+        entry = self.owner.by_name.get(row.name or "")
+        if entry is not None and self.is_needed_here(row) and self.owner.is_usable(entry):
+            return False  # to read it, which is done anyway, takes less time than to prove that it decodes as well
         if self.builtins.judged(row).status is Status.BUILTIN:
             return False
-        entry = self.owner.by_name.get(row.name or "")
         return entry is None or isinstance(self.owner.definition(entry), str)
+
+    def broken_rules(self, row: RowHead) -> list[Finding]:
+        """Return findings about the rules of a definition that do not compile.
+
+        Raises:
+            GoJsonError: It is no JSON.
+            SchemaError: No server decodes it.
+        """
+        document, owner = jsontext.decode(row.data), self.owner
+        entry = owner.by_name.get(row.name or "")
+        if entry is not None and owner.is_usable(entry) and owner.is_document(entry, document):
+            definition = owner.definition(entry)
+            if not isinstance(definition, str):
+                return broken_rules(definition, owner.compiled_rules)
+        return broken_rules(parse_definition(document))
+
+    def is_needed_here(self, row: RowHead) -> bool:
+        """Return whether this process reads a definition in any case: for its rules, or for its objects."""
+        options = self.owner.plan.options
+        is_alone = options.jobs == 1 or options.engine == "inline"
+        return (is_alone or b'"x-kubernetes-validations"' in row.data) and self.has_objects(row)
 
     def has_objects(self, row: RowHead) -> bool:
         """Whether a definition has live keys in this dump; without any, its rules are not worth compiling."""

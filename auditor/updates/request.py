@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from auditor.base.records import AuditedObject, Unreadable
 from auditor.golang.jsontext import encode
 from auditor.program.program import AuditProgram
+from auditor.releases import Release, active
 from auditor.storage_read.read import ReadError, choose_version, decode_value, finish_read
 from auditor.updates.update import (
     REQUESTS,
@@ -36,7 +37,7 @@ class _Kept(local):
     """The programs of one thread, by definition and version; a program keeps its definition, so the id stays taken."""
 
     def __init__(self) -> None:
-        self.programs: dict[tuple[int, str], AuditProgram] = {}
+        self.programs: dict[tuple[int, str, Release], AuditProgram] = {}
         self.updates: dict[tuple[int, bool], UpdateProgram] = {}
 
 
@@ -44,7 +45,7 @@ _kept = _Kept()
 
 
 def _program(definition: CustomResourceDefinition, version: str) -> AuditProgram:
-    key = (id(definition), version)
+    key = (id(definition), version, active())
     found = _kept.programs.get(key)
     if found is None:
         if len(_kept.programs) >= _MAX_PROGRAMS:

@@ -27,6 +27,7 @@ __all__ = [
     "NOT_SUPPORTED",
     "REQUIRED",
     "RULES_NOT_CHECKED",
+    "TOO_FEW",
     "TOO_LONG",
     "TOO_MANY",
     "TYPE_INVALID",
@@ -38,6 +39,7 @@ __all__ = [
     "not_supported_detail",
     "of_rule",
     "required",
+    "too_few_detail",
     "too_long",
     "too_long_detail",
     "too_many_detail",
@@ -52,6 +54,7 @@ FORBIDDEN: Final = "FieldValueForbidden"
 DUPLICATE: Final = "FieldValueDuplicate"
 TOO_LONG: Final = "FieldValueTooLong"
 TOO_MANY: Final = "FieldValueTooMany"
+TOO_FEW: Final = "FieldValueTooFew"
 
 _TEXTS: Final = {
     REQUIRED: "Required value",
@@ -62,6 +65,7 @@ _TEXTS: Final = {
     DUPLICATE: "Duplicate value",
     TOO_LONG: "Too long",
     TOO_MANY: "Too many",
+    TOO_FEW: "Too few",
 }
 _WITHOUT_VALUE: Final = frozenset({REQUIRED, FORBIDDEN, TOO_LONG})
 _BLOCKING: Final = frozenset({NOT_SUPPORTED, REQUIRED, TOO_LONG, TOO_MANY, TYPE_INVALID})
@@ -208,6 +212,13 @@ def too_many_detail(limit: int) -> str:
     if limit < 0:
         return "has too many items"
     return f"must have at most {counted(limit, 'item')}"
+
+
+def too_few_detail(limit: int) -> str:
+    """Return the detail of too few items or keys."""
+    if limit < 0:
+        return "has too few items"
+    return f"must have at least {counted(limit, 'item')}"
 
 
 def not_supported_detail(allowed: Iterable[str]) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from auditor.golang.jsontext import encode
 from auditor.golang.text import quote, type_name
 from auditor.golang.unicode import unprintable
+from auditor.releases import changes
 from auditor.validation.findings import (
     NOT_SUPPORTED,
     finding,
@@ -130,7 +131,9 @@ def check_metadata_update(new: JsonObject, old: JsonObject, part: JsonObject | N
     found.extend(_generation(new, path, _CHECK))
     generation = new.get("generation", 0)
     if generation < old.get("generation", 0):
-        found.append(invalid(_CHECK, f"{path}.generation", generation, "must not be decremented"))
+        is_cleared = generation == 0 and changes.CLEARED_GENERATION.holds
+        detail = "field cannot be cleared once set" if is_cleared else "must not be decremented"
+        found.append(invalid(_CHECK, f"{path}.generation", generation, detail))
     for name in ("name", "namespace"):
         value = new.get(name, "")
         if value != old.get(name, ""):

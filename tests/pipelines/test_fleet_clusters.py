@@ -96,10 +96,10 @@ from auditor.shards import audit
 from pipelines import preload
 judge = audit.ShardAuditor.judge
 
-def killing(self, definition, data, at):
+def killing(self, definition, data, *rest):
     if b'"l7"' in data:
         os.kill(os.getpid(), 9)
-    return judge(self, definition, data, at)
+    return judge(self, definition, data, *rest)
 
 audit.ShardAuditor.judge = killing
 audit.ShardAuditor.uses_fast_paths = lambda *_: False

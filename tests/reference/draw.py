@@ -21,6 +21,7 @@ from typing import Any
 
 from tests.properties.drawing import Drawer
 from tests.ratcheting.drawn_updates import metadata, with_rules
+from tests.reference import release_questions
 from tests.reference.make import VECTORS, answered, build, is_go_missing
 from tests.shared import ROOT
 from tests.validation import draw
@@ -167,7 +168,14 @@ def expressions() -> Suite:
     return {"about": "The expression language: value, type, error and cost.", "cases": typed + loose}
 
 
-SUITES = {"bakery": bakery, "drawn": drawn, "rules": ruled, "updates": updated, "expressions": expressions}
+SUITES = {
+    "bakery": bakery,
+    "drawn": drawn,
+    "rules": ruled,
+    "updates": updated,
+    "expressions": expressions,
+    "releases": release_questions.questions,
+}
 UNSTABLE = re.compile(r"reference: (?P<name>.*?): two answers to one question")
 
 

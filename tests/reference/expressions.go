@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"regexp"
 
 	"github.com/google/cel-go/cel"
@@ -34,6 +35,14 @@ type evaluated struct {
 	Cost    uint64      `json:"cost"`
 }
 
+// baseEnvironment is the environment of the server. Releases before 1.34 ask whether costs are enforced strictly, too: a server
+// does that by default since 1.31.
+func baseEnvironment() *environment.EnvSet {
+	make := reflect.ValueOf(environment.MustBaseEnvSet)
+	given := []reflect.Value{reflect.ValueOf(environment.DefaultCompatibilityVersion()), reflect.ValueOf(true)}
+	return make.Call(given[:make.Type().NumIn()])[0].Interface().(*environment.EnvSet)
+}
+
 // evaluate evaluates an expression over self, which is of the type of a schema (of any type, where none is given).
 func evaluate(expression string, self, props []byte) (evaluated, error) {
 	var s *structural.Structural
@@ -60,7 +69,7 @@ func evaluate(expression string, self, props []byte) (evaluated, error) {
 	if s != nil {
 		options.DeclTypes = []*servercel.DeclType{declared}
 	}
-	set, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(options)
+	set, err := baseEnvironment().Extend(options)
 	if err != nil {
 		return evaluated{}, err
 	}

@@ -10,7 +10,7 @@ import pytest
 
 import auditor
 from auditor.cel.errors import CelError, CompileError
-from auditor.cel.kubernetes import LATEST, kubernetes_environment
+from auditor.cel.kubernetes import kubernetes_environment, latest
 from auditor.cel.operations.conversions import format_timestamp
 from auditor.cel.operations.equality import find, type_of
 from auditor.cel.types import DYN
@@ -27,7 +27,7 @@ from tests.vectors.test_audits import causes, plain
 
 VECTORS = Path(__file__).parent / "vectors"
 SUITES = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(VECTORS.glob("*.json"))}
-AT_LEAST = {"bakery": 150, "drawn": 250, "rules": 60, "updates": 40, "expressions": 150}
+AT_LEAST = {"bakery": 150, "drawn": 250, "rules": 60, "updates": 40, "expressions": 150, "releases": 550}
 
 
 def cases(kind):
@@ -124,7 +124,7 @@ def test_an_expression_has_the_value_that_it_has_in_the_server(suite, case):
     if "schema" in case:
         schema = parse_schema(case["schema"])
         own = declare(schema, is_resource=False)
-        declared, objects = cel_type(own, LATEST)
+        declared, objects = cel_type(own, latest())
         self_ = Adapters().of(schema)(self_)
     expect = {key: value for key, value in case["expect"].items() if key != "value"}
     program = None
@@ -139,6 +139,14 @@ def test_an_expression_has_the_value_that_it_has_in_the_server(suite, case):
     else:
         assert {"type": type_of(value).name, "cost": cost} == expect
         assert shown(value) == case["expect"]["value"]
+
+
+@pytest.mark.parametrize(("suite", "case"), cases("definition"))
+def test_a_definition_is_answered_as_by_the_server(suite, case):
+    got, expect = auditor.check_crd(case["definition"]), case["expect"]
+    assert bool(got.unreadable) == bool(expect.get("unreadable"))
+    assert ours(got.findings) == causes(expect["findings"])
+    assert list(got.warnings) == expect.get("warnings", [])
 
 
 def test_all_were_answered_by_one_release_and_there_are_many():

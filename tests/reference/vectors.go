@@ -14,8 +14,8 @@ type suite struct {
 	Cases       []*vector         `json:"cases"`
 }
 
-// vector is one case: a stored value, the values before and after an update, or an expression over a value. Values are
-// texts, for how a number is spelled counts.
+// vector is one case: a stored value, the values before and after an update, an expression over a value, or a definition.
+// Values are texts, for how a number is spelled counts.
 type vector struct {
 	Name       string          `json:"name"`
 	Object     *string         `json:"object,omitempty"`
@@ -24,6 +24,7 @@ type vector struct {
 	Expression *string         `json:"expression,omitempty"`
 	Self       *string         `json:"self,omitempty"`
 	Schema     json.RawMessage `json:"schema,omitempty"`
+	Definition json.RawMessage `json:"definition,omitempty"`
 	place
 	Expect json.RawMessage `json:"expect,omitempty"`
 }
@@ -96,6 +97,8 @@ func (v *vector) ask(c catalog) (interface{}, error) {
 		return c.update([]byte(*v.Old), []byte(*v.New), v.place), nil
 	case v.Expression != nil && v.Self != nil:
 		return evaluate(*v.Expression, []byte(*v.Self), v.Schema)
+	case v.Definition != nil:
+		return admit(v.Definition), nil
 	}
 	return nil, fmt.Errorf("asks nothing")
 }

@@ -30,6 +30,7 @@ from auditor.cel.library import (
 from auditor.cel.library.cidr import CIDR
 from auditor.cel.library.ip import IP
 from auditor.cel.library.optionals import OPTIONALS, TWO_VARIABLE_COMPREHENSIONS
+from auditor.releases import active, changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,33 +46,35 @@ _NEVER: Version = (1, 1 << 30)
 LIBRARIES: tuple[tuple[str, Version, Version, Callable[[], tuple[Function, ...]]], ...] = (
     ("kubernetes.urls", _ALWAYS, _NEVER, urls.functions),
     ("kubernetes.regex", _ALWAYS, _NEVER, regex.functions),
-    ("kubernetes.lists/0", _ALWAYS, (1, 37), lists.functions),
+    ("kubernetes.lists/0", _ALWAYS, changes.LISTS_INCLUDE.version, lists.functions),
     ("kubernetes.authz", (1, 27), _NEVER, authz.functions),
     ("optional", (1, 28), _NEVER, lambda: OPTIONALS),
     ("kubernetes.quantity", (1, 28), _NEVER, quantity.functions),
     ("cel.lib.ext.strings", _ALWAYS, _NEVER, strings.functions),
     ("cel.lib.ext.sets", (1, 29), _NEVER, sets.functions),
     ("kubernetes.net.ip", (1, 30), _NEVER, ip.functions),
-    ("kubernetes.net.cidr", (1, 30), _NEVER, cidr.functions),
+    ("kubernetes.net.cidr/0", (1, 30), changes.CIDR_MASK.version, cidr.functions),
     ("kubernetes.format", (1, 31), _NEVER, formats.functions),
     ("kubernetes.authzSelectors", (1, 31), _NEVER, authz.selector_functions),
     ("cel.lib.ext.comprev2", (1, 32), _NEVER, lambda: TWO_VARIABLE_COMPREHENSIONS),
     ("kubernetes.Semver/1", (1, 33), _NEVER, semver.functions),
     ("cel.lib.ext.lists/3", (1, 34), _NEVER, cel_lists.functions),
-    ("kubernetes.lists/1", (1, 37), _NEVER, lists.functions),
+    ("kubernetes.lists/1", changes.LISTS_INCLUDE.version, _NEVER, lists.functions),
+    ("kubernetes.net.cidr/1", changes.CIDR_MASK.version, _NEVER, cidr.functions),
 )
 """Name, first compatibility version, first one without it, functions; in the order in which the server adds them."""
 
 _TYPE_NAMES: tuple[tuple[Version, Type], ...] = (((1, 30), IP), ((1, 30), CIDR))
 
 
-def functions(compatibility: Version = (1, 37)) -> tuple[Function, ...]:
+def functions(compatibility: Version | None = None) -> tuple[Function, ...]:
     """Return the functions of all libraries; a name may come several times, then its overloads belong together.
 
     Args:
         compatibility: Major and minor of the Kubernetes version. Rules that are stored are run with all libraries of
-            the server; an older version matters where a new rule is admitted.
+            the server (None); an older version matters where a new rule is admitted.
     """
+    compatibility = compatibility or (1, active().minor)
     return tuple(
         [
             each
@@ -83,6 +86,6 @@ def functions(compatibility: Version = (1, 37)) -> tuple[Function, ...]:
     )
 
 
-def type_names(compatibility: Version = (1, 37)) -> dict[str, Type]:
+def type_names(compatibility: Version) -> dict[str, Type]:
     """Return the types of the libraries whose names are expressions: ``type(x) == net.IP``; not all of them are."""
     return {kind.name: kind for first, kind in _TYPE_NAMES if first <= compatibility}

@@ -5,7 +5,7 @@ Source: k8s.io/apiserver pkg/cel/library/cidr.go, pkg/cel/cidr.go; Go net/netip.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from auditor.cel.emit.bounds import constant, tenth
@@ -20,6 +20,7 @@ from auditor.cel.operations.cost import TEXT, size, text_cost
 from auditor.cel.types import BOOL, INT, STRING, Type, opaque
 from auditor.golang.net import GoNetError, Prefix, parse_prefix
 from auditor.golang.text import quote
+from auditor.releases import changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -185,5 +186,9 @@ def functions() -> tuple[Function, ...]:
         _member("prefixLength", ("cidr_prefix_length", (), INT, lambda it: it.prefix.bits)),
         _member(
             "masked", ("cidr_masked", (), CIDR, lambda it: Cidr(it.prefix.masked())), code=Code(extent=same_extent)
+        ),
+        replace(
+            _member("isMask", ("cidr_is_mask", (), BOOL, lambda it: it.prefix == it.prefix.masked())),
+            since=changes.CIDR_MASK.version,
         ),
     )

@@ -30,6 +30,7 @@ from auditor.cel.types import (
     type_param,
 )
 from auditor.cel.values import Duration, UInt, is_list
+from auditor.releases import changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -166,6 +167,6 @@ def functions() -> tuple[Function, ...]:
             "includes",
             ("list_includes_dyn_dyn", (DYN, DYN), BOOL, _includes),
             costs=traversal_costs(text_by_length=True),
-            since=(1, 37),
+            since=changes.LISTS_INCLUDE.version,
         ),
     )

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from auditor.cel.emit.functions import same_extent
@@ -19,11 +20,12 @@ from auditor.cel.errors import CelError
 from auditor.cel.function import PLAIN, Code, Function, Overload
 from auditor.cel.library.prices import read_text
 from auditor.cel.types import BOOL, DOUBLE, INT, STRING, Type, object_type
+from auditor.releases import changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["QUANTITY", "Quantity", "QuantityError", "functions", "parse_quantity"]
+__all__ = ["QUANTITY", "ExactQuantity", "Quantity", "QuantityError", "functions", "parse_quantity", "quantity_kind"]
 
 QUANTITY = object_type("kubernetes.Quantity")
 
@@ -32,6 +34,7 @@ _INT64_MIN = -(2**63)
 _MOST_DIGITS = 18
 """Digits that always fit 64 bits."""
 _NANO = -9
+_LEAST_POWER = -(2**31)
 _HUGE_EXPONENT = 4096
 """Powers of ten beyond this are never multiplied out: no float reaches them, and comparing goes by magnitude first."""
 _MOST_ZEROS = 1_000_000
@@ -65,6 +68,7 @@ class Quantity:
     """
 
     cel_type: ClassVar[Type] = QUANTITY
+    most_digits: ClassVar[int] = _MOST_DIGITS
 
     digits: int
     exponent: int
@@ -119,19 +123,19 @@ class Quantity:
             if narrow is not None:
                 return narrow
         mine, others, low = _aligned(self, other)
-        return Quantity(mine + others, low, wide=True, computed=True)
+        return type(self)(mine + others, low, wide=True, computed=True)
 
     def _narrow_sum(self, other: Quantity) -> Quantity | None:
         if other.digits == 0:
-            return Quantity(self.digits, self.exponent, computed=True)
+            return type(self)(self.digits, self.exponent, computed=True)
         if self.digits == 0:
-            return Quantity(other.digits, other.exponent, computed=True)
+            return type(self)(other.digits, other.exponent, computed=True)
         low = min(self.exponent, other.exponent)
         mine = _scaled(self.digits, self.exponent - low)
         others = _scaled(other.digits, other.exponent - low)
         if mine is None or others is None or not _INT64_MIN <= mine + others <= _INT64_MAX:
             return None
-        return Quantity(mine + others, low, computed=True)
+        return type(self)(mine + others, low, computed=True)
 
     def minus(self, other: Quantity) -> Quantity:
         """Return the difference. In 64 bits the least integer is its own negative, in the server too."""
@@ -140,12 +144,52 @@ class Quantity:
             narrow = self._narrow_sum(Quantity(negative, other.exponent))
             if narrow is not None:
                 return narrow
-        return Quantity(self.digits, self.exponent, wide=True).plus(Quantity(-other.digits, other.exponent, wide=True))
+        return self._wide_difference(other)
+
+    def _wide_difference(self, other: Quantity) -> Quantity:
+        mine = type(self)(self.digits, self.exponent, wide=True)
+        return mine.plus(Quantity(-other.digits, other.exponent, wide=True))
 
 
-def parse_quantity(text: str) -> Quantity:
+class ExactQuantity(Quantity):
+    """An amount as servers hold it that count exactly (`changes.EXACT_QUANTITIES`)."""
+
+    __slots__ = ()
+    most_digits: ClassVar[int] = _MOST_DIGITS + 1
+
+    def compare(self, other: Quantity) -> int:
+        """Return -1, 0 or 1; neither is changed."""
+        return _compare(self, other)
+
+    def as_float(self) -> float:
+        """Return the nearest double, as Go rounds it; that of zero is zero whatever its power of ten."""
+        return super().as_float() if self.digits else 0.0
+
+    def minus(self, other: Quantity) -> Quantity:
+        """Return the difference; that of the least integer of 64 bits is exact, unless the powers differ too much."""
+        if other.digits == _INT64_MIN and not other.wide and not self.wide and _can_align(self, other):
+            if self.digits == 0:
+                return type(self)(-other.digits, other.exponent, wide=True, computed=True)
+            return self._wide_difference(other)
+        return super().minus(other)
+
+
+def _can_align(left: Quantity, right: Quantity) -> bool:
+    powers = left.exponent, right.exponent
+    return min(powers) > _LEAST_POWER and max(powers) - min(powers) < -_LEAST_POWER
+
+
+def quantity_kind() -> type[Quantity]:
+    """Return how servers of the release that is reproduced hold quantities."""
+    return ExactQuantity if changes.EXACT_QUANTITIES.holds else Quantity
+
+
+def parse_quantity(text: str, kind: type[Quantity] = Quantity) -> Quantity:
     """Return the quantity that a text stands for.
 
+    Args:
+        text: The text.
+        kind: How the server holds quantities.
     Raises:
         QuantityError: It is none.
     Source: resource.ParseQuantity. Number parts may be missing (``Mi``, ``-`` and ``.`` are zero); exponents are cut to
@@ -162,15 +206,18 @@ def parse_quantity(text: str) -> Quantity:
     decimals = (fraction or ".")[1:]
     number = _integer(whole + decimals)
     negative = sign == "-"
-    if _fits(len(whole), len(decimals), exponent, binary) and number * factor <= _INT64_MAX:
+    most = -_INT64_MIN if negative and binary is None and kind.most_digits > _MOST_DIGITS else _INT64_MAX
+    if _fits(len(whole), len(decimals), exponent, binary, kind.most_digits) and number * factor <= most:
         number *= factor
-        return Quantity(-number if negative else number, exponent - len(decimals))
+        return kind(-number if negative else number, exponent - len(decimals))
     if not (zeros or match[3] or decimals):
         raise QuantityError(_WRONG_NUMBER)
+    if exponent == _LEAST_POWER and kind is ExactQuantity:
+        raise QuantityError(_WRONG_SUFFIX)
     number, exponent = _rounded(number * factor, exponent - len(decimals))
     if binary is not None and exponent == _NANO and number > _INT64_MAX * 10**-_NANO:
         number, exponent = _INT64_MAX, 0
-    return Quantity(-number if negative else number, exponent, wide=True)
+    return kind(-number if negative else number, exponent, wide=True)
 
 
 def _decimal_exponent(suffix: str) -> int:
@@ -184,10 +231,10 @@ def _decimal_exponent(suffix: str) -> int:
     return low - 2**32 if low >= 2**31 else low
 
 
-def _fits(whole: int, decimals: int, exponent: int, binary: int | None) -> bool:
+def _fits(whole: int, decimals: int, exponent: int, binary: int | None, most: int) -> bool:
     """Whether the server tries 64 bits for a number of so many digits."""
     if binary is None:
-        return whole + decimals <= _MOST_DIGITS and exponent - decimals >= _NANO
+        return whole + decimals <= most and exponent - decimals >= _NANO
     return not decimals and 15 - whole - binary * 3 // 10 - 1 >= 0
 
 
@@ -270,16 +317,16 @@ def _power_of_ten(exponent: int) -> float:
     return float(f"1e-{32 * big}") / float(f"1e{small}")
 
 
-def _quantity(text: str) -> Quantity:
+def _made(text: str, kind: type[Quantity]) -> Quantity:
     try:
-        return parse_quantity(text)
+        return parse_quantity(text, kind)
     except QuantityError as error:
         raise CelError(str(error)) from None
 
 
-def _is_quantity(text: str) -> bool:
+def _is_quantity(text: str, kind: type[Quantity]) -> bool:
     try:
-        parse_quantity(text)
+        parse_quantity(text, kind)
     except QuantityError:
         return False
     return True
@@ -302,8 +349,9 @@ def _member(
 def functions() -> tuple[Function, ...]:
     """Return the functions of the library."""
     other = (QUANTITY,)
-    parse = Overload("string_to_quantity", (STRING,), QUANTITY, _quantity)
-    check = Overload("is_quantity_string", (STRING,), BOOL, _is_quantity)
+    kind = quantity_kind()
+    parse = Overload("string_to_quantity", (STRING,), QUANTITY, partial(_made, kind=kind))
+    check = Overload("is_quantity_string", (STRING,), BOOL, partial(_is_quantity, kind=kind))
     sign = Overload("quantity_sign", other, INT, lambda it: it.sign)
     shows, makes = Code(shows_width=True), Code(extent=same_extent, shows_width=True)
     remembered = Code(extent=same_extent, is_remembered=True, makes_width=True)
@@ -320,13 +368,13 @@ def functions() -> tuple[Function, ...]:
         _member(
             "add",
             ("quantity_add", other, QUANTITY, lambda a, b: a.plus(b)),
-            ("quantity_add_int", (INT,), QUANTITY, lambda a, b: a.plus(Quantity(b, 0))),
+            ("quantity_add_int", (INT,), QUANTITY, lambda a, b: a.plus(kind(b, 0))),
             code=makes,
         ),
         _member(
             "sub",
             ("quantity_sub", other, QUANTITY, lambda a, b: a.minus(b)),
-            ("quantity_sub_int", (INT,), QUANTITY, lambda a, b: a.minus(Quantity(b, 0))),
+            ("quantity_sub_int", (INT,), QUANTITY, lambda a, b: a.minus(kind(b, 0))),
             code=makes,
         ),
     )

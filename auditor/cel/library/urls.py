@@ -18,12 +18,15 @@ from auditor.cel.emit.functions import same_extent
 from auditor.cel.emit.value import Extent
 from auditor.cel.errors import CelError
 from auditor.cel.estimate.prices import Operand, Priced
-from auditor.cel.function import PLAIN, Code, Function, Overload
+from auditor.cel.estimate.ranges import ONE as ONCE
+from auditor.cel.estimate.ranges import Range
+from auditor.cel.function import PLAIN, UNIT, Code, Costs, Function, Overload
 from auditor.cel.library.prices import read_text
 from auditor.cel.operations.cost import TEXT
 from auditor.cel.types import BOOL, STRING, Type, list_of, map_of, object_type
 from auditor.golang.text import quote
 from auditor.golang.url import Url, UrlError, is_request_uri, parse_request_uri
+from auditor.releases import changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -104,8 +107,16 @@ def _parse(text: str) -> Url:
         raise UrlError(f"parse {quote(text)}: {reason}") from None
 
 
-def _member(name: str, key: str, result: Type, call: Callable[[UrlValue], object], code: Code = PLAIN) -> Function:
-    return Function(name, member=True, overloads=(Overload(key, (URL,), result, call),), code=code)
+def _member(
+    name: str, key: str, result: Type, call: Callable[[UrlValue], object], code: Code = PLAIN, longest: int = 1
+) -> Function:
+    """Return the function that takes a part of a URL, which is at most `longest` times as long as the URL."""
+
+    def price(target: Operand | None, _args: Sequence[Operand], _overload: str) -> Priced:
+        return Priced(ONCE) if target is None else Priced(ONCE, target.bound * Range(1, longest))
+
+    costs = Costs(worst=price) if changes.SIZES_OF_URL_PARTS.holds else UNIT
+    return Function(name, member=True, overloads=(Overload(key, (URL,), result, call),), costs=costs, code=code)
 
 
 def _url_price(_target: Operand | None, args: Sequence[Operand], _overload: str) -> Priced:
@@ -141,7 +152,12 @@ def functions() -> tuple[Function, ...]:
         _member("getHostname", "url_get_hostname", STRING, lambda it: it.url.hostname, same),
         _member("getPort", "url_get_port", STRING, lambda it: it.url.port, same),
         _member(
-            "getEscapedPath", "url_get_escaped_path", STRING, lambda it: it.url.escaped_path, Code(None, _path_extent)
+            "getEscapedPath",
+            "url_get_escaped_path",
+            STRING,
+            lambda it: it.url.escaped_path,
+            Code(None, _path_extent),
+            longest=3,
         ),
         _member("getQuery", "url_get_query", query, lambda it: it.url.query(), Code(None, _query_extent)),
     )

@@ -16,7 +16,7 @@ from auditor.cel.emit import Field, Form, Shape
 from auditor.cel.types import Kind
 from auditor.golang.strfmt import parse_date, parse_date_time, parse_lenient_duration
 from auditor.schema.structural import ABSENT, ListType, StructuralSchema
-from auditor.validation.rules.base64url import decode_base64url
+from auditor.validation.rules.base64text import bytes_decoder
 from auditor.validation.rules.escaping import RESERVED, unescape
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def _scalar(schema: StructuralSchema, form: Form) -> Shape:
     if form is Form.STRING and size is None and schema.enum:
         size = max((len(each) for each in schema.enum if type(each) is str), default=0)
     least = {Form.BOOL: 4, Form.INT: 1, Form.DOUBLE: 1, Form.INT_OR_STRING: 1}.get(form, 2)
-    convert = float if form is Form.DOUBLE else _CONVERSIONS.get(schema.format) if form in _CONVERTED else None
+    convert = float if form is Form.DOUBLE else _conversion(schema.format) if form in _CONVERTED else None
     return Shape(form, convert, schema.nullable, size, least=least)
 
 
@@ -201,8 +201,11 @@ def _nanos(time: GoTime) -> int:
     return time.seconds * 1_000_000_000 + time.nanoseconds
 
 
+def _conversion(format_: str) -> Callable[[str], Any] | None:
+    return bytes_decoder() if format_ == "byte" else _CONVERSIONS.get(format_)
+
+
 _CONVERSIONS: Final[dict[str, Callable[[str], Any]]] = {
-    "byte": decode_base64url,
     "date": _date,
     "date-time": _date_time,
     "duration": parse_lenient_duration,

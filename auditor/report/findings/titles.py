@@ -29,6 +29,7 @@ TYPE_TITLES: Final = {
     "FieldValueForbidden": "Forbidden",
     "FieldValueTooLong": "Too long",
     "FieldValueTooMany": "Too many",
+    "FieldValueTooFew": "Too few",
     "FieldValueNotFound": "Not found",
 }
 

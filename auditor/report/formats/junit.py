@@ -25,6 +25,7 @@ __all__ = ["write_junit"]
 MOST_BYTES: Final = 27_000_000
 _MOST_CASES: Final = 90_000
 _LONGEST: Final = 300
+_MOST_TEXTS: Final = 20
 _FORBIDDEN: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ERRORS: Final = frozenset({"unreadable", "breaks-list", "crashes-server"})
 _SKIPPED: Final = ("needs-conversion", "unserved", "sealed", "orphaned")
@@ -38,8 +39,11 @@ class _Suite:
 
 @dataclass(slots=True)
 class _Case:
+    """An object: its first problem, the first texts, and the number of all."""
+
     problem: Problem
     texts: list[str]
+    count: int = 1
 
 
 class _Suites:
@@ -54,17 +58,20 @@ class _Suites:
     def add(self, case: _Case) -> None:
         problem = case.problem
         suite = self.by_kind.setdefault(problem.kind_name, _Suite())
+        if self._cases >= _MOST_CASES:
+            suite.left_out += 1
+            return
         tag = "error" if problem.type in _ERRORS else "failure"
         first = cut(case.texts[0], _LONGEST)
-        body = "\n".join(map(visible, case.texts[:20]))
-        body += f"\nand {len(case.texts) - 20} more" if len(case.texts) > 20 else ""
+        body = "\n".join(map(visible, case.texts))
+        body += f"\nand {case.count - _MOST_TEXTS} more" if case.count > _MOST_TEXTS else ""
         name = self.unique(problem.kind_name, problem.object_name)
         text = (
             f"  <testcase classname={_attribute(problem.kind_name)} name={_attribute(name)}>"
             f"<{tag} type={_attribute(problem.type)} message={_attribute(first)}>{_text(body)}</{tag}></testcase>\n"
         )
         size = len(text.encode())
-        if self._cases >= _MOST_CASES or self._bytes + size > MOST_BYTES:
+        if self._bytes + size > MOST_BYTES:
             suite.left_out += 1
             return
         self._bytes += size
@@ -90,7 +97,9 @@ def write_junit(content: Content, out: TextIO) -> None:
             continue
         text = cut(f"[{problem.cause} {problem.severity}] {problem.message}", _LONGEST)
         if last and _same(last.problem, problem):
-            last.texts.append(text)
+            last.count += 1
+            if len(last.texts) < _MOST_TEXTS:
+                last.texts.append(text)
             continue
         if last:
             suites.add(last)

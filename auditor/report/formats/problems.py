@@ -12,8 +12,11 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.report.clusters import chosen_clusters
+from auditor.report.findings.filters import Filters
 from auditor.report.findings.severity import SEVERITIES
 from auditor.report.findings.titles import kind_name
+from auditor.report.views.advice import next_step
 
 if TYPE_CHECKING:
     import datetime
@@ -201,8 +204,11 @@ def of_model(model: FindingsModel, clusters: Sequence[str] = (), history: Histor
         clusters: The clusters that the model has; empty: all.
         history: Runs before it.
     """
+    from auditor.report.formats.chosen import of_clusters  # noqa: PLC0415 - it needs this package's neighbours
     from auditor.report.formats.series import bytes_of_kinds, nights_of  # noqa: PLC0415 - they read tables
 
+    clusters = tuple(chosen_clusters(model.manifest, clusters)) if clusters else ()
+    everything, model = model, of_clusters(model, clusters)
     manifest = model.manifest
     names = model.run.clusters or tuple(source.name for source in model.run.sources)
     title = names[0] if len(names) == 1 else f"{len(names)} clusters" if model.run.clusters else f"{len(names)} dumps"
@@ -215,33 +221,43 @@ def of_model(model: FindingsModel, clusters: Sequence[str] = (), history: Histor
         warnings=(*model.missing, *model.stale, *model.damage),
         not_judged=tuple(model.not_judged),
         all_clear=_last_sentence(model),
-        causes=model.causes,
+        causes=[_without_secrets(cause) for cause in model.causes],
         kinds=[
             KindCount(row["group"] or "", row["kind"] or "", {name: int(n) for name, n in row["statuses"].items()})
             for row in manifest["kinds"]
         ],
-        problems=lambda: _problems(model),
+        problems=lambda: _problems(everything, Filters(clusters=tuple(clusters))),
         space=lambda: bytes_of_kinds(model.path, clusters),
         nights=nights_of(history) if history is not None else (),
     )
 
 
-def _last_sentence(model: FindingsModel) -> str:
-    from auditor.report.terminal import next_step  # noqa: PLC0415 - it needs this package's neighbours
+def _without_secrets(cause: Cause) -> Cause:
+    """Return a cause as formats may have it: the server's words about a Secret may quote its value."""
+    if not _is_secret(cause.group, cause.kind):
+        return cause
+    return replace(cause, messages=(SECRET_TEXT,) * len(cause.messages))
 
+
+def _is_secret(group: str, kind: str) -> bool:
+    return group == "" and kind in ("Secret", "secrets")
+
+
+def _last_sentence(model: FindingsModel) -> str:
     if "upgrade" in model.manifest:
         return ""
-    return " ".join(next_step(model.manifest, model.shown).split())
+    text, command = next_step(model.manifest, model.shown)
+    return f"Next: {text}" + (f" {command}" if command else "")
 
 
-def _problems(model: FindingsModel) -> Iterator[Problem]:
+def _problems(model: FindingsModel, filters: Filters) -> Iterator[Problem]:
     seen: tuple[str, ...] = ()
     numbers: Counter[str] = Counter()
     titles = {cause.id: cause.title for cause in model.causes}
-    for row in model.objects():
+    for row in model.objects(filters):
         text = row["reason"] or titles.get(row["cause"], row["cause_impact"])
         yield _problem(row, check="impact", kind_of=row["cause_impact"], message=text)
-    for row in model.findings(distinct=True):
+    for row in model.findings(filters, distinct=True):
         found = _problem(row, check=row["check"], kind_of=row["type"], message=row["message"] or "")
         place = (found.cluster, found.key, found.version)
         if place != seen:
@@ -256,7 +272,7 @@ def _problem(row: dict[str, Any], *, check: str, kind_of: str, message: str) -> 
     cluster, group, namespace = row["cluster"] or "", row["group"] or "", row["namespace"] or ""
     kind = row["kind"] or row.get("plural") or ""
     name, key = row["name"] or "", row["key"] or ""
-    if group == "" and kind in ("Secret", "secrets"):
+    if _is_secret(group, kind):
         message = SECRET_TEXT
     return Problem(
         cluster=cluster,

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.validation.findings import INVALID, REQUIRED, TOO_MANY, too_many_detail
+from auditor.releases import changes
+from auditor.validation.findings import INVALID, REQUIRED, TOO_FEW, TOO_MANY, too_few_detail, too_many_detail
 from auditor.validation.keywords.failure import MOST_FAILURES, Check, Complaint, Sink, too_many_failures
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ def sizes(schema: StructuralSchema) -> Check | None:
     needed, fewest, most = schema.required, schema.min_properties, schema.max_properties
     if not needed and fewest is None and most is None:
         return None
+    too_few = _too_few if changes.TOO_FEW.holds else _below
 
     def check(value: Any, trail: Trail, sink: Sink, _twin: CorrelatedObject | None) -> int:
         for name in needed:
@@ -89,7 +91,7 @@ def sizes(schema: StructuralSchema) -> Check | None:
             raise too_many_failures()
         size = len(value)
         if fewest is not None and size < fewest:
-            sink.append((_too_few, trail, size, fewest))
+            sink.append((too_few, trail, size, fewest))
         if most is not None and size > most:
             sink.append((_too_many, trail, size, most))
         return 0
@@ -102,9 +104,14 @@ def _missing(path: str, _value: Any, name: str) -> Complaint:
     return Complaint(field, REQUIRED, "", "", f"{field} in body is required")
 
 
-def _too_few(path: str, size: Any, limit: int) -> Complaint:
+def _below(path: str, size: Any, limit: int) -> Complaint:
     detail = f"{path} in body should have at least {limit} properties"
     return Complaint(path, INVALID, size, detail, detail)
+
+
+def _too_few(path: str, size: Any, limit: int) -> Complaint:
+    text = f"{path} in body should have at least {limit} properties"
+    return Complaint(path, TOO_FEW, size, too_few_detail(limit), text)
 
 
 def _too_many(path: str, size: Any, limit: int) -> Complaint:

@@ -19,7 +19,7 @@ from auditor.golang.strfmt import parse_date, parse_date_time, parse_lenient_dur
 from auditor.golang.text import type_name
 from auditor.golang.times import GoTime, GoTimeError
 from auditor.schema.structural import ListType, StructuralSchema
-from auditor.validation.rules.base64url import Base64Error, decode_base64url
+from auditor.validation.rules.base64text import Base64Error, bytes_decoder
 from auditor.validation.rules.escaping import escape
 from auditor.validation.rules.values import MapList, Preserved, SchemaList, SchemaMap, SetList, Shape
 
@@ -117,7 +117,7 @@ def _boolean(raw: Any) -> Any:
 
 
 def _text_adapter(format_: str) -> Adapt:
-    read = _FORMATS.get(format_)
+    read = _bytes_adapter() if format_ == "byte" else _FORMATS.get(format_)
 
     def adapt(raw: Any) -> Any:
         if type(raw) is not str:
@@ -152,11 +152,16 @@ def _timestamp(time: GoTime) -> Timestamp:
     return Timestamp(time.seconds * _SECOND + time.nanoseconds, time.offset)
 
 
-def _bytes(raw: str) -> Any:
-    try:
-        return decode_base64url(raw)
-    except Base64Error as error:
-        return CelError(f"Invalid byte formatted string {raw}: {error}")
+def _bytes_adapter() -> Adapt:
+    decode = bytes_decoder()
+
+    def adapt(raw: str) -> Any:
+        try:
+            return decode(raw)
+        except Base64Error as error:
+            return CelError(f"Invalid byte formatted string {raw}: {error}")
+
+    return adapt
 
 
-_FORMATS: Final = {"duration": _duration, "date": _date, "date-time": _date_time, "byte": _bytes}
+_FORMATS: Final = {"duration": _duration, "date": _date, "date-time": _date_time}

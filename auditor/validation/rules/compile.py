@@ -1,7 +1,7 @@
 """Rules of a schema, compiled: a tree that holds only what leads to a rule, each node with its rules ready to run.
 
 What does not compile is kept as an error of the rule and never raised: the server reports it on the objects. The CRD
-checks use `compile_node` with the version at which new rules are judged; everything that is stored runs with `LATEST`.
+checks use `compile_node` with the version at which new rules are judged; whatever is stored runs with the `latest`.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/cel/compilation.go, validation.go (NewValidator).
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from auditor.cel.errors import CompileError
-from auditor.cel.kubernetes import LATEST, kubernetes_environment
+from auditor.cel.kubernetes import kubernetes_environment, latest
 from auditor.cel.types import BOOL, STRING, optional_of
 from auditor.schema.structural import StructuralSchema
 from auditor.validation.create import has_rules
@@ -118,18 +118,18 @@ class RuleNode:
                 yield from child.walk()
 
 
-def compile_rules(schema: StructuralSchema | None, compatibility: Version = LATEST) -> RuleNode | None:
+def compile_rules(schema: StructuralSchema | None) -> RuleNode | None:
     """Compile all rules of the schema of a custom resource; None: the server runs none on its objects.
 
     Rules that are only below allOf never run. Source: NewValidator, hasXValidations.
     """
     if schema is None or not has_rules(schema):
         return None
-    return _Compiler(compatibility).node(schema, schema, declare(schema, is_resource=True), is_resource=True)
+    return _Compiler(latest()).node(schema, schema, declare(schema, is_resource=True), is_resource=True)
 
 
 def compile_node(
-    schema: StructuralSchema, rules: tuple[Rule, ...], declared: DeclaredType, compatibility: Version = LATEST
+    schema: StructuralSchema, rules: tuple[Rule, ...], declared: DeclaredType, compatibility: Version | None = None
 ) -> tuple[CompiledRule, ...]:
     """Compile the rules of one node.
 
@@ -137,10 +137,11 @@ def compile_node(
         schema: The node, for `fieldPath`.
         rules: Its rules.
         declared: Its type.
-        compatibility: Version of the libraries that rules may use.
+        compatibility: Version of the libraries that rules may use; None: `latest`.
     """
     if not rules:
         return ()
+    compatibility = compatibility or latest()
     self_type, object_types = cel_type(declared, compatibility)
     environments = [
         kubernetes_environment({"self": self_type, "oldSelf": old}, object_types, compatibility)

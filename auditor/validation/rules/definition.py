@@ -12,7 +12,7 @@ from auditor.validation.findings import INVALID, finding
 from auditor.validation.rules.compile import RuleNode, compile_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from auditor.base.longtext import LongText
     from auditor.base.records import Finding
@@ -22,13 +22,21 @@ if TYPE_CHECKING:
 __all__ = ["broken_rules"]
 
 
-def broken_rules(definition: CustomResourceDefinition) -> list[Finding]:
-    """Return a finding for each rule or messageExpression that does not compile, sorted."""
+def broken_rules(
+    definition: CustomResourceDefinition,
+    compiled: Callable[[CustomResourceDefinition, str], RuleNode | None] | None = None,
+) -> list[Finding]:
+    """Return a finding for each rule or messageExpression that does not compile, sorted.
+
+    Args:
+        definition: The definition.
+        compiled: Gives the rules of one of its versions, if they are compiled for other purposes; None: they are not.
+    """
     spec = definition.document.get("spec")
     is_shared = type(spec) is dict and "validation" in spec
     found: dict[tuple[str, str, str | LongText], Finding] = {}
     for index, version in enumerate(definition.versions.values()):
-        root = compile_rules(version.structural)
+        root = compile_rules(version.structural) if compiled is None else compiled(definition, version.name)
         if root is None:
             continue
         above = "spec.validation" if is_shared else f"spec.versions[{index}].schema"

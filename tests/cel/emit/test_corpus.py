@@ -48,7 +48,7 @@ def test_nearly_all_rules_have_code() -> None:
     total = emitted + transitions + reasons.total()
     assert total >= 200
     assert positions >= 200
-    assert emitted >= 0.95 * total, (emitted, total, transitions, reasons)
+    assert emitted >= 0.9 * total, (emitted, total, transitions, reasons)
 
 
 @second_check("vectors", by="tests/cel/emit/test_corpus.py")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from auditor.cel.errors import CompileError
-from auditor.cel.kubernetes import LATEST, kubernetes_environment
+from auditor.cel.kubernetes import kubernetes_environment, latest
 from auditor.schema.parse import parse_schema
 from auditor.validation.rules import cel_type, declare
 from auditor.validation.rules.adapters import Adapters
@@ -24,7 +24,7 @@ __all__ = ["drawn_batches", "limit_batches", "price_batches"]
 
 _DECLARED = declare(parse_schema(RICH), is_resource=False)
 assert _DECLARED is not None
-_SELF, _OBJECTS = cel_type(_DECLARED, LATEST)
+_SELF, _OBJECTS = cel_type(_DECLARED, latest())
 _ENVIRONMENT = kubernetes_environment({"self": _SELF, "oldSelf": _SELF}, _OBJECTS)
 _FIELDS = {each.name: dict(each.fields) for each in _OBJECTS}
 _PER_CALL = 1_000_000

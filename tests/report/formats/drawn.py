@@ -5,12 +5,15 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from auditor.report.findings.causes import Cause
 from auditor.report.findings.model import Run, Source
 from auditor.report.findings.severity import SEVERITIES
 from auditor.report.formats.problems import Content, KindCount, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 HOSTILE = [
     "</script><script>alert(1)</script>",
@@ -119,6 +122,30 @@ def content(seed: int, *, objects: int = 40, hostile: bool = True) -> Content:
         kinds=kinds,
         problems=lambda: iter(problems),
     )
+
+
+def many(count: int) -> Content:
+    """Return a report with so many problems, each of an object of its own."""
+    base = next(one for one in (content(seed, hostile=False) for seed in range(40)) if len(one.causes) > 5)
+    first = next(iter(base.problems()))
+    causes = base.causes
+
+    def problems() -> Iterator[Problem]:
+        for number in range(count):
+            cause = causes[number % len(causes)]
+            yield dataclasses.replace(
+                first,
+                cause=cause.id,
+                severity=cause.severity,
+                namespace=f"team-{number % 200}",
+                name=f"object-{number}",
+                field=f"spec.template.list[{number % 50}].value",
+                message=f'Invalid value: "{number * 7919 % 1_000_003}": must be at most 100',
+                accepted=False,
+                uri=f"g/k/team-{number % 200}/object-{number}.json",
+            )
+
+    return dataclasses.replace(base, problems=problems)
 
 
 def _cause(rng: random.Random, number: int, text: Any) -> Cause:

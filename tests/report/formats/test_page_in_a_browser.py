@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from auditor.report.formats.registry import FORMATS
-from tests.report.formats.drawn import HOSTILE, content
+from tests.report.formats.drawn import HOSTILE, content, many
 from tests.shared import ROOT
 
 if TYPE_CHECKING:
@@ -79,29 +79,6 @@ def written(what: Content, path: Path) -> Path:
     return path
 
 
-def many() -> Content:
-    """Return a report with 10^5 problems, each of an object of its own."""
-    base = next(one for one in (content(seed, hostile=False) for seed in range(40)) if len(one.causes) > 5)
-    first = next(iter(base.problems()))
-    causes = base.causes
-
-    def problems() -> Iterator[Any]:
-        for number in range(MANY):
-            cause = causes[number % len(causes)]
-            yield dataclasses.replace(
-                first,
-                cause=cause.id,
-                severity=cause.severity,
-                namespace=f"team-{number % 200}",
-                name=f"object-{number}",
-                field=f"spec.template.list[{number % 50}].value",
-                message=f'Invalid value: "{number * 7919 % 1_000_003}": must be at most 100',
-                accepted=False,
-            )
-
-    return dataclasses.replace(base, problems=problems)
-
-
 def wait_for_count(page: Any, beginning: str) -> None:
     """Wait until the page says how many problems it shows; its policy forbids Playwright's own way to wait for that."""
     until = time.monotonic() + 20
@@ -113,7 +90,7 @@ def wait_for_count(page: Any, beginning: str) -> None:
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of 10^5 problems."""
-    return written(many(), tmp_path_factory.mktemp("large") / "report.html")
+    return written(many(MANY), tmp_path_factory.mktemp("large") / "report.html")
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -213,7 +190,7 @@ def test_the_worst_come_first(browser: Any, large: Path) -> None:
         seen.page.wait_for_selector("#rows .row:not(.head)", timeout=20_000)
         ranks = ["critical", "high", "medium", "low"]
         shown = seen.page.locator("#rows .row:not(.head) span:first-child").all_inner_texts()
-        known = {cause.severity for cause in many().causes}
+        known = {cause.severity for cause in many(MANY).causes}
         assert shown[0] == next(one for one in ranks if one in known)
         assert shown == sorted(shown, key=ranks.index)
 
@@ -242,8 +219,8 @@ _MEASURED = """
 import io, sys, time
 sys.path.insert(0, sys.argv[1])
 from auditor.report.formats.registry import FORMATS
-from tests.report.formats.test_page_in_a_browser import many
-what = many()
+from tests.report.formats.drawn import many
+what = many(100_000)
 began = time.process_time()
 FORMATS["html"].write(what, io.StringIO())
 seconds = time.process_time() - began

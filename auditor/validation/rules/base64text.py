@@ -1,15 +1,23 @@
-"""Base64 with the alphabet for URLs, as Go decodes it: values of format `byte` in rules.
+"""Base64 as Go decodes it: values of format `byte` in rules.
 
-Source: Go encoding/base64 (URLEncoding); kube-openapi pkg/validation/strfmt (Base64.UnmarshalText).
+Source: Go encoding/base64 (StdEncoding, URLEncoding); kube-openapi pkg/validation/strfmt (Base64.UnmarshalText).
 """
 
 from __future__ import annotations
 
 import base64
+from typing import TYPE_CHECKING, Final
 
-__all__ = ["Base64Error", "decode_base64url"]
+from auditor.releases import changes
 
-_LETTERS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Base64Error", "bytes_decoder", "decode_base64", "decode_base64url"]
+
+_BOTH: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+_STANDARD: Final = frozenset(_BOTH + b"+/")
+_FOR_URLS: Final = frozenset(_BOTH + b"-_")
 _BREAKS = frozenset(b"\r\n")
 _PADDING = ord("=")
 _QUANTUM = 4
@@ -22,12 +30,27 @@ class Base64Error(ValueError):
         super().__init__(f"illegal base64 data at input byte {at}")
 
 
+def bytes_decoder() -> Callable[[str], bytes]:
+    """Return what decodes values of format `byte` in the release that is reproduced."""
+    return decode_base64 if changes.BYTES_ARE_STANDARD_BASE64.holds else decode_base64url
+
+
+def decode_base64(text: str) -> bytes:
+    """Return the bytes of a text in the standard alphabet; as `decode_base64url`."""
+    return base64.standard_b64decode(_padded(text, _STANDARD))
+
+
 def decode_base64url(text: str) -> bytes:
-    """Return the bytes of a text; line breaks are ignored, padding is required.
+    """Return the bytes of a text in the alphabet for URLs; line breaks are ignored, padding is required.
 
     Raises:
         Base64Error: With the byte at which Go gives up.
     """
+    return base64.urlsafe_b64decode(_padded(text, _FOR_URLS))
+
+
+def _padded(text: str, alphabet: frozenset[int]) -> bytes:
+    """Return the letters of a text without line breaks, with the padding that Python wants."""
     data = text.encode("utf-8", "surrogatepass")
     letters = bytearray()
     at = 0
@@ -36,7 +59,7 @@ def decode_base64url(text: str) -> bytes:
         if byte == _PADDING:
             _check_padding(data, at, len(letters) % _QUANTUM)
             break
-        if byte in _LETTERS:
+        if byte in alphabet:
             letters.append(byte)
         elif byte not in _BREAKS:
             raise Base64Error(at)
@@ -44,7 +67,7 @@ def decode_base64url(text: str) -> bytes:
     else:
         if len(letters) % _QUANTUM:
             raise Base64Error(len(data) - len(letters) % _QUANTUM)
-    return base64.urlsafe_b64decode(bytes(letters) + b"=" * (-len(letters) % _QUANTUM))
+    return bytes(letters) + b"=" * (-len(letters) % _QUANTUM)
 
 
 def _check_padding(data: bytes, at: int, letters: int) -> None:

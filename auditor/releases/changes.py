@@ -1,0 +1,154 @@
+"""What differs between releases, as one table: each behaviour is a record that says since when it is there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from auditor.releases.release import Release, active
+
+__all__ = [
+    "BYTES_ARE_STANDARD_BASE64",
+    "CHANGES",
+    "CIDR_MASK",
+    "CLEARED_GENERATION",
+    "EXACT_QUANTITIES",
+    "GATES_REMOVED",
+    "LISTS_INCLUDE",
+    "SIZES_OF_URL_PARTS",
+    "TOO_FEW",
+    "Affects",
+    "Change",
+    "between",
+]
+
+
+class Affects(StrEnum):
+    """What a change is about."""
+
+    OBJECTS = "stored objects"
+    DEFINITIONS = "definitions"
+    MESSAGES = "messages"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One behaviour that differs between releases.
+
+    Attributes:
+        name: Short, unique.
+        since: The first minor release that behaves in the new way: 37 of 1.37.
+        affects: What it is about.
+        what: The new behaviour, in a sentence.
+        before: The old one.
+        source: Where it can be read: files of the k8s.io modules, pull requests.
+    """
+
+    name: str
+    since: int
+    affects: Affects
+    what: str
+    before: str
+    source: str
+
+    def is_in(self, release: Release) -> bool:
+        """Tell whether a release behaves in the new way."""
+        return release.minor >= self.since
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """The compatibility version of the rule language in which it came."""
+        return (1, self.since)
+
+    @property
+    def holds(self) -> bool:
+        """Whether the release that is reproduced at the moment behaves in the new way."""
+        return active().minor >= self.since
+
+
+LISTS_INCLUDE: Final = Change(
+    "lists-include",
+    37,
+    Affects.DEFINITIONS,
+    "rules may call [1, 2].includes(1); new rules may from 1.38 on",
+    "a rule that calls includes() does not compile",
+    "apiserver pkg/cel/library/lists.go, pkg/cel/environment/base.go",
+)
+TOO_FEW: Final = Change(
+    "too-few",
+    38,
+    Affects.MESSAGES,
+    "fewer items or properties than minItems or minProperties: type FieldValueTooFew, "
+    '"Too few: 1: must have at least 2 items"',
+    'type FieldValueInvalid, "Invalid value: 1: spec.l in body should have at least 2 items"',
+    "apiextensions-apiserver pkg/apiserver/validation/validation.go; apimachinery pkg/util/validation/field/errors.go",
+)
+CLEARED_GENERATION: Final = Change(
+    "cleared-generation",
+    38,
+    Affects.MESSAGES,
+    'an update that clears metadata.generation: "field cannot be cleared once set"',
+    '"must not be decremented"',
+    "apimachinery pkg/api/validation/objectmeta.go",
+)
+CIDR_MASK: Final = Change(
+    "cidr-is-mask",
+    38,
+    Affects.DEFINITIONS,
+    "rules may call cidr(x).isMask(); new rules may from 1.39 on",
+    "a rule that calls isMask() does not compile",
+    "apiserver pkg/cel/library/cidr.go, pkg/cel/environment/base.go",
+)
+SIZES_OF_URL_PARTS: Final = Change(
+    "url-part-sizes",
+    38,
+    Affects.DEFINITIONS,
+    "estimated costs know how long getHost(), getEscapedPath() and the other parts of a URL can be: "
+    "definitions that were too expensive are accepted",
+    "parts of a URL count as texts of unknown length",
+    "apiserver pkg/cel/library/cost.go",
+)
+BYTES_ARE_STANDARD_BASE64: Final = Change(
+    "standard-base64",
+    38,
+    Affects.OBJECTS,
+    "values of format byte are decoded by the standard alphabet in rules: + and / are letters, - and _ are not",
+    "they are decoded by the alphabet for URLs: - and _ are letters; a value with + or / fails the rule",
+    "kube-openapi pkg/validation/strfmt/default.go (Base64)",
+)
+EXACT_QUANTITIES: Final = Change(
+    "exact-quantities",
+    38,
+    Affects.OBJECTS,
+    "quantities in rules saturate where they overflowed, and whole numbers of more than 18 digits are kept exactly",
+    "sums and comparisons of very large or very small quantities overflow or lose digits",
+    "apimachinery pkg/api/resource (quantity.go, amount.go, math.go, scale_int.go)",
+)
+GATES_REMOVED: Final = Change(
+    "gates-removed",
+    38,
+    Affects.DEFINITIONS,
+    "the feature gates CRDValidationRatcheting and CustomResourceFieldSelectors are gone: a server that is started "
+    "with one of them stops",
+    "they are there, locked to true",
+    "apiextensions-apiserver pkg/features/kube_features.go",
+)
+
+CHANGES: Final = (
+    LISTS_INCLUDE,
+    TOO_FEW,
+    CLEARED_GENERATION,
+    CIDR_MASK,
+    SIZES_OF_URL_PARTS,
+    BYTES_ARE_STANDARD_BASE64,
+    EXACT_QUANTITIES,
+    GATES_REMOVED,
+)
+"""All of them, oldest release first."""
+
+
+def between(old: Release, new: Release) -> tuple[Change, ...]:
+    """Return what differs between two releases, whichever is older."""
+    first, last = sorted((old.minor, new.minor))
+    return tuple(one for one in CHANGES if first < one.since <= last)

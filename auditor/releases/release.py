@@ -1,0 +1,91 @@
+"""The releases of Kubernetes that are known, and the one that is reproduced at the moment.
+
+A command runs as one release (`running_as`); programs, validators and messages that are made meanwhile are those of
+that release. Programs keep the release they were made for.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from auditor.base.errors import PlanError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["DEFAULT", "RELEASES", "Release", "active", "find_release", "running_as"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Release:
+    """One minor release.
+
+    Attributes:
+        minor: 37 of 1.37.
+        version: The version whose behaviour is reproduced.
+        is_final: Whether it is more than a pre-release.
+        is_reproduced: Whether all recorded answers of its libraries are reproduced. If not, it is refused.
+    """
+
+    minor: int
+    version: str
+    is_final: bool = True
+    is_reproduced: bool = False
+
+    @property
+    def name(self) -> str:
+        """As people call it: 1.37."""
+        return f"1.{self.minor}"
+
+
+RELEASES: Final = (
+    Release(32, "v1.32.13"),
+    Release(33, "v1.33.13"),
+    Release(34, "v1.34.13"),
+    Release(35, "v1.35.10"),
+    Release(36, "v1.36.6"),
+    Release(37, "v1.37.2", is_reproduced=True),
+    Release(38, "v1.38.0-alpha.2", is_final=False, is_reproduced=True),
+)
+"""All releases, oldest first."""
+
+DEFAULT: Final = [one for one in RELEASES if one.is_final and one.is_reproduced][-1]
+"""The newest final release that is reproduced."""
+
+_active: ContextVar[Release] = ContextVar("kubernetes_release", default=DEFAULT)
+
+
+def active() -> Release:
+    """Return the release that is reproduced at the moment."""
+    return _active.get()
+
+
+def find_release(text: str) -> Release:
+    """Return the release that a text names: ``1.37``, ``v1.37`` or its version, ``v1.37.2``; empty: the default.
+
+    Raises:
+        PlanError: It names none, or one that is not reproduced yet.
+    """
+    if not text:
+        return DEFAULT
+    major, _, rest = text.strip().removeprefix("v").partition(".")
+    minor = rest.partition(".")[0]
+    found = next((one for one in RELEASES if major == "1" and minor == str(one.minor)), None)
+    if found is not None and found.is_reproduced:
+        return found
+    known = ", ".join(one.name for one in RELEASES if one.is_reproduced)
+    said = "not a release that is known" if found is None else "not reproduced yet"
+    raise PlanError("--kubernetes", f"{text!r} is {said}", f"one of {known}", "auditor releases lists them")
+
+
+@contextmanager
+def running_as(release: Release) -> Iterator[None]:
+    """Reproduce a release until the block ends."""
+    token = _active.set(release)
+    try:
+        yield
+    finally:
+        _active.reset(token)

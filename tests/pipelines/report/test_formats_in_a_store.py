@@ -1,0 +1,96 @@
+"""Formats of a fleet's report that is in an object store, written into the store: the same bytes as of a folder."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+from auditor.report.formats.registry import FORMATS
+from auditor.report.manifest import MANIFEST
+from auditor.sources.stores.locations import upload
+from auditor.sources.stores.small_files import read_file
+from pipelines.cli.main import cli
+from tests.report.findings.reports import audited
+from tests.report.formats.clusters import drawn_dump
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+moto_server = pytest.importorskip("moto.server")
+STORE = "s3://backups"
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[str]:
+    """The URL of a bucket; the environment leads clients to it."""
+    boto3 = pytest.importorskip("boto3")
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = moto_server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ACCESS_KEY_ID", "nobody")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
+        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+        boto3.client("s3").create_bucket(Bucket="backups")
+        yield STORE
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def report(store: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report of a fleet, here and in the store."""
+    folder = tmp_path_factory.mktemp("fleet")
+    for number, name in enumerate(("east", "west")):
+        drawn_dump(folder / f"{name}.json", number)
+    found = audited(folder / "report", folder / "[ew]*.json", cluster="{name}")
+    upload(found, f"{store}/report", last=MANIFEST)
+    return found
+
+
+def run(*words: object) -> None:
+    done = CliRunner().invoke(cli, list(map(str, words)))
+    assert done.exit_code == 0, (done.output, done.exception)
+
+
+@pytest.mark.parametrize("words", [[], ["--cluster", "west"]])
+def test_formats_of_a_store_are_those_of_a_folder(
+    words: list[str], report: Path, store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    here = [word for name in FORMATS for word in ("-o", f"{name}={tmp_path / name}")]
+    there = [word for name in FORMATS for word in ("-o", f"{name}={store}/out/{name}")]
+    run("report", report, *words, *here, "-o", f"html={tmp_path / 'site'}/")
+    run("report", f"{store}/report", *words, *there, "-o", f"html={store}/site/")
+    for name in FORMATS:
+        data = read_file(f"{store}/out/{name}")
+        assert data is not None
+        assert data.replace(f"{store}/report".encode(), str(report).encode()) == (tmp_path / name).read_bytes(), name
+    for name in ("index.html", "report.css", "report.js"):
+        data = read_file(f"{store}/site/{name}")
+        assert data is not None
+        assert data.replace(f"{store}/report".encode(), str(report).encode()) == (tmp_path / "site" / name).read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*FORMATS, "site"])
+    if words:
+        assert [name for name in FORMATS if b"east" in (tmp_path / name).read_bytes()] == []
+
+
+def test_metrics_in_a_store_keep_the_last_success(report: Path, store: str) -> None:
+    url = f"{store}/metrics/a.prom"
+    run("report", report, "-o", f"prometheus={url}")
+    before = read_file(url)
+    assert before is not None
+    failed = CliRunner().invoke(cli, ["audit", "none.db", "--report", "none", "-o", f"prometheus={url}", "-q"])
+    assert failed.exception is not None
+    after = read_file(url)
+    assert after is not None
+    assert b"auditor_run_success 0\n" in after
+    (line,) = [one for one in before.split(b"\n") if one.startswith(b"auditor_last_success")]
+    assert line in after.split(b"\n")
+    assert not line.endswith(b" 0")

@@ -1,0 +1,42 @@
+"""What the libraries of other releases answered, recorded, and what we answer as that release.
+
+A recorded answer that differs from that of the default release and that no record of `auditor.releases.changes` explains
+fails here: the auditor asks nothing but those records.
+"""
+
+import pytest
+
+from auditor.releases import DEFAULT, RELEASES, running_as
+from tests.reference.libraries import LIBRARIES
+from tests.reference.make import recorded_answers
+from tests.releases.comparing import BOTH, beside, wrong_answers
+
+OTHERS = [one for one in RELEASES if one.is_reproduced and one != DEFAULT]
+OWN, BESIDE = BOTH
+
+
+@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize("release", OTHERS, ids=lambda one: one.name)
+def test_the_answers_are_those_of_the_release(release, name):
+    with running_as(release):
+        count, wrong = wrong_answers(release.name, name)
+    assert count >= 40
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("name", BESIDE)
+@pytest.mark.parametrize("release", OTHERS, ids=lambda one: one.name)
+def test_the_answers_to_the_vectors_beside_the_project_are_those_of_the_release(release, name):
+    if not beside(name):
+        pytest.skip(f"reference data not beside the project: ../shared/vectors/{name}")
+    with running_as(release):
+        count, wrong = wrong_answers(release.name, name)
+    assert count >= 30
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("release", OTHERS, ids=lambda one: one.name)
+def test_answers_are_recorded_of_each_release_that_is_reproduced(release):
+    answers = recorded_answers(release.name)
+    assert answers["release"] == LIBRARIES[release.name].version == release.version.replace("v1.", "v0.")
+    assert sum(len(answers[name]) for name in OWN) > 0

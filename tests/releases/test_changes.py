@@ -1,0 +1,126 @@
+"""Each record of the table: the answer before it, and the answer since. Both are those of the libraries."""
+
+from __future__ import annotations
+
+import pytest
+
+import auditor
+from auditor.base.errors import PlanError
+from auditor.cel.errors import CelError
+from auditor.cel.kubernetes import kubernetes_environment
+from auditor.cel.types import DYN
+from auditor.golang.jsontext import encode
+from auditor.plan.feature_gates import parse_feature_gates
+from auditor.releases import RELEASES, changes, running_as
+from auditor.validation.objectmeta import check_metadata_update
+from tests.documents import definition_of
+
+METADATA = {"name": "a", "namespace": "n", "uid": "u", "generation": 1, "resourceVersion": "7"}
+
+
+def catalog(spec):
+    return auditor.CrdCatalog.from_documents([definition_of({"type": "object", "properties": {"spec": spec}})])
+
+
+def create(spec, value):
+    """Return the messages for an object whose spec has a schema and a value."""
+    text = encode({"apiVersion": "x.example.com/v1", "kind": "X", "metadata": METADATA, "spec": value})
+    return [one.message for one in auditor.audit_object(catalog(spec), text.encode()).findings]
+
+
+def value(text):
+    """Return the value of an expression."""
+    found = kubernetes_environment({"self": DYN}).compile(text).evaluate({"self": {}})[0]
+    return found.text if isinstance(found, CelError) else found
+
+
+def refusals(text, **schema):
+    """Return what is wrong with a definition that has a rule on a text."""
+    field = {"type": "string", "x-kubernetes-validations": [{"rule": text}], **schema}
+    document = definition_of({"type": "object", "properties": {"s": field}})
+    return [one.message for one in auditor.check_crd(document).findings]
+
+
+def gates(text):
+    try:
+        return parse_feature_gates(text)
+    except PlanError as error:
+        return str(error)
+
+
+CODE = {"type": "string", "format": "byte", "x-kubernetes-validations": [{"rule": "size(self) == 3"}]}
+QUESTIONS = {
+    changes.TOO_FEW: (
+        lambda: create({"type": "array", "minItems": 2, "items": {"type": "string"}}, ["a"]),
+        ["spec: Invalid value: 1: spec in body should have at least 2 items"],
+        ["spec: Too few: 1: must have at least 2 items"],
+    ),
+    changes.CLEARED_GENERATION: (
+        lambda: [one.message for one in check_metadata_update({**METADATA, "generation": 0}, METADATA)],
+        ["metadata.generation: Invalid value: 0: must not be decremented"],
+        ["metadata.generation: Invalid value: 0: field cannot be cleared once set"],
+    ),
+    changes.CIDR_MASK: (
+        lambda: "isMask" in kubernetes_environment({}).libraries.functions,
+        False,
+        True,
+    ),
+    changes.SIZES_OF_URL_PARTS: (
+        lambda: refusals("url(self).getHost().matches('^[a-z.]+$')", maxLength=1000) == [],
+        False,
+        True,
+    ),
+    changes.BYTES_ARE_STANDARD_BASE64: (
+        lambda: create(CODE, "+/+/"),
+        [
+            (
+                'spec: Invalid value: "string": Invalid byte formatted string +/+/: illegal base64 data at input byte 0 '
+                "evaluating rule: size(self) == 3"
+            )
+        ],
+        [],
+    ),
+    changes.EXACT_QUANTITIES: (lambda: value("quantity('1000000000000000001').isInteger()"), False, True),
+    changes.GATES_REMOVED: (
+        lambda: gates("CRDValidationRatcheting=true"),
+        True,
+        (
+            "--feature-gates: 'CRDValidationRatcheting=true' is not a feature gate since Kubernetes 1.38; a server that is "
+            "started with it stops; leave --feature-gates out"
+        ),
+    ),
+    changes.LISTS_INCLUDE: (
+        lambda: "includes" in kubernetes_environment({}).libraries.functions,
+        False,
+        True,
+    ),
+}
+
+
+def release(minor):
+    return next(one for one in RELEASES if one.minor == minor)
+
+
+def test_each_record_is_asked_and_names_its_source():
+    assert set(QUESTIONS) == set(changes.CHANGES)
+    assert len({one.name for one in changes.CHANGES}) == len(changes.CHANGES)
+    assert all(one.what and one.before and "/" in one.source for one in changes.CHANGES)
+    assert [one.since for one in changes.CHANGES] == sorted(one.since for one in changes.CHANGES)
+
+
+@pytest.mark.parametrize("change", QUESTIONS, ids=lambda one: one.name)
+def test_a_behaviour_is_there_since_its_release_and_not_before(change):
+    ask, before, since = QUESTIONS[change]
+    with running_as(release(change.since - 1)):
+        assert ask() == before
+    with running_as(release(change.since)):
+        assert ask() == since
+    assert before != since
+
+
+def test_what_differs_between_two_releases_is_the_same_both_ways():
+    old, new = release(37), release(38)
+    assert changes.between(old, new) == changes.between(new, old)
+    assert changes.TOO_FEW in changes.between(old, new)
+    assert changes.LISTS_INCLUDE not in changes.between(old, new)
+    assert changes.between(new, new) == ()
