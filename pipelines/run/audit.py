@@ -88,6 +88,10 @@ def run_audit(options: AuditOptions, run: Callable[..., list[Any]] | None = None
             plan, total, parts, started=started, seconds=seconds, exit_code=code, versions=versions, since=since
         )
         check_report(options, parts, manifest, total)
+        if any(kind["breaking"] for kind in manifest["kinds"]):
+            from pipelines.run.report.last_good import note_last_good  # noqa: PLC0415 - rarely needed
+
+            note_last_good(plan, manifest)
         if not options.in_fleet:
             from auditor.report.presence import note_presence  # noqa: PLC0415
 

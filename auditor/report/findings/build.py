@@ -128,12 +128,25 @@ def build_causes(
         row["topic_objects"] = counting.topics[cluster, causes.topics[number]]
         if row["impact"]:
             row["topic_objects"] = row["objects"] - row["accepted_objects"]
+    _note_last_good(rows, manifest)
     compare(rows, earlier, manifest)
     ids = ids_of([row["digest"] for row in rows])
     for row in rows:
         row["cause"] = ids[row["digest"]]
     rows.sort(key=order_of)
     return rows
+
+
+def _note_last_good(rows: list[dict[str, Any]], manifest: dict[str, Any]) -> None:
+    """Set the last good revision of the examples for which the manifest has it."""
+    known = {}
+    for first in filter(None, (kind["breaking"] for kind in manifest["kinds"])):
+        if good := first.get("last_good"):
+            cluster = first.get("cluster") or manifest["options"].get("cluster") or ""
+            known[cluster, first["key"]] = f"{good['revision']}" + (f" ({good['written']})" if good["written"] else "")
+    for row in rows:
+        if row["impact"] in ("breaks-list", "crashes-server"):
+            row["last_good"] = [known.get((row["cluster"] or "", key), "") for key in row["examples"]]
 
 
 def _count_findings(

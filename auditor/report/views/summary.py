@@ -56,11 +56,11 @@ def summary_lines(model: FindingsModel, width: int, most: int = LINES) -> list[L
     """
     head = [part for line in _head(model) for part in wrapped(line, width, between=" · " if "·" in line.text else " ")]
     absent = [Line(visible(text), "critical") for text in [*model.missing, *model.stale, *model.damage]]
-    if most and len(absent) > _ABSENT:
-        absent = [*absent[: _ABSENT - 1], Line(f"and {len(absent) - _ABSENT + 1} more such lines", "critical")]
+    if len(absent) > (shown := max(_ABSENT, most // 8)):
+        absent = [*absent[: shown - 1], Line(f"and {len(absent) - shown + 1} more such lines", "critical")]
     absent = [part for line in absent for part in wrapped(line, width)]
     if model.is_fleet or (model.missing and model.run.clusters):
-        absent += cluster_lines(model, width, most=8)
+        absent += cluster_lines(model, width, most=max(8, most // 3))
     end = _end(model, width)
     left = most - len(head) - len(absent) - len(end)
     tail = _tail(model, width, left - len(_sections(model, width, _CAUSES)))
@@ -196,6 +196,9 @@ def _details(model: FindingsModel, entry: Topic, width: int) -> list[Line]:
     if cause.severity == "critical" and cause.examples:
         text = ": ".join(filter(None, (short_name(cause.examples[0]), _message(model, cause))))
         lines += wrapped(Line(f"{_DETAIL}{visible(text)}", "dim"), width, indent=len(_DETAIL) + 2)[:_MESSAGE]
+        if cause.last_good and cause.last_good[0]:
+            good = cause.last_good[0].replace("T", " ").replace("Z)", " UTC)")
+            lines.append(Line(visible(f"{_DETAIL}last good revision {good}"), "dim"))
         lines += _show_command(model, cause, width)
     return lines
 
