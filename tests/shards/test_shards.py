@@ -71,7 +71,7 @@ def test_mixed_sizes_are_shared_out_by_bytes(tmp_path):
 
 
 @pytest.mark.parametrize("place", [0, 1000, 1999])
-def test_an_object_greater_than_a_shard_stands_in_one_and_leaves_none_empty(tmp_path, place):
+def test_an_object_greater_than_a_shard_is_in_one_and_leaves_none_empty(tmp_path, place):
     lengths = [10_000] * 2000
     lengths[place] = 100 * MIB
     shards = cut_shards(planned(tmp_path, lengths))
@@ -203,7 +203,7 @@ POISON = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", POISON)
-def test_a_poison_object_starves_nobody(tmp_path, kind):
+def test_a_poison_object_starves_no_other_object(tmp_path, kind):
     """A 1.5 MiB object with a list of 100,000 takes seconds of one worker; the others take everything else."""
     is_slow, items, poison = POISON[kind]
     (tmp_path / "crd.json").write_text(json.dumps(definition(items)))
