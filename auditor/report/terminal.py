@@ -9,6 +9,7 @@ from auditor.base.release import KUBERNETES_RELEASE
 from auditor.base.statuses import Impact, Status
 from auditor.base.visible import label, visible, visible_tree
 from auditor.base.wording import counted
+from auditor.releases import DEFAULT
 from auditor.report.allclear import (
     is_builtin,
     judged_rows,
@@ -26,7 +27,7 @@ from auditor.sources.plan import Damage
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["damage_lines", "format_table", "next_step", "summary"]
+__all__ = ["damage_lines", "format_table", "next_step", "release_lines", "summary"]
 
 _UPDATES = (
     *(Impact.BLOCKS_DELETE, Impact.BLOCKS_EVERY_UPDATE, Impact.BLOCKS_STATUS, Impact.BLOCKS_METADATA),
@@ -59,6 +60,17 @@ def format_table(header: tuple[str, ...], rows: Iterable[tuple[Any, ...]], inden
 def damage_lines(source: dict[str, Any]) -> list[str]:
     """Return a line for each part of an input of a manifest that could not be read."""
     return [Damage(**damage).told(source["name"]) for damage in source["damage"]]
+
+
+def release_lines(manifest: dict[str, Any]) -> list[str]:
+    """Return lines that name the release of Kubernetes, if it is another one than the default."""
+    release = manifest["kubernetes_release"]
+    if release == DEFAULT.version:
+        return []
+    return [
+        f"RELEASE  judged as Kubernetes {release} (the default is {DEFAULT.name})",
+        f"         values of built-in kinds: decoded by the types of {KUBERNETES_RELEASE}",
+    ]
 
 
 def _name(kind: dict[str, Any]) -> str:
@@ -202,7 +214,7 @@ def _given_up(manifest: dict[str, Any], report: str) -> str:
 
 
 def _notes(manifest: dict[str, Any], report: str) -> list[str]:
-    out = sealed_lines(manifest)
+    out = [*release_lines(manifest), *sealed_lines(manifest)]
     if manifest["not_evaluated"]:
         total = sum(entry["objects"] for entry in manifest["not_evaluated"])
         kinds = ", ".join(f"{e['crd']} {e['version']}" for e in manifest["not_evaluated"][:5])

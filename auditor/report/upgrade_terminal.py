@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.visible import label, visible_tree
 from auditor.base.wording import are, objects
-from auditor.report.terminal import damage_lines, format_table
+from auditor.report.terminal import damage_lines, format_table, release_lines
 from auditor.shards.sealed import sealed_lines
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _fitting(blocks: list[list[str]], free: int | None, report: str) -> Iterator
 
 
 def _tail(manifest: dict[str, Any], section: dict[str, Any], report: str) -> Iterator[str]:
-    extra: list[str] = []
+    extra = release_lines(manifest)
     if section["kept"]:
         extra.append(f"{section['kept']} other definitions do not change; their objects are in the report too.")
     extra += [line for text in sealed_lines(manifest) for line in text.split("\n")]

@@ -8,6 +8,7 @@ import click
 
 from auditor.plan.options import FAIL_ON
 from pipelines.cli.options.engine import engine_options, jobs_of
+from pipelines.cli.options.kubernetes import kubernetes_option
 from pipelines.cli.options.report_mode import report_mode_option
 from pipelines.console import ignore_closed_stdout
 
@@ -78,6 +79,7 @@ __all__ = ["upgrade"]
     metavar="CMD",
     help="Command to run instead of conversion webhooks: ConversionReview on stdin and stdout.",
 )
+@kubernetes_option
 @click.option("--cluster-name", "cluster", default="", help="Value of the cluster column.")
 @click.option("--redact", is_flag=True, help="Leave values of objects out of the report (and with them its index).")
 @click.option("--include", multiple=True, metavar="KIND[.GROUP]", help="Only these kinds.")
@@ -111,6 +113,7 @@ def upgrade(
     encryption_config: str,
     kms_decryptor: str,
     convert_with: str,
+    kubernetes: str,
     cluster: str,
     redact: bool,
     include: tuple[str, ...],
@@ -172,6 +175,7 @@ def upgrade(
         encryption_config=encryption_config,
         kms_decryptor=kms_decryptor,
         convert_with=convert_with,
+        kubernetes=kubernetes,
         field_gates=field_gates,
         gate_sidecars=sidecar,
         scope=Scope(namespace, labels, fields, include, exclude),

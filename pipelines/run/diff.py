@@ -24,6 +24,7 @@ from auditor.base.arrow import concat, in_one_piece, plain, whole_parquet
 from auditor.base.statuses import Impact, Status
 from auditor.base.visible import visible, visible_tree
 from auditor.plan.options import FAIL_ON
+from auditor.releases import active
 from auditor.report.allclear import missing_lines, stale_lines
 from auditor.report.check import check_earlier
 from auditor.report.compared_rows import Selected, identified
@@ -231,7 +232,7 @@ class Difference:
 
     def write(self, crds_sha256: str) -> None:
         """Mark the findings of the new report, and write the fixed ones into its folder fixed/."""
-        meta = {"tool": auditor.__version__, "release": auditor.KUBERNETES_RELEASE, "crds": crds_sha256}
+        meta = {"tool": auditor.__version__, "release": active().version, "crds": crds_sha256}
         schema = tables.with_metadata(tables.COMPARED, **meta)
         change = np.where(self.is_new, "new", "same")
         start = 0

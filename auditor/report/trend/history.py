@@ -14,6 +14,7 @@ import pyarrow
 import auditor
 from auditor.base import tables
 from auditor.base.arrow import dictionary_encoded, fill_null, in_one_piece, plain, read_parquet, take, whole_parquet
+from auditor.releases import active
 from auditor.report.findings.coded import Coded, combined, groups_of
 from auditor.shards.columns import write_parquet
 
@@ -64,7 +65,7 @@ def write_run(rows: Iterable[dict[str, Any]], started: datetime.datetime, path: 
     content = [{**row, "started": started} for row in rows if row["objects"]]
     content = content or [{**dict.fromkeys(HISTORY.names), "started": started}]
     arrays = [_array([row[one.name] for row in content], one.type) for one in HISTORY]
-    schema = tables.with_metadata(HISTORY, tool=auditor.__version__, release=auditor.KUBERNETES_RELEASE, crds="")
+    schema = tables.with_metadata(HISTORY, tool=auditor.__version__, release=active().version, crds="")
     write_parquet(pa.Table.from_arrays(arrays, schema=schema), path)
 
 

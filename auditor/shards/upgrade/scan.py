@@ -17,6 +17,7 @@ from auditor.base.statuses import Status
 from auditor.gates.change import gate_changes
 from auditor.gates.paths import places
 from auditor.golang.jsontext import encode
+from auditor.releases import active
 from auditor.schema.structural import ABSENT
 from auditor.shards.audit import ShardAuditor, lost_shard
 from auditor.shards.columns import Rows, write_parquet
@@ -106,7 +107,7 @@ class UpgradeAuditor:
 
     def begin(self) -> None:
         """Forget what was noticed of objects."""
-        meta = {"tool": auditor.__version__, "release": auditor.KUBERNETES_RELEASE, "crds": self.plan.crds_sha256}
+        meta = {"tool": auditor.__version__, "release": active().version, "crds": self.plan.crds_sha256}
         self.rows = Rows(tables.with_metadata(tables.CHANGES, **meta))
         self.tallies = {}
 
