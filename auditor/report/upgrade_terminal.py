@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.visible import label, visible_tree
-from auditor.base.wording import are, objects
+from auditor.base.wording import are, counted, objects
 from auditor.report.terminal import damage_lines, format_table, release_lines
 from auditor.shards.sealed import sealed_lines
 
@@ -80,6 +80,10 @@ def upgrade_summary(manifest: dict[str, Any], report: str, *, most: int | None =
 
 def _head(section: dict[str, Any]) -> Iterator[str]:
     yield section["sentence"]
+    if release := section.get("kubernetes"):
+        old, new = (".".join(release[key].split(".")[:2]).removeprefix("v") for key in ("from", "to"))
+        count = counted(len(release["records"]), "behaviour")
+        yield f"Kubernetes {release['from']} to {release['to']}: {count} differ (auditor releases {old} {new})"
     hop = section.get("via")
     if hop:
         yield f"first hop ({', '.join(hop['new_crds'])}): {hop['sentence']}"

@@ -27,7 +27,7 @@ from auditor.program.conversion_command import ConversionCommand
 from auditor.program.prepared import PREPARED, Prepared
 from auditor.program.program import AuditProgram
 from auditor.program.proof_check import ProofCheck
-from auditor.releases import find_release, running_as
+from auditor.releases import active, find_release, running_as
 from auditor.shards.columns import part_name
 from auditor.shards.conversions import convert_ahead
 from auditor.shards.fast_path import own_version
@@ -265,6 +265,9 @@ class ShardAuditor:
         self, definition: CustomResourceDefinition, version: str, data: bytes, decoded: Any = None
     ) -> JudgedVersion:
         """Return what a value is at one version."""
+        if active() is not self.release:  # two auditors of one scan may be of two releases
+            with running_as(self.release):
+                return self.at_version(definition, version, data, decoded)
         program = self.program(definition, version)
         judgement = program.judge(data, decoded)
         judged = judged_version(judgement, data)

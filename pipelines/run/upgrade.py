@@ -146,7 +146,9 @@ def _run_local(
         raise PlanError("-", "standard input is named more than once", "one of dump and definitions", "use files")
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     clock = time.monotonic()
-    with new_report(options, *upgrade.new_crds, *upgrade.via, *upgrade.old_sidecars) as (spool, parts):
+    after = upgrade.to_kubernetes or options.kubernetes
+    target = new_report(options, *upgrade.new_crds, *upgrade.via, *upgrade.old_sidecars)
+    with running_as(after), target as (spool, parts):
         (parts / "changes").mkdir()
         scan = plan_upgrade(options, upgrade, spool)
         check_plan(scan.new)

@@ -68,7 +68,7 @@ HARMLESS: Final = frozenset({
     "field_validation", "how", "ignore_missing", "kubernetes",
     "change", "color", "kind", "lines", "owner", "owners", "severity", "name", "reason", "until",
     "dry_run", "jobs", "log_format", "max_age", "memory", "missing", "only_new", "quiet", "require_change", "skip",
-    "time_in_all", "time_per_object", "verbose", "verify_proven",
+    "time_in_all", "time_per_object", "to_kubernetes", "verbose", "verify_proven",
     "verify_sample", "via",
 })  # fmt: skip
 """Options that do none of this unless the value is a URL, by name."""
