@@ -1,11 +1,15 @@
-"""A shard whose workers ended twice (killed, out of memory): the object at which they ended is lost, and no other.
+"""A shard whose workers ended twice (killed, out of memory): only what no worker can audit is lost.
 
-It is audited once more by workers that note at which object they are. Where one ends there the object is left out, and
-gets a row that says so.
+It is audited once more by a worker that has all the memory of the run and notes at which object it is. Where that
+worker ends, the object is tried alone: if its worker ends as well the object is left out, and gets a row that says so.
+Else the objects together took too much, and the shard is cut into smaller ones. Nothing else runs meanwhile.
 """
 
 from __future__ import annotations
 
+import shutil
+from collections import defaultdict
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -14,53 +18,165 @@ from auditor.base.errors import WorkerLost
 from pipelines.workers import PRELOAD
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    import pyarrow as pa
 
     from auditor.plan.plan import Plan, SourceShard
     from auditor.shards.result import ShardResult
 
-__all__ = ["audit_neighbours"]
+__all__ = ["audit_smaller"]
 
-_MOST: Final = 4
-"""Objects of a shard at which workers may end; with more of them it is the machine that ends them."""
+_MOST_ENDS: Final = 16
+"""Smaller shards whose workers may end; with more of them it is the machine that ends them."""
 
 
-def audit_neighbours(item: SourceShard, *, plan: Plan, parts: str) -> ShardResult | None:
-    """Audit a shard without the objects at which its workers end; None: no object of it is what ends them.
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A smaller shard that was audited, and the folder of its part files."""
+
+    result: ShardResult
+    folder: Path
+
+
+def audit_smaller(item: SourceShard, *, plan: Plan, parts: str) -> ShardResult | None:
+    """Audit a shard in smaller ones, without the objects at which workers end.
+
+    Returns None if the first worker ends before it audits any object.
 
     Args:
         item: The shard.
         plan: The plan of the run.
         parts: Folder of the part files.
     """
-    from pipelines.engines import run_processes  # noqa: PLC0415 - only on failure
+    return _Smaller(item, plan, Path(parts)).run()
 
-    mark = Path(parts).parent / f"object-{item.shard.number:05d}"
-    ends: list[WorkerLost] = []
 
-    def ended(_: SourceShard, error: WorkerLost) -> None:
-        ends.append(error)
+class _Smaller:
+    def __init__(self, item: SourceShard, plan: Plan, parts: Path) -> None:
+        self.item = item
+        self.plan = replace(plan, options=replace(plan.options, jobs=1))
+        self.parts = parts
+        self.folder = parts.parent / f"smaller-{item.shard.number:05d}"
+        self.mark = self.folder / "object"
+        self.pieces: dict[int, _Piece] = {}
+        self.why = ""
 
-    left_out: dict[int, str] = {}
-    try:
-        for _ in range(_MOST + 1):
-            mark.write_bytes(b"")
-            ready = partial(_ready, plan, parts, str(mark), dict(left_out))
-            (result,) = run_processes(ready, [item], jobs=1, on_lost=ended, preload=PRELOAD)
-            if result is not None:
-                # None if no object ended the worker: something outside did, and the caller reports the loss
-                return result if left_out else None
-            where = mark.read_bytes()
-            at = int.from_bytes(where, "little") if where else -1
-            if at < 0 or at in left_out:
+    def run(self) -> ShardResult | None:
+        """Audit all pieces; write their rows as those of the shard."""
+        from auditor.shards.audit import forget_parts  # noqa: PLC0415 - only on failure
+
+        self.folder.mkdir()
+        try:
+            if not self._audit_all():
                 return None
-            left_out[at] = ends[-1].found
-    finally:
-        mark.unlink(missing_ok=True)
-    return None
+            forget_parts(self.parts, self.item.shard.number)  # of what the workers that ended had written
+            return _joined(self.item, [self.pieces[at] for at in sorted(self.pieces)], self.parts)
+        finally:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _audit_all(self) -> bool:
+        """Audit the shard, in smaller ones where workers end. Returns False if none can audit any object."""
+        whole = (self.item.shard.start, self.item.shard.stop)
+        pending, ends = [whole], 0
+        while pending:
+            start, stop = span = pending.pop()
+            if ends > _MOST_ENDS:
+                self._lose(span)
+                continue
+            at = self._audit(span)
+            if at is None:
+                continue
+            ends += 1
+            if not start <= at < stop:  # it ended before the first object
+                if span == whole:
+                    return False
+                self._lose(span)
+            elif stop - start == 1:
+                self._lose(span)
+            elif self._audit((at, at + 1)) is not None:
+                ends += 1
+                self._lose((at, at + 1))
+                pending += [(at + 1, stop), (start, at)]
+            else:
+                middle = (start + at) // 2
+                pending += [(at + 1, stop), (middle, at), (start, middle)]
+            pending = [one for one in pending if one[0] < one[1]]
+        return True
+
+    def _audit(self, span: tuple[int, int]) -> int | None:
+        """Audit a smaller shard. Returns None if that was done, else the object at which its workers ended, or -1."""
+        from pipelines.engines import run_processes  # noqa: PLC0415 - only on failure
+
+        piece, parts = self._piece(span)
+        self.mark.write_bytes(b"")
+        ends: list[WorkerLost] = []
+
+        def ended(_: SourceShard, error: WorkerLost) -> None:
+            ends.append(error)
+
+        ready = partial(_ready, self.plan, str(parts), str(self.mark))
+        (result,) = run_processes(ready, [piece], jobs=1, on_lost=ended, preload=PRELOAD)
+        if result is not None:
+            self.pieces[span[0]] = _Piece(result, parts)
+            return None
+        self.why = ends[-1].found
+        shutil.rmtree(parts)
+        where = self.mark.read_bytes()
+        return span[0] + int.from_bytes(where, "little") if where else -1
+
+    def _lose(self, span: tuple[int, int]) -> None:
+        """Write rows for objects that no worker can audit."""
+        from auditor.shards.apart import audit_apart  # noqa: PLC0415 - only on failure
+        from auditor.shards.audit import ShardAuditor  # noqa: PLC0415
+
+        piece, parts = self._piece(span)
+        lost: dict[int, Exception] = {at: WorkerLost("", self.why) for at in range(span[1] - span[0])}
+        result = audit_apart(ShardAuditor(self.plan, str(parts)), piece, {}, lost=lost)
+        self.pieces[span[0]] = _Piece(result, parts)
+
+    def _piece(self, span: tuple[int, int]) -> tuple[SourceShard, Path]:
+        """Return a smaller shard, and a new folder for its part files."""
+        parts = self.folder / f"{span[0]}-{span[1]}"
+        for name in ("objects", "findings"):
+            (parts / name).mkdir(parents=True, exist_ok=True)
+        shard = replace(self.item.shard, start=span[0], stop=span[1])
+        whole = max(1, self.item.shard.stop - self.item.shard.start)
+        return replace(self.item, shard=shard, bytes=self.item.bytes * (span[1] - span[0]) // whole), parts
 
 
-def _ready(plan: Plan, parts: str, mark: str, left_out: dict[int, str]) -> Callable[[SourceShard], ShardResult | None]:
+def _joined(item: SourceShard, pieces: Sequence[_Piece], parts: Path) -> ShardResult:
+    """Write the rows of smaller shards as those of one. Returns its counts."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - only on failure
+
+    from auditor.report.manifest import merge  # noqa: PLC0415
+    from auditor.shards.columns import write_parquet  # noqa: PLC0415
+
+    files: dict[Path, list[Path]] = defaultdict(list)
+    for piece in pieces:
+        for path in sorted(piece.folder.rglob("*.parquet")):
+            files[path.relative_to(piece.folder)].append(path)
+    for name, paths in files.items():
+        table = _concatenated([pq.read_table(path, partitioning=None) for path in paths])
+        write_parquet(_by_name(table) if name.parts[0] == "index" else table, parts / name)
+    total = merge([replace(piece.result, number=at) for at, piece in enumerate(pieces)])
+    return replace(total, number=item.shard.number, bytes=item.bytes)
+
+
+def _concatenated(tables: list[pa.Table]) -> pa.Table:
+    import pyarrow as pa  # noqa: PLC0415 - only on failure
+
+    return pa.concat_tables(tables).unify_dictionaries().combine_chunks()
+
+
+def _by_name(table: pa.Table) -> pa.Table:
+    """Return rows of an index in its order."""
+    names = list(zip(table["namespace"].to_pylist(), table["name"].to_pylist(), strict=True))
+    order = sorted(range(len(names)), key=lambda at: (names[at][0] or "", names[at][1] or ""))
+    return table.take(order)
+
+
+def _ready(plan: Plan, parts: str, mark: str) -> Callable[[SourceShard], ShardResult | None]:
     """Make a worker ready that notes at which object it is."""
     from auditor.shards.apart import audit_apart  # noqa: PLC0415 - only on failure
     from auditor.shards.audit import setup  # noqa: PLC0415
@@ -68,8 +184,7 @@ def _ready(plan: Plan, parts: str, mark: str, left_out: dict[int, str]) -> Calla
     owner = setup(plan, parts)
 
     def work(item: SourceShard) -> ShardResult:
-        lost: dict[int, Exception] = {at: WorkerLost("", why) for at, why in left_out.items()}
         with Path(mark).open("r+b", buffering=0) as stream:
-            return audit_apart(owner, item, {}, lost=lost, mark=stream)  # type: ignore[arg-type]
+            return audit_apart(owner, item, {}, mark=stream)  # type: ignore[arg-type]
 
     return work

@@ -67,11 +67,11 @@ def ready_later(plan: Plan, parts: str) -> Callable[[SourceShard], ShardResult]:
 
 
 def lost_later(item: SourceShard, error: Exception, *, plan: Plan, parts: str) -> ShardResult:
-    """Audit a shard whose worker died twice without the object at which it did, or write rows that say so."""
+    """Audit a shard whose worker died twice in smaller ones, or write rows that say so."""
     from auditor.shards.audit import lost_shard  # noqa: PLC0415
-    from pipelines.lost_shards import audit_neighbours  # noqa: PLC0415
+    from pipelines.lost_shards import audit_smaller  # noqa: PLC0415
 
-    if plan.options.engine == "processes" and (found := audit_neighbours(item, plan=plan, parts=parts)) is not None:
+    if plan.options.engine == "processes" and (found := audit_smaller(item, plan=plan, parts=parts)) is not None:
         return found
     return lost_shard(item, error, plan=plan, parts=parts)
 

@@ -16,7 +16,6 @@ that needs no object, only that it is valid and what its rows hold, asks `AuditP
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
@@ -25,11 +24,13 @@ from auditor.base.errors import SelectorError, TooMuchToReport
 from auditor.base.path_size import check_paths
 from auditor.base.records import AuditedObject, Finding, Unreadable
 from auditor.fastpath.dicts.build import VersionProgram, attach_provers, build_version
+from auditor.fastpath.dicts.fallbacks import Fallbacks, Part, Reason, fallback_of
+from auditor.fastpath.dicts.scope import NotEmittable
 from auditor.fastpath.dicts.support import Log, Refused
 from auditor.fastpath.rules.prover import RuleProver
 from auditor.schema.structural import StructuralSchema
 from auditor.selectors.fields import selectable
-from auditor.storage_read.read import finish_read, read_object
+from auditor.storage_read.read import read_object
 from auditor.validation.create import CreateValidator
 from auditor.validation.rules import RuleProgram
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.codegen import Module
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition
+    from auditor.fastpath.dicts.fallbacks import Fallback
     from auditor.fastpath.records.typed import TypedProgram
     from auditor.storage_read.read import ReadResult
 
@@ -92,6 +94,7 @@ class AuditProgram:
         total: Values audited.
         proven: How many of them went the first way.
         read: How many went the second.
+        fallbacks: Why the others went the second or the third, after the warm-up.
     """
 
     def __init__(
@@ -110,6 +113,8 @@ class AuditProgram:
         self.rule_program = RuleProgram.of(version.structural) if rules else None
         self.rules: list[RuleHook] = [] if self.rule_program is None else [self.rule_program.run]
         self.total = self.proven = self.read = 0
+        self.fallbacks = Fallbacks()
+        self._failed: Fallback | None = None
         self._api_version = f"{definition.group}/{version.name}"
         self._left_out = 0 if rules else count_rules(version.structural)
         self._log = Log()
@@ -155,7 +160,7 @@ class AuditProgram:
         """What proves the rules of an object, where the version has some."""
         if self._rule_prover is None:
             assert self.rule_program is not None
-            self._rule_prover = RuleProver(self.rule_program, self.definition, self.version)
+            self._rule_prover = RuleProver(self.rule_program, self.definition, self.version, self.fallbacks)
         return self._rule_prover
 
     def _own(self) -> VersionProgram:
@@ -176,13 +181,19 @@ class AuditProgram:
 
             self._is_typed_known = True
             if self._own().run is not None:
-                with suppress(Exception):  # without it the other ways judge the same
-                    self._typed = TypedProgram(self.definition, self.version, self.prover if self.rules else None)
+                rules = self.prover if self.rules else None
+                try:
+                    self._typed = TypedProgram(self.definition, self.version, rules, self.fallbacks)
+                except NotEmittable as error:
+                    self.fallbacks.note(Part.RECORD, Reason.DEFINITION, str(error))
+                except Exception as error:  # noqa: BLE001 - without it the other ways judge the same
+                    self.fallbacks.caught(Part.RECORD, error)
         return self._typed if self.proven >= after else None
 
     def count_anew(self) -> None:
         """Begin to count as a new program does, for another dump; what was generated remains."""
         self.total = self.proven = self.read = 0
+        self.fallbacks.take()
 
     # -- auditing ---------------------------------------------------------------------------------------------------
 
@@ -200,26 +211,27 @@ class AuditProgram:
         """
         self.total += 1
         if not self.compiled:
-            return self._by_reference(data)
+            return self._by_reference(data, self._failed)
         try:
             return self._by_program(data, decoded)
         except (OSError, TooMuchToReport):
             raise
-        except Exception:  # noqa: BLE001 - code that cannot be made, or fails: the reference needs none
+        except Exception as error:  # noqa: BLE001 - code that cannot be made, or fails: the reference needs none
             self._log.clear()
             self.compiled = False
             self._validator = self._provers = None
-            return self._by_reference(data)
+            self._failed = fallback_of(Part.OBJECT, error)
+            return self._by_reference(data, self._failed)
 
     def _by_program(self, data: bytes, decoded: Any) -> Judgement:
         """Judge one stored value by generated code, as far as there is some; as `judge`."""
         log = self._log
         if self.total <= self.warm_up:
-            return self._by_reference(data)
+            return self._by_reference(data, None)
         program = self._own()
         run = program.run
         if run is None:
-            return self._by_reference(data)
+            return self._by_reference(data, (Part.OBJECT, Reason.DEFINITION, program.reason))
         try:
             obj = orjson.loads(data) if decoded is None else decoded
             check_paths(obj, len(data))
@@ -231,9 +243,9 @@ class AuditProgram:
                 stored_version, is_proven = self._convert(obj, stored, log, len(data))
         except TooMuchToReport:
             raise
-        except Exception:  # noqa: BLE001 - whatever is wrong, the reference can name it
+        except Exception as error:  # noqa: BLE001 - whatever is wrong, the reference can name it
             log.clear()
-            return self._by_reference(data)
+            return self._by_reference(data, fallback_of(Part.OBJECT, error))
         pruned: tuple[str, ...] = ()
         defaulted: tuple[str, ...] = ()
         if log.pruned:
@@ -250,16 +262,20 @@ class AuditProgram:
                 proven = True
             else:
                 self.read += 1
+                self.fallbacks.note(Part.OBJECT, Reason.RULES, valid=not findings)
         else:
-            self.read += 1
             try:
                 doubts = log.doubtful()
-            except Refused:
+            except Refused as error:
                 log.clear()
-                return self._by_reference(data)
+                return self._by_reference(data, fallback_of(Part.OBJECT, error))
+            self.read += 1
             suspects, fields = tuple(log.suspects), tuple(log.metadata)
             log.clear()
             findings = self.validator.run(obj, self._rules_on(data), suspects, fields, doubts)
+            is_metadata = not doubts and suspects == ("metadata",)
+            reason = Reason.METADATA if is_metadata else Reason.SCHEMA
+            self.fallbacks.note(Part.OBJECT, reason, valid=not findings)
         audited = self._audited(obj, pruned, defaulted, findings, stored_version, program.select)
         return Judgement(audited, effect, proven)
 
@@ -276,7 +292,7 @@ class AuditProgram:
             self._converting[stored] = self._build_conversion(stored)
         programs = self._converting[stored]
         if programs is None:
-            raise Refused
+            raise Refused(reason=Reason.CONVERSION)
         first, second = programs
         assert first.run is not None
         assert second.run is not None
@@ -287,7 +303,7 @@ class AuditProgram:
         before = len(log.pruned)
         is_proven = second.run(obj, log, size)
         if len(log.pruned) > before and log.defaulted:
-            raise Refused  # a default may have been pruned again
+            raise Refused("a default that the conversion may drop")
         return stored.rpartition("/")[2], is_proven
 
     def _build_conversion(self, stored: str) -> tuple[VersionProgram, VersionProgram] | None:
@@ -308,7 +324,8 @@ class AuditProgram:
         prover = self.prover
         try:
             return prover.is_typed(obj) and not prover.findings(obj, orjson.dumps(obj))
-        except Exception:  # noqa: BLE001 - not known: the interpreter decides
+        except Exception as error:  # noqa: BLE001 - not known: the interpreter decides
+            self.fallbacks.caught(Part.RULES, error)
             return False
 
     def _rules_on(self, data: bytes) -> RuleHook | None:
@@ -325,13 +342,18 @@ class AuditProgram:
     def _run_rules(self, obj: JsonObject) -> list[Finding]:
         return [finding for rule in self.rules for finding in rule(obj)]
 
-    def _by_reference(self, data: bytes) -> Judgement:
-        return self._judged(read_object(self.definition, self.version.name, data))
+    def _by_reference(self, data: bytes, why: Fallback | None) -> Judgement:
+        """Judge one stored value by the reference.
 
-    def audit_decoded(self, obj: JsonObject) -> AuditedObject:
-        """Audit an object that was decoded exactly (`read.decode_value`), by the reference; it is changed in place."""
-        self.total += 1
-        return self._judged(finish_read(self.definition, self.version.name, obj)).audited
+        Args:
+            data: The stored bytes.
+            why: What it is counted as; None: there is no generated code yet, or none is wanted.
+        """
+        judgement = self._judged(read_object(self.definition, self.version.name, data))
+        if why is not None:
+            audited = judgement.audited
+            self.fallbacks.counts[why, audited.object is not None and not audited.findings] += 1
+        return judgement
 
     def _judged(self, result: ReadResult) -> Judgement:
         if result.unreadable is not None or result.object is None:

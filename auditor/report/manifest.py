@@ -68,6 +68,7 @@ def merge(results: Iterable[ShardResult]) -> ShardResult:
             "proven",
             "valid",
             "interpreted",
+            "fallbacks",
             "encrypted",
         ):
             getattr(total, name).update(getattr(result, name))
@@ -190,6 +191,21 @@ def _programs(plan: Plan, total: ShardResult) -> list[dict[str, Any]]:
         for name, version in sorted({key[:2] for key in total.proven if total.proven[key]} | set(total.interpreted))
         if name in entries
     ]
+
+
+def _fallbacks(plan: Plan, total: ShardResult) -> list[dict[str, Any]]:
+    """Return for each version why exact code judged what generated code did not prove, most frequent first."""
+    entries = {entry.name: entry for entry in plan.entries}
+    rows: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for (name, version, why, is_valid), count in total.fallbacks.items():
+        if name in entries:
+            part, reason, detail = map(str, why)
+            head = {"crd": name, "group": entries[name].group, "kind": entries[name].kind, "version": version}
+            row: dict[str, Any] = {**head, "part": part, "reason": reason, "detail": detail, "count": 0, "valid": 0}
+            row = rows.setdefault((name, version, *why), row)
+            row["count"] += count
+            row["valid"] += count * is_valid
+    return [rows[key] for key in sorted(rows, key=lambda key: (*key[:3], -rows[key]["count"], key))]
 
 
 def _not_evaluated(total: ShardResult) -> list[dict[str, Any]]:
@@ -360,6 +376,7 @@ def write_manifest(
             for source in plan.old
         ],
         "programs": _programs(plan, total),
+        "fallbacks": _fallbacks(plan, total),
         "encryption": [
             {
                 "provider": count.provider,

@@ -177,9 +177,33 @@ def build_schema(
             made for a node is made once. A fifth of a large definition says what another part of it says. None: each
             position has a node of its own.
     """
-    node = _node(decoded, as_sent=as_sent, known=known)
     if known is None:
+        return _node(decoded, as_sent=as_sent, known=None)
+    if (plain := _plain_key(decoded)) is not None:
+        if (found := known.get(plain)) is not None:
+            return found
+        node = known[plain] = _merged(_node(decoded, as_sent=as_sent, known=known), known)
         return node
+    return _merged(_node(decoded, as_sent=as_sent, known=known), known)
+
+
+_PLAIN: Final = (
+    *("type", "format", "pattern", "nullable", "minLength", "maxLength", "minItems", "maxItems", "uniqueItems"),
+    *("minProperties", "maxProperties", "x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields"),
+    *("x-kubernetes-embedded-resource", "x-kubernetes-list-type", "x-kubernetes-map-type"),
+)
+"""Keywords whose values are text, truth or a whole number: equal ones mean the same."""
+_PLAIN_NAMES: Final = frozenset((*_PLAIN, "description", "title", "example", "externalDocs"))
+"""These, and those that a node does not have."""
+
+
+def _plain_key(decoded: JsonObject) -> tuple[Any, ...] | None:
+    """Return what a node without others below it says, or None if it has other keywords; most nodes are plain."""
+    return tuple(map(decoded.get, _PLAIN)) if _PLAIN_NAMES.issuperset(decoded) else None
+
+
+def _merged(node: StructuralSchema, known: dict[Any, StructuralSchema]) -> StructuralSchema:
+    """Return the known node that says the same, or this one, which is known from now on."""
     # What a node holds is shared already, and compared by identity.
     return known.setdefault((_REST(node), tuple(node.properties.items()), repr(_TEXTS(node))), node)
 
@@ -294,8 +318,7 @@ def _legacy(decoded: JsonObject, build: _Build) -> LegacyKeywords | None:
     )
 
 
-def check_convertible(decoded: JsonObject, where: str = "") -> None:
-    """`check_structural` on props that were decoded with `schema_type`; the order of checks is upstream's."""
+def _refuse_unsupported(decoded: JsonObject, where: str) -> None:
     for key, shown in (
         ("id", "id"),
         ("$schema", "schema"),
@@ -308,6 +331,21 @@ def check_convertible(decoded: JsonObject, where: str = "") -> None:
             raise NotStructural(where, f"OpenAPIV3Schema '{shown}' is not supported")
         if key == "dependencies" and "additionalItems" in decoded:
             raise NotStructural(where, "OpenAPIV3Schema 'additionalItems' is not supported")
+
+
+_REFUSED: Final = frozenset(
+    ("id", "$schema", "$ref", "patternProperties", "dependencies", "definitions", "additionalItems")
+)
+_HARMLESS: Final = _PLAIN_NAMES - {"x-kubernetes-preserve-unknown-fields"} | {"default", "enum", "minimum", "maximum"}
+"""Keywords that `check_convertible` does not refuse; it looks at nothing below them."""
+
+
+def check_convertible(decoded: JsonObject, where: str = "") -> None:
+    """`check_structural` on props that were decoded with `schema_type`; the order of checks is upstream's."""
+    if _HARMLESS.issuperset(decoded):
+        return
+    if not _REFUSED.isdisjoint(decoded):
+        _refuse_unsupported(decoded, where)
     if "not" in decoded:
         check_convertible(decoded["not"], f"{where}.not")
     for key in ("allOf", "anyOf", "oneOf"):

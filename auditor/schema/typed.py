@@ -256,6 +256,7 @@ class TypedDecoder:
     def _struct_value(self, value: JsonObject, go_type: GoType) -> JsonObject:
         made: JsonObject = {}
         fields, stack, place, outer = go_type.fields, self._stack, self._place, self._struct
+        text = Shape.STRING
         name = go_type.name.rpartition(".")[2]
         for key, item in value.items():
             field = fields.get(key)
@@ -264,6 +265,9 @@ class TypedDecoder:
                     self.unknown.append(f"{place}.{key}" if place else key)
                 continue
             if item is None:
+                continue
+            if field.shape is text and type(item) is str:  # the usual, in which nothing can be wrong
+                made[key] = item
                 continue
             self._struct = name
             stack.append(key)

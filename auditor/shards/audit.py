@@ -371,6 +371,7 @@ class ShardAuditor:
         self.unsealer.counts.clear()
         for key, program in self.programs.items():
             self.counted[key] = (program.proven, program.total - min(program.total, program.warm_up))
+            program.fallbacks.take()
 
     def lost(self, item: SourceShard, why: str) -> ShardResult:
         """Write the rows of a shard that cannot be audited: every key is there, unreadable, with the reason."""

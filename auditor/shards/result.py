@@ -10,6 +10,7 @@ from auditor.base.statuses import Impact
 from auditor.sources.registry_key import printable_key
 
 if TYPE_CHECKING:
+    from auditor.fastpath.dicts.fallbacks import Fallback
     from auditor.sources.encryption import SealedCount
 
 __all__ = [
@@ -58,6 +59,7 @@ class ShardResult:
     proven: Counter[tuple[str, str, bool]] = field(default_factory=Counter)
     valid: Counter[tuple[str, str]] = field(default_factory=Counter)
     interpreted: Counter[tuple[str, str]] = field(default_factory=Counter)
+    fallbacks: Counter[tuple[str, str, Fallback, bool]] = field(default_factory=Counter)
     changes: Counter[str] = field(default_factory=Counter)
     out_of_scope: int = 0
     encrypted: Counter[SealedCount] = field(default_factory=Counter)

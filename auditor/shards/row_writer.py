@@ -311,6 +311,8 @@ class RowWriter:
             self.result.proven[(name, version, True)] += now[0] - before[0]
             self.result.proven[(name, version, False)] += (now[1] - now[0]) - (before[1] - before[0])
             self.owner.counted[(name, version)] = now
+            for (why, is_valid), count in program.fallbacks.take().items():
+                self.result.fallbacks[(name, version, why, is_valid)] += count
         for shared, count in self.objects.counts():
             kind = (shared["group"] or "", shared["kind"] or shared["plural"] or "")
             self.result.statuses[(kind, shared["status"])] += count

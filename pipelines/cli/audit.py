@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from auditor.base.visible import visible
+from auditor.base.wording import counted
 from auditor.plan.limits import bound_process
 from auditor.plan.options import FAIL_ON, SEVERITIES
 from pipelines.cli.options.engine import engine_options, jobs_of
@@ -18,7 +19,6 @@ from pipelines.cli.options.outcome import outcome_options
 from pipelines.cli.options.report_mode import report_mode_option
 from pipelines.cli.options.since import check_since, since_options
 from pipelines.cli.report.report import format_option
-from pipelines.cli.sources import encryption_hint
 from pipelines.console import ignore_closed_stdout
 from pipelines.limits import deadline_of, limit_options, share_of_memory
 from pipelines.log import LOG
@@ -311,9 +311,9 @@ def _check_target(report: str, root: str, since: str, diff: str, *, asked: bool)
 
 def _run(options: AuditOptions, explain_program: str | None, texts: tuple[str, ...], urls: tuple[str, ...]) -> int:
     """Run the audit, write its formats, print its summary, send its messages, and return the exit code."""
-    from auditor.report.terminal import summary  # noqa: PLC0415
     from auditor.sources.stores.locations import shown_url  # noqa: PLC0415
     from pipelines.run.fleet import run_anywhere  # noqa: PLC0415
+    from pipelines.run.report.findings import print_end  # noqa: PLC0415
     from pipelines.run.report.formats import parse_outputs, prints  # noqa: PLC0415
     from pipelines.run.report.notify import parse_receivers  # noqa: PLC0415
 
@@ -340,15 +340,10 @@ def _run(options: AuditOptions, explain_program: str | None, texts: tuple[str, .
         deliver(options.report, outputs, receivers, options.history)
     if prints(outputs):
         return code
-    blocks = [summary(manifest, options.report)]
-    if manifest.get("exit_reasons") and code == 1:
-        blocks.append(f"Exit code 1: {'; '.join(manifest['exit_reasons'])}.")
-    if hint := encryption_hint(manifest):
-        blocks.append(hint)
-    if explain_program:
-        blocks.append(_explain(manifest, explain_program))
     with ignore_closed_stdout():
-        click.echo("\n\n".join(blocks))
+        print_end(options.report)
+        if explain_program:
+            click.echo(_explain(manifest, explain_program))
     return code
 
 
@@ -370,4 +365,15 @@ def _explain(manifest: dict[str, Any], kind: str) -> str:
                 f"program alone proved {entry['proven']} ({share:.1f} % of the valid); {entry['interpreted']} were "
                 "checked before the program was ready"
             )
+            lines += _fallback_lines(manifest, entry)
     return "\n".join(lines) or f"no object of kind {kind} was audited"
+
+
+def _fallback_lines(manifest: dict[str, Any], program: dict[str, Any]) -> list[str]:
+    """Return a line for each reason why the exact path judged objects of a version."""
+    out = []
+    for row in manifest["fallbacks"]:
+        if row["part"] == "object" and all(row[key] == program[key] for key in ("crd", "version")):
+            why = row["reason"] + (f" ({row['detail']})" if row["detail"] else "")
+            out.append(f"  exact path: {counted(row['count'], 'object')}, {row['valid']} of them valid; reason: {why}")
+    return out

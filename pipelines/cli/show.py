@@ -32,7 +32,7 @@ def show(
     """Print one key: its value as stored and as a server reads it, its findings, its impact, its revisions.
 
     KEY is the etcd key, or [NAMESPACE/]NAME if the dump was an export; KIND/NAME with -n NAMESPACE names it as kubectl
-    does. For a report its rows and findings come first.
+    does. For a report its rows and findings come first, and KEY may be the id of a cause: its first object is shown.
 
     --history prints each revision that the snapshot still has, oldest first: with -o json or yaml as a list of objects,
     with --diff as the lines that changed.
@@ -41,6 +41,7 @@ def show(
     Examples:
       auditor show snapshot.db /registry/example.com/widgets/prod/front
       auditor show out/ /registry/example.com/widgets/prod/front
+      auditor show out/ 3fa91c02
       auditor show snapshot.db widgets/front -n prod --history --diff
     """
     from pipelines.run.objects.show_history import run_history  # noqa: PLC0415

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import textwrap
-from typing import Any
 
 import click
 
-from auditor.base.visible import visible
-
-__all__ = ["encryption_hint", "sources"]
+__all__ = ["sources"]
 
 
 @click.command(short_help="List the supported formats of dumps.")
@@ -44,15 +41,3 @@ def sources(output: str) -> None:
             if words:
                 click.echo(textwrap.fill(words, 110, initial_indent="    " + label, subsequent_indent=" " * 17))
     click.echo("\nEach may be compressed (gzip, zstd, xz, bzip2), also several times.")
-
-
-def encryption_hint(manifest: dict[str, Any]) -> str:
-    """Return the encrypted values that none of the given keys decrypts; empty if there are none."""
-    closed = [count for count in manifest["encryption"] if not count["opened"] and not count.get("sealed")]
-    if not closed:
-        return ""
-    lines = ["Encrypted values that the given keys do not decrypt"]
-    for count in closed:
-        key_id = f", key id {count['key_id']}" if count["key_id"] else ""
-        lines.append(visible(f"  {count['values']} encrypted by {count['provider']} {count['name']}{key_id}".rstrip()))
-    return "\n".join(lines)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 from typing import TYPE_CHECKING, TypeVar
+
+from auditor.base.errors import WorkerLost
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -13,8 +16,27 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def run_inline(setup: Callable[[], Callable[[Item], Result]], items: Iterable[Item]) -> Iterator[Result]:
-    """Yield the result of each item, in order."""
-    work = setup()
+def run_inline(
+    setup: Callable[[], Callable[[Item], Result]],
+    items: Iterable[Item],
+    *,
+    on_lost: Callable[[Item, WorkerLost], Result],
+) -> Iterator[Result]:
+    """Yield the result of each item, in order.
+
+    Args:
+        setup: Gives the function that answers items.
+        items: The items.
+        on_lost: Gives the result of an item for which the memory of this process is not enough.
+    """
+    work: Callable[[Item], Result] | None = None
     for item in items:
-        yield work(item)
+        work = work or setup()
+        try:
+            result = work(item)
+        except MemoryError:
+            work = None  # what it holds may be what is lacking
+            gc.collect()
+            error = WorkerLost(str(item), "it needs more memory than the command may hold (--memory)")
+            result = on_lost(item, error)
+        yield result

@@ -1,7 +1,8 @@
 """Worker processes with one pipe each, waited on together.
 
 A Pool hangs when a worker is killed; here the end of a process is an event like an answer: its end of the pipe closes,
-which no other process holds. A shard whose worker died is tried once more in a new process, then given to `on_lost`.
+which no other process holds. A shard whose worker died is tried once more in a new process when all others have ended,
+as it may need the memory that they held, then given to `on_lost`.
 What workers are forked from may die as well: those that are there go on, and for new ones it is started again.
 The parent sends one shard at a time, so a slow shard delays no other worker; neighbours, which are alike, go to
 one worker, which then makes fewer programs.
@@ -329,7 +330,7 @@ def run_processes(
         setup: Picklable; runs once in each worker and gives the function that answers items.
         items: Picklable.
         jobs: Number of processes.
-        on_lost: Gives the result of an item whose worker died twice.
+        on_lost: Gives the result of an item whose worker died twice; no worker runs while it is called.
         preload: Modules that the fork server imports once for all workers.
     Raises:
         EngineError: A worker failed with an exception; its trace is in the text.
@@ -339,7 +340,7 @@ def run_processes(
 
     context = _forkserver(preload)
     shares = _Shares(items, jobs)
-    tried: list[Item] = []
+    alone: deque[Item] = deque()
     workers: list[_Worker[Item]] = []
 
     def start(item: Item, place: int) -> None:
@@ -360,15 +361,10 @@ def run_processes(
                 answer = _receive(worker)
                 if answer is None:
                     workers.remove(worker)
-                    lost = worker.item
+                    if worker.item is not None:
+                        alone.append(worker.item)
                     worker.kill()
-                    if lost is not None and lost in tried:
-                        yield on_lost(lost, WorkerLost(str(lost), f"its worker ended twice{worker.how_it_ended()}"))
-                        lost = None
-                    elif lost is not None:
-                        tried.append(lost)
-                    item = lost if lost is not None else shares.next(worker.place)
-                    if item is not None:
+                    if (item := shares.next(worker.place)) is not None:
                         start(item, worker.place)
                     continue
                 yield answer
@@ -377,6 +373,16 @@ def run_processes(
                     worker.stop()  # and goes by itself; what it did is all here
                 else:
                     worker.give(item)
+        while alone:
+            item = alone.popleft()
+            start(item, 0)
+            if (answer := _receive(workers[0])) is None:
+                workers[0].kill()
+                answer = on_lost(item, WorkerLost(str(item), f"its worker ended twice{workers[0].how_it_ended()}"))
+            else:
+                workers[0].stop()
+            workers.clear()
+            yield answer
         finished = True
     finally:
         if not finished:

@@ -213,7 +213,7 @@ def run_shards(
     elif not apart and (
         options.engine == "inline" or ((options.jobs == 1 or len(shards) <= 1) and _fits(options, shards, beside))
     ):
-        answers = run_inline(ready, shards)
+        answers = run_inline(ready, shards, on_lost=lost)
     else:
         jobs = max(1, min(options.jobs, len(shards)))
         answers = run_processes(ready, shards, jobs=jobs, on_lost=lost, preload=PRELOAD)

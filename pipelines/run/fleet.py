@@ -361,6 +361,11 @@ def _joined(
             ("crd", "group", "kind", "version"),
             ("proven", "not_proven", "valid", "interpreted"),
         ),
+        "fallbacks": _summed(
+            rows("fallbacks"),
+            ("crd", "group", "kind", "version", "part", "reason", "detail"),
+            ("count", "valid"),
+        ),
         "encryption": _summed(rows("encryption"), ("provider", "name", "key_id", "opened", "sealed"), ("values",)),
         "lost": [f"{cluster.name}: {text}" for cluster, manifest in manifests for text in manifest["lost"]],
     }

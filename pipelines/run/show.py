@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["resource_of", "rows_of", "run_show"]
 
 
+_CAUSE: Final = re.compile("[0-9a-f]{8,64}")
 _COLUMNS: Final = ("audited_version", "request", "check", "type", "field", "message")
 _SAME: Final = ("audited_version", "check", "type", "field", "rule", "bad_value", "message")
 """Columns that are equal for the same finding of several requests."""
@@ -102,6 +105,8 @@ def _show(options: QueryOptions, key: str, output: str) -> int:
         if judged["objects"]:
             found = [{"report": judged}, *({k: v for k, v in one.items() if k != "findings"} for one in found)]
     if not (found or failed):
+        if has_report and (of_cause := _of_cause(options, key)):
+            return _show(*of_cause, output)
         advice = "the column `key` of objects/ lists the keys" if has_report else "`auditor query` prints the names"
         raise PlanError(options.target, f"there is no key {key}", "", advice)
     printed = 0
@@ -117,6 +122,19 @@ def _show(options: QueryOptions, key: str, output: str) -> int:
         out(f"---\n{text}" if printed else text)
         printed += 1
     return 3 if damaged or failed else 0
+
+
+def _of_cause(options: QueryOptions, cause: str) -> tuple[QueryOptions, str] | None:
+    """Return options and key of the first example of a cause, given its id; None if the report has no such cause."""
+    from auditor.report.findings.model import FindingsModel  # noqa: PLC0415 - only when asked
+
+    if not _CAUSE.fullmatch(cause):
+        return None
+    found = [one for one in FindingsModel.open(options.target).causes if one.digest.startswith(cause) and one.examples]
+    if len(found) != 1:
+        return None
+    clusters = (found[0].example_clusters[0],) if found[0].clusters else options.clusters
+    return replace(options, clusters=clusters), found[0].examples[0]
 
 
 def _yaml(sections: dict[str, Any]) -> str:

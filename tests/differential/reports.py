@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 TIMES = frozenset({"started", "finished", "seconds", "timings", "checked", "modified", "written"})
 """Keys of manifests whose values are times of the run."""
-UNSTABLE = frozenset({"programs"})
+UNSTABLE = frozenset({"programs", "fallbacks"})
 """With several workers it depends on who takes which shard how many objects are judged before a program is made."""
 _SECONDS = re.compile(r"\b\d+(\.\d+)?( ?ms| ?s| seconds?| objects/s)\b|\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?\S*")
 _CHANGED = 20

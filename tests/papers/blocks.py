@@ -22,6 +22,8 @@ PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 _BLOCK = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _EXIT_CODE = re.compile(r"\s# (?:exit code )?(\d+)\b[^\n]*$")
 _AGE = re.compile(r"(?<=\s)\d+d$", re.MULTILINE)
+_TIME = re.compile(r"\b\d{4}-\d\d-\d\d \d\d:\d\d UTC\b")
+_DURATION = re.compile(r"\b\d+\.\d s$", re.MULTILINE)
 _SECONDS = 120
 
 
@@ -62,12 +64,12 @@ def run(command: str, folder: Path, environment: dict[str, str]) -> subprocess.C
 
 
 def without_ages(text: str) -> str:
-    """Return text whose last column AGE says 0d, as ages change from day to day."""
-    return _AGE.sub("0d", text)
+    """Return text whose last column AGE says 0d, and whose times and durations of runs are all the same."""
+    return _DURATION.sub("0.1 s", _TIME.sub("2026-01-01 00:00 UTC", _AGE.sub("0d", text)))
 
 
 def fill_transcripts(text: str, folder: Path, environment: dict[str, str]) -> str:
-    """Return a page whose ```console blocks hold what their commands print today; where only ages differ they remain."""
+    """Return a page whose ```console blocks hold what their commands print today; where only times differ they remain."""
 
     def filled(match: re.Match[str]) -> str:
         if match[1] != "console":

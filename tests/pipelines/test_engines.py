@@ -67,7 +67,26 @@ SQUARES = [number * number for number in range(10)]
 
 
 def test_inline_keeps_order():
-    assert list(run_inline(make_square, range(10))) == SQUARES
+    assert list(run_inline(make_square, range(10), on_lost=lambda item, error: -1)) == SQUARES
+
+
+def test_an_item_beyond_the_memory_of_this_process_is_lost_and_no_other():
+    def setup():
+        def work(item):
+            if item == 3:
+                raise MemoryError
+            return item * item
+
+        return work
+
+    lost = []
+
+    def on_lost(item, error):
+        lost.append((item, error.found))
+        return -1
+
+    assert list(run_inline(setup, range(10), on_lost=on_lost)) == [*SQUARES[:3], -1, *SQUARES[4:]]
+    assert lost == [(3, "it needs more memory than the command may hold (--memory)")]
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 5])
@@ -93,6 +112,29 @@ def test_item_that_kills_twice_is_given_up_and_the_rest_goes_on(tmp_path):
     assert sorted(run_processes(setup, range(10), jobs=2, on_lost=on_lost)) == sorted({-1, *SQUARES} - {9})
     assert lost == [(3, "its worker ended twice, last with exit code -9")]
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def crowded_setup(folder):
+    """Item 0 ends its first worker, and then tells how many other items are in work."""
+
+    def work(item):
+        mine = Path(folder) / f"running-{item}"
+        if item == 0 and not mine.exists():
+            mine.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        mine.touch()
+        time.sleep(0.15)
+        others = len(list(Path(folder).glob("running-*"))) - 1
+        mine.unlink()
+        return item, others
+
+    return work
+
+
+def test_the_item_of_a_lost_worker_is_tried_alone(tmp_path):
+    answers = list(run_processes(partial(crowded_setup, str(tmp_path)), range(8), jobs=2, on_lost=lambda *_: None))
+    assert sorted(item for item, _ in answers) == list(range(8))
+    assert answers[-1] == (0, 0)
 
 
 def test_exception_in_a_worker_is_raised_with_its_trace():

@@ -128,10 +128,10 @@ def test_an_unparsable_selectable_path_makes_one_row_a_key(tmp_path: Path) -> No
 def test_an_object_that_breaks_the_auditor_is_lost_by_name_and_alone(tmp_path: Path, monkeypatch: Any) -> None:
     judge = ShardAuditor.judge
 
-    def failing(self: ShardAuditor, crd: Any, data: bytes, at: str) -> Any:
+    def failing(self: ShardAuditor, crd: Any, data: bytes, *rest: Any) -> Any:
         if b'"o3"' in data:
             raise RuntimeError("what\nnow \ud800")
-        return judge(self, crd, data, at)
+        return judge(self, crd, data, *rest)
 
     monkeypatch.setattr(ShardAuditor, "judge", failing)
     monkeypatch.setattr(ShardAuditor, "uses_fast_paths", lambda *_: False)
@@ -238,6 +238,56 @@ def test_an_object_that_ends_its_worker_is_lost_alone(tmp_path: Path) -> None:
     assert (code, statuses) == ("3", "{'definition': 1, 'unreadable': 2, 'valid': 38}")
     assert sorted(line.partition(":")[0] for line in lost) == ["W.ex.com d/o31", "W.ex.com d/o7"]
     assert all("worker lost (its worker ended twice, last with exit code -9" in line for line in lost)
+
+
+_TOGETHER = """
+import os, sys
+from auditor.shards import audit
+from pipelines import preload
+judge, judged = audit.ShardAuditor.judge, []
+
+def killing(self, *given):
+    judged.append(1)
+    if len(judged) > MOST:
+        os.kill(os.getpid(), 9)
+    return judge(self, *given)
+
+audit.ShardAuditor.judge = killing
+audit.ShardAuditor.uses_fast_paths = lambda *_: False
+from pipelines.run import audit as run
+from auditor.plan.options import AuditOptions
+if __name__ == "__main__":
+    options = AuditOptions(dumps=(sys.argv[1],), report=sys.argv[2], jobs=2, fail_on="never", shard_bytes=40_000)
+    code, manifest = run.run_audit(options)
+    print(code, manifest["counts"]["statuses"], *manifest["lost"], sep="\\n")
+"""
+
+
+def test_objects_that_end_a_worker_only_together_are_judged_in_smaller_shards(tmp_path: Path) -> None:
+    """As where the rows of many objects need more memory than there is."""
+    odd = {**resource("b1"), "spec": {"n": -1}}
+    odd["metadata"] = {**odd["metadata"], "namespace": "d-d"}  # before "d/" by key, after it by name
+    objects = [*(resource(f"o{number:02d}") for number in range(40)), odd]
+    dump = dumped(tmp_path, definition(), *objects)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent.parent)}
+    said = {}
+    for name, most in (("some", 12), ("all", 1000)):
+        (tmp_path / f"{name}.py").write_text(_TOGETHER.replace("MOST", str(most)))
+        words = [sys.executable, str(tmp_path / f"{name}.py"), str(dump), str(tmp_path / name)]
+        ended = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120, env=environment)
+        said[name] = ended.stdout or ended.stderr
+    assert (
+        said["some"].splitlines() == said["all"].splitlines() == ["0", "{'definition': 1, 'invalid': 1, 'valid': 40}"]
+    )
+    files = sorted(path.relative_to(tmp_path / "all") for path in (tmp_path / "all").rglob("part-*.parquet"))
+    assert len(files) > 2
+    for path in files:
+        assert pq.read_table(tmp_path / "some" / path, partitioning=None).to_pylist() == (
+            pq.read_table(tmp_path / "all" / path, partitioning=None).to_pylist()
+        ), path
+    manifests = [json.loads((tmp_path / name / "manifest.json").read_text()) for name in ("some", "all")]
+    assert manifests[0]["counts"] == manifests[1]["counts"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["all", "all.py", "dump.ndjson", "some", "some.py"]
 
 
 @pytest.mark.parametrize("part", ["fused", "attach_provers", "RuleProver"])

@@ -76,7 +76,7 @@ def test_one_killed_worker_costs_nothing(dump, tmp_path):
 
 @pytest.mark.slow
 def test_a_shard_whose_workers_are_killed_twice_is_reported_and_every_key_has_a_row(dump, tmp_path):
-    code, said, error, killed = run(dump, tmp_path, kills=6)
+    code, said, error, killed = run(dump, tmp_path, kills=40)
     assert code == 3, error
     assert killed >= 2
     manifest, rows = statuses(tmp_path)

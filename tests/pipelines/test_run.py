@@ -118,17 +118,26 @@ def test_findings_have_the_servers_words(report):
     assert len(messages) == 5
 
 
-def test_broken_kind_is_the_first_line_with_the_command_that_shows_it(report):
+def test_a_broken_kind_comes_after_the_verdict_with_the_command_that_shows_it(report):
     _, done = report
     lines = done.stdout.splitlines()
-    assert lines[0].startswith("BROKEN  Order.bakery.example.com: every LIST and WATCH of the kind fails")
-    assert "/registry/bakery.example.com/orders/north/order-torn" in lines[0]
-    assert lines[2].split()[:2] == ["auditor", "show"]
+    at = lines.index("CRITICAL 1")
+    assert lines[0].startswith("NOT COMPARED  ")
+    assert at <= 2
+    assert "Order  cannot be listed or watched  1 key" in lines[at + 1]
+    assert lines[at + 2] == "      north/order-torn: unexpected end of JSON input"
+    assert lines[at + 3].split()[:3] == ["next:", "auditor", "show"]
+
+
+def test_the_end_of_an_audit_is_the_summary_of_its_report(report):
+    folder, done = report
+    assert auditor("summary", folder).stdout == done.stdout
 
 
 def test_shown_command_works(report):
-    folder, _ = report
-    done = auditor("show", folder, "/registry/bakery.example.com/orders/north/order-torn")
+    _, done = report
+    command = next(line.split() for line in done.stdout.splitlines() if "next: auditor show" in line)
+    done = auditor(*command[2:])
     assert done.returncode == 0, done.stderr
     assert "status: unreadable" in done.stdout
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from auditor.base.statuses import Impact, Status
+from auditor.fastpath.dicts.fallbacks import Part, Reason
 from tests.papers.blocks import PAGES, blocks_of, commands_of, fill_transcripts, run, without_ages
 from tests.papers.reference import GENERATED
 from tests.papers.sandbox import environment_of, make_sandbox, placed
@@ -126,6 +127,13 @@ def test_the_manifest_page_lists_every_key(sandbox: Path) -> None:
     text = (ROOT / "docs" / "reference" / "manifest.md").read_text()
     manifest = json.loads((sandbox / "report" / "manifest.json").read_text())
     assert [key for key in manifest if f"`{key}`" not in text] == []
+
+
+@pytest.mark.parametrize("members", [Part, Reason])
+def test_the_manifest_page_explains_every_fallback(members: type[Part | Reason]) -> None:
+    text = (ROOT / "docs" / "reference" / "manifest.md").read_text().partition("## Fallbacks")[2]
+    first = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
+    assert [each for each in members if not any(f"`{each}`" in cell for cell in first)] == []
 
 
 def test_readme_fits_on_a_few_screens() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from auditor.report.allclear import judged_rows, not_judged
-from auditor.report.terminal import summary
+from tests.report.summaries import summary_of_manifest
 
 ROOT = Path(__file__).parents[2]
 CLEAR = {
@@ -19,7 +19,10 @@ CLEAR = {
          "breaking": None, "stuck": None},
     ],
     "findings": [], "stored_versions": [], "not_evaluated": [], "encryption": [], "lost": [],
-    "inputs": [{"name": "a.db", "damage": [], "notes": ["a compaction was begun"], "keys": 3}],
+    "inputs": [{"name": "a.db", "format": "etcd-snapshot", "revision": 7, "damage": [], "notes": ["a compaction was begun"],
+                "keys": 3}],
+    "tool": {"version": "1.0"}, "kubernetes_release": "v1.37.2", "started": "2026-11-25T02:00:00+00:00", "seconds": 1.5,
+    "exit_code": 0,
     "options": {"etcd_prefix": "/registry", "skip": [], "scope": {"namespace": "", "include": [], "exclude": []}},
 }  # fmt: skip
 
@@ -50,6 +53,7 @@ def _nothing(manifest):
 
 
 DAMAGE = [{"where": "page 3", "reason": "torn"}]
+INPUT = CLEAR["inputs"][0]
 COUNTS = {"new": 0, "same": 0, "fixed": 0}
 DIFF = {"report": "a", "findings": COUNTS, "distinct": COUNTS, "not_judged": 2, "not_rechecked": {"sealed": 2},
         "worse": {}, "first_new": [], "first_fixed": [], "first_worse": [], "notes": []}  # fmt: skip
@@ -66,8 +70,8 @@ FINDING = {"group": "", "kind": "Widget", "check": "rule", "field": "spec", "typ
         (_status("needs-conversion", "needs-webhook"), "1 key that only a conversion webhook can read"),
         (_status("a-new-status"), "1 key with status a-new-status"),
         (_status("invalid"), "read the findings"),
-        (_status("unreadable"), "read the objects"),
-        (_status("valid", "loses-data"), "read the objects"),
+        (_status("unreadable"), "read the findings"),
+        (_status("valid", "loses-data"), "read the findings"),
         (_status("valid", "blocks-metadata"), "read the objects"),
         (_status("valid", "a-new-impact"), "read the objects"),
         (_set("findings", [FINDING]), "read the findings"),
@@ -76,8 +80,8 @@ FINDING = {"group": "", "kind": "Widget", "check": "rule", "field": "spec", "typ
         (_set("options", "skip", ["rules"]), "skipped checks (--skip rules)"),
         (_set("not_evaluated", [{"crd": "w", "version": "v1", "objects": 7}]), "validation rules of 7 objects"),
         (_set("lost", ["shard 1: worker lost"]), "1 shard lost"),
-        (_set("inputs", [{"name": "b.db", "damage": DAMAGE, "notes": []}]), "1 part of dumps that could not be read"),
-        (_set("inputs", [{"name": "b", "damage": [], "notes": ["2 files were not read"]}]), "the parts of b that were not read"),
+        (_set("inputs", [{**INPUT, "name": "b.db", "damage": DAMAGE, "notes": []}]), "1 part of dumps that could not be read"),
+        (_set("inputs", [{**INPUT, "name": "b", "notes": ["2 files were not read"]}]), "the parts of b that were not read"),
         (_set("missing", [{"name": "west"}]), "1 cluster without a dump (west)"),
         (_set("stale", [{"source": "b.db", "why": "older"}]), "1 stale dump (b.db)"),
         (_set("diff", DIFF), "2 earlier findings that could not be checked again"),
@@ -85,11 +89,11 @@ FINDING = {"group": "", "kind": "Widget", "check": "rule", "field": "spec", "typ
 )  # fmt: skip
 def test_there_is_no_all_clear_if_anything_was_not_judged(change, said):
     manifest = copy.deepcopy(CLEAR)
-    assert summary(manifest, "r").endswith("Next: nothing to do.")
+    assert summary_of_manifest(manifest).endswith("Next: nothing to do.")
     change(manifest)
-    text = summary(manifest, "r")
+    text = summary_of_manifest(manifest)
     assert "nothing to do" not in text
-    assert said in text.partition("Next: ")[2]
+    assert said in text
 
 
 def test_json_without_a_kind_is_no_object():
@@ -106,7 +110,7 @@ def _broken(group, kind, **more):
     manifest = copy.deepcopy(CLEAR) | more
     manifest["kinds"].append({"group": group, "kind": kind, "objects": 1, "statuses": {"unreadable": 1},
                               "impacts": {"breaks-list": 1}, "breaking": BREAKING, "stuck": None})  # fmt: skip
-    return summary(manifest, "r").partition("Next: ")[2]
+    return summary_of_manifest(manifest).partition("Next: ")[2]
 
 
 def test_nothing_is_to_be_deleted_that_does_not_open_with_the_keys_given():
@@ -126,15 +130,15 @@ def test_a_definition_is_to_be_repaired_and_not_deleted():
 def test_the_keys_that_no_object_has_can_be_found():
     manifest = copy.deepcopy(CLEAR)
     manifest["counts"]["internal"] = 0
-    assert "'r/objects/*.parquet' where status = 'other'" in summary(manifest, "r")
+    assert "'r/objects/*.parquet' where status = 'other'" in summary_of_manifest(manifest)
 
 
 def test_an_exported_object_without_a_definition_is_not_to_be_deleted():
     manifest = copy.deepcopy(CLEAR)
     _status("orphaned")(manifest)
-    assert "etcdctl" in summary(manifest, "r")
+    assert "etcdctl" in summary_of_manifest(manifest)
     manifest["inputs"][0]["is_export"] = True
-    advice = summary(manifest, "r").partition("Next: ")[2]
+    advice = summary_of_manifest(manifest).partition("Next: ")[2]
     assert "--crds" in advice
     assert "delete" not in advice
 
@@ -143,16 +147,16 @@ def test_a_cluster_without_an_object_prevents_an_all_clear():
     manifest = copy.deepcopy(CLEAR)
     fine = {"name": "east", "kinds": manifest["kinds"]}
     manifest["clusters"] = [fine, {"name": "south", "kinds": manifest["kinds"]}]
-    assert summary(manifest, "r").endswith("Next: nothing to do.")
+    assert summary_of_manifest(manifest).endswith("Next: nothing to do.")
     manifest["clusters"] = [fine, {"name": "south", "kinds": []}]
-    assert "not judged: all of south (no object was judged)" in summary(manifest, "r")
+    assert "NOT JUDGED  all of south (no object was judged)" in summary_of_manifest(manifest)
 
 
 @pytest.mark.parametrize(("is_export", "is_clear"), [(False, False), (True, True)])
 def test_a_database_without_a_key_prevents_an_all_clear_and_an_empty_list_of_a_kind_does_not(is_export, is_clear):
     manifest = copy.deepcopy(CLEAR)
-    manifest["inputs"].append({"name": "b.db", "damage": [], "notes": [], "is_export": is_export, "keys": 0})
-    assert summary(manifest, "r").endswith("Next: nothing to do.") == is_clear
+    manifest["inputs"].append({**INPUT, "name": "b.db", "damage": [], "notes": [], "is_export": is_export, "keys": 0})
+    assert summary_of_manifest(manifest).endswith("Next: nothing to do.") == is_clear
 
 
 def texts_of_notes():
@@ -218,6 +222,6 @@ def test_each_note_of_a_source_is_known_to_be_harmless_or_prevents_an_all_clear(
     for text in texts:
         manifest = copy.deepcopy(CLEAR)
         manifest["inputs"][0]["notes"] = [text]
-        if summary(manifest, "r").endswith("Next: nothing to do.") != any(one in text for one in HARMLESS):
+        if summary_of_manifest(manifest).endswith("Next: nothing to do.") != any(one in text for one in HARMLESS):
             unsaid.append(text)
     assert not unsaid

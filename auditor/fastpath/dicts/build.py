@@ -15,6 +15,7 @@ from auditor.fastpath.dicts.emit import Emitter
 from auditor.fastpath.dicts.metadata import KNOWN_FIELDS, prove_embedded, prove_metadata
 from auditor.fastpath.dicts.metadata_parts import NotNormal
 from auditor.fastpath.dicts.root import fused, selector
+from auditor.fastpath.dicts.scope import NotEmittable
 from auditor.golang.text import display
 from auditor.schema.objectmeta.reference import CoerceError, decode_metadata
 from auditor.schema.objectmeta.types import to_json
@@ -40,17 +41,20 @@ class VersionProgram:
         module: All its functions.
         run: Takes the decoded object, a `Log` and the size of its text; see `root.fused`. None: there is no program.
         select: Takes the read object and returns what field selectors see; None: only the reference knows.
+        reason: Why there is no `run`; empty: there is one.
     """
 
-    __slots__ = ("module", "run", "select")
+    __slots__ = ("module", "reason", "run", "select")
 
     def __init__(
         self,
         module: Module,
         run: Callable[[JsonObject, Log, int], bool] | None,
         select: Callable[[JsonObject], dict[str, str]] | None,
+        reason: str = "",
     ) -> None:
         self.module = module
+        self.reason = reason
         self.run = run
         self.select = select
 
@@ -69,8 +73,9 @@ def build_version(
     module = Module(title, {"_display": display})
     emitter = Emitter(module, prunes=not definition.preserve_unknown_fields, defaults=defaults, embedded=prove_embedded)
     run = select = None
-    if contradiction(version.schema):
-        return VersionProgram(module, None, None)
+    reason = ""
+    if found := contradiction(version.schema):
+        return VersionProgram(module, None, None, f"a schema that contradicts itself: {found}")
     try:
         name = fused(emitter, definition, version, _repairer(namespaced=definition.namespaced, drop=defaults))
         run = module.compile(name)
@@ -80,7 +85,8 @@ def build_version(
         if isinstance(error, OSError):
             raise
         run = select = None
-    return VersionProgram(module, run, select)
+        reason = str(error) if isinstance(error, NotEmittable) else type(error).__name__
+    return VersionProgram(module, run, select, reason)
 
 
 def _repairer(*, namespaced: bool, drop: bool) -> Callable[[JsonObject, int, Log, Exception], bool]:

@@ -146,8 +146,8 @@ class Emitter:
                 w.line("ok = True")
                 try:
                     self.value(w, schema, "o", scope, in_place=True)
-                except NotEmittable:
-                    return f"def {name}(o, log, above):\n raise Refused\n"
+                except NotEmittable as error:
+                    return f"def {name}(o, log, above):\n raise Refused({str(error)!r})\n"
                 w.line("return ok")
             return w.source
         with w.block(f"def {name}(o, {LOCALS}):"):
@@ -253,7 +253,7 @@ class Emitter:
             return
         null: Lines | None = None
         if is_defaulted:
-            null = ("raise Refused",)
+            null = ("raise Refused('null in place of a value with a default')",)
         elif may_be_null:
             null = ("ok = False" if schema.enum else "pass",)
         self.value(w, schema, y, scope, null=null)

@@ -187,7 +187,7 @@ def _insertion(emitter: Emitter, name: str, schema: StructuralSchema, x: str, sc
     """Return the lines that put in a default."""
     expansion = expand(schema)
     if not expansion.stable:
-        return ("raise Refused",)
+        return ("raise Refused('a default that the read may change')",)
     inside = Writer()
     inside.line(f"{x}[{name!r}] = {display(emitter.module, expansion.value)}")
     inside.line(f"log.defaulted.append({emitter.site(scope)})")
@@ -213,7 +213,12 @@ def read_rest(
             w.lines((f"if None in {x}.values():", f" _drop_nulls({x}, {names})"))
         _each_other(emitter, w, rest, x, scope, known)
     elif rest is False:
-        w.lines((f"if not {x}.keys() <= {names}:" if known else f"if {x}:", " raise Refused"))
+        w.lines(
+            (
+                f"if not {x}.keys() <= {names}:" if known else f"if {x}:",
+                " raise Refused('a key that additionalProperties forbids')",
+            )
+        )
     elif rest is True:
         if scope.frozen:
             w.line(f"_exact_rest({x}, {names})")

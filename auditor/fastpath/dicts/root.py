@@ -92,7 +92,7 @@ class _Root:
         w = Writer()
         with w.block(f"def {name}(o, log, size, {LOCALS}):"):
             with w.block(f"if o['apiVersion'] != {self.api_version!r} or o['kind'] != {self.kind!r}:"):
-                w.line("raise Refused")
+                w.line("raise Refused('', 'identity')")
             with w.block("try:"):
                 w.line(f"ok = _metadata(o['metadata'], size, {self.namespaced}, log.metadata)")
             with w.block("except Exception as why:"):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.fastpath.dicts.scope import Condition, Mode
-from auditor.fastpath.dicts.support import INT64_MAX
+from auditor.fastpath.dicts.support import INT64_MAX, LARGE_INTEGER
 
 if TYPE_CHECKING:
     from auditor.fastpath.dicts.checks import Checks
@@ -49,7 +49,9 @@ def int_conditions(schema: StructuralSchema, x: str, mode: Mode, checks: Checks)
     test = _between(x, low, high)
     if mode is Mode.FUSED:
         found.append(
-            (test, f"ok = _in_range({x})") if test and high is not None else (f"{x} > {INT64_MAX}", "raise Refused")
+            (test, f"ok = _in_range({x})")
+            if test and high is not None
+            else (f"{x} > {INT64_MAX}", f"raise Refused({LARGE_INTEGER!r})")
         )
         if test and high is None:
             found.append((test, mode.bad))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "INT64_MAX",
+    "LARGE_INTEGER",
     "MEMO_LIMIT",
     "Log",
     "Refused",
@@ -53,8 +54,22 @@ Repeated: TypeAlias = dict[tuple[int, str], dict[int, list[int]]]
 _LONG: Final = 32
 
 
+LARGE_INTEGER: Final = "an integer beyond 64 bits"
+_UNEXPECTED_MAP: Final = "a map that no schema describes"
+
+
 class Refused(Exception):
-    """The generated code does not know what the server would do; nothing is said about the object."""
+    """The generated code does not know what the server would do; nothing is said about the object.
+
+    Args:
+        detail: The value that is left to the exact path.
+        reason: A reason of `fallbacks.Reason`.
+    """
+
+    def __init__(self, detail: str = "", reason: str = "value") -> None:
+        super().__init__(detail, reason)
+        self.detail = detail
+        self.reason = reason
 
 
 _MISSING: Final = object()
@@ -124,7 +139,7 @@ class Log:
                 paths = _paths(schema, site, value, places, repeated)
             for path in paths:
                 if path[:2] in (".", ".."):
-                    raise Refused
+                    raise Refused("a property without a name")
                 found.append((schema, path[1:], value, is_whole))
         return found
 
@@ -232,8 +247,10 @@ def scalar(value: Any) -> bool:
     kind = type(value)
     if kind is list:
         bare(value)
-    elif (kind is dict and value) or (kind is int and value > INT64_MAX):
-        raise Refused
+    elif kind is dict and value:
+        raise Refused(_UNEXPECTED_MAP)
+    elif kind is int and value > INT64_MAX:
+        raise Refused(LARGE_INTEGER)
     return False
 
 
@@ -244,7 +261,7 @@ def no_list(value: Any) -> bool:
         Refused: The value is a list, or `scalar` refuses it.
     """
     if type(value) is list:
-        raise Refused
+        raise Refused("a list that no schema describes")
     return scalar(value)
 
 
@@ -264,7 +281,7 @@ def pruned_whole(value: Any, log: Log, site: tuple[Any, ...] | None) -> bool:
         for index, item in enumerate(value):
             pruned_whole(item, log, (site, "[%d]", index))
     elif type(value) is int and value > INT64_MAX:
-        raise Refused
+        raise Refused(LARGE_INTEGER)
     return False
 
 
@@ -275,14 +292,14 @@ def unless(value: Any, kind: type) -> bool:
         Refused: It is of that kind.
     """
     if type(value) is kind:
-        raise Refused
+        raise Refused("a value of a type that the server may take")
     return False
 
 
 def in_range(value: int) -> bool:
     """Say no to an integer outside the bounds of its schema; refuse one beyond 64 bits."""
     if value > INT64_MAX:
-        raise Refused
+        raise Refused(LARGE_INTEGER)
     return False
 
 
@@ -290,7 +307,7 @@ def exact_json(value: Any) -> None:
     """Refuse a value with an integer beyond 64 bits anywhere inside; everything else is read as it is."""
     if type(value) is int:
         if value > INT64_MAX:
-            raise Refused
+            raise Refused(LARGE_INTEGER)
         return
     if type(value) is dict or type(value) is list:
         containers = [value]
@@ -300,7 +317,7 @@ def exact_json(value: Any) -> None:
                 if kind is dict or kind is list:
                     containers.append(item)
                 elif kind is int and item > INT64_MAX:
-                    raise Refused
+                    raise Refused(LARGE_INTEGER)
 
 
 def exact_rest(value: dict[str, Any], known: frozenset[str]) -> None:
@@ -316,11 +333,11 @@ def bare(values: Iterable[Any]) -> None:
         kind = type(value)
         if kind is dict:
             if value:
-                raise Refused
+                raise Refused(_UNEXPECTED_MAP)
         elif kind is list:
             bare(value)
         elif kind is int and value > INT64_MAX:
-            raise Refused
+            raise Refused(LARGE_INTEGER)
 
 
 def prune_unknown(value: dict[str, Any], known: frozenset[str], log: Log, site: tuple[Any, ...] | None) -> None:

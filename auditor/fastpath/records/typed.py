@@ -26,6 +26,7 @@ from auditor.base.path_size import FREE_BYTES, check_paths
 from auditor.codegen import Module
 from auditor.fastpath.dicts.branches import says_nothing
 from auditor.fastpath.dicts.emit import Emitter
+from auditor.fastpath.dicts.fallbacks import Fallbacks, Part, Reason
 from auditor.fastpath.dicts.metadata import prove_embedded
 from auditor.fastpath.dicts.scope import META_KEYS, NotEmittable, given, has_default
 from auditor.fastpath.dicts.support import Log
@@ -62,6 +63,7 @@ class TypedProgram:
         definition: The definition.
         version: The version at which the objects are stored and judged.
         rules: Proves the rules of the version; None without rules, or to ignore them.
+        fallbacks: Takes a count of what is not proven.
 
     Attributes:
         module: The generated functions.
@@ -73,7 +75,11 @@ class TypedProgram:
     """
 
     def __init__(
-        self, definition: CustomResourceDefinition, version: CrdVersion, rules: RuleProver | None = None
+        self,
+        definition: CustomResourceDefinition,
+        version: CrdVersion,
+        rules: RuleProver | None = None,
+        fallbacks: Fallbacks | None = None,
     ) -> None:
         self.module = Module(
             f"{definition.kind}.{version.name}.{definition.group} typed",
@@ -82,6 +88,7 @@ class TypedProgram:
         self.defaulted: tuple[str, ...] = ()
         self.pruned: tuple[str, ...] = ()
         self._rules = rules
+        self._fallbacks = Fallbacks() if fallbacks is None else fallbacks
         self._log = Log()
         self._record_rules: RecordRules | None = None
         writer = self._writer(definition, version)
@@ -117,6 +124,7 @@ class TypedProgram:
             made = self._decode(data)
             if not self._check(made, log, len(data)):
                 log.clear()
+                self._fallbacks.note(Part.RECORD, Reason.SCHEMA)
                 return None
             if self._rules is not None and not (
                 self._rules.hold(self._plain(made), data)
@@ -124,9 +132,11 @@ class TypedProgram:
                 else self._record_rules.hold(made, len(data))
             ):
                 log.clear()
+                self._fallbacks.note(Part.RECORD, Reason.RULES)
                 return None
-        except Exception:  # noqa: BLE001 - whatever is wrong, the next way can tell
+        except Exception as error:  # noqa: BLE001 - whatever is wrong, the next way can tell
             log.clear()
+            self._fallbacks.caught(Part.RECORD, error)
             return None
         if log.defaulted or log.pruned:
             if len(data) > FREE_BYTES:

@@ -12,13 +12,13 @@ Source: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.cel.emit import NotEmittable, RuleModule, emit_rule
 from auditor.cel.environment import PER_CALL_LIMIT
 from auditor.codegen import Module, Writer
+from auditor.fastpath.dicts.fallbacks import Fallbacks, Part, Reason
 from auditor.fastpath.rules.costs import RuleCosts
 from auditor.fastpath.rules.shapes import Shapes, fits, longest_default
 from auditor.validation.rules.evaluate import OBJECT_BUDGET
@@ -98,6 +98,7 @@ class RuleProver:
         rules: The rules.
         definition: Whose objects they are.
         version: At which these are judged.
+        fallbacks: Takes a count of what is left to the interpreter.
 
     Attributes:
         module: The generated functions.
@@ -106,8 +107,15 @@ class RuleProver:
         more: By how many bytes an object that was read may be larger than its text.
     """
 
-    def __init__(self, rules: RuleProgram, definition: CustomResourceDefinition, version: CrdVersion) -> None:
+    def __init__(
+        self,
+        rules: RuleProgram,
+        definition: CustomResourceDefinition,
+        version: CrdVersion,
+        fallbacks: Fallbacks | None = None,
+    ) -> None:
         self.rules = rules
+        self.fallbacks = Fallbacks() if fallbacks is None else fallbacks
         self.module = Module(f"{definition.kind}.{version.name}.{definition.group} rules")
         self.emitted = 0
         self.reasons: list[tuple[CompiledRule, str]] = []
@@ -123,8 +131,12 @@ class RuleProver:
         self.module.namespace.update(_place=_place, OverBudget=_OverBudget)
         self.root = self._plan(rules.root)
         self._run: Callable[..., int] = _refuse
-        with suppress(SyntaxError, RecursionError, MemoryError):
+        for _, reason in self.reasons:
+            self.fallbacks.note(Part.RULES, Reason.DEFINITION, reason)
+        try:
             self._run = self.module.compile(self._function(self.root))
+        except (SyntaxError, RecursionError, MemoryError) as error:
+            self.fallbacks.note(Part.RULES, Reason.DEFINITION, type(error).__name__)
 
     # -- running ------------------------------------------------------------------------------------------------------
 
@@ -141,13 +153,17 @@ class RuleProver:
         left: list[tuple[int, Any, Trail]] = []
         try:
             cost = self._cost(obj, data, left)
-        except Exception:  # noqa: BLE001 - over the budget, or what Python does not compile: the interpreter knows
+        except Exception as error:  # noqa: BLE001 - over the budget, or what Python does not compile
+            self.fallbacks.caught(Part.RULES, error)
             return self.rules.run(obj)
         if not left:
             return None
         evaluations = [(self._evaluations[number], value, trail) for number, value, trail in left]
         found = self.rules.run_these(evaluations, cost)
-        return self.rules.run(obj) if found is None else found
+        if found is None:
+            self.fallbacks.note(Part.RULES, Reason.BUDGET)
+            return self.rules.run(obj)
+        return found
 
     def hold(self, obj: JsonObject, data: bytes) -> bool:
         """Say whether all rules of an object are proven by generated code alone.

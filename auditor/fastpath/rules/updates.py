@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
+from auditor.fastpath.dicts.fallbacks import Part, Reason
 from auditor.fastpath.rules.prover import RuleProver
 from auditor.fastpath.rules.shapes import fits
 
@@ -57,7 +58,8 @@ class RuleUpdates(RuleProver):
                 self._run = self.module.compile(self._function(self.root))
             size = len(orjson.dumps(new)) + self.more
             cost = self._run(new, size, self._costs.at(size), left, None, 0)
-        except Exception:  # noqa: BLE001 - whatever is wrong, the interpreter can run the rules
+        except Exception as error:  # noqa: BLE001 - whatever is wrong, the interpreter can run the rules
+            self.fallbacks.caught(Part.UPDATE_RULES, error)
             return self.rules.run_update(new, old, twin)
         if not left:
             return []
@@ -67,7 +69,10 @@ class RuleUpdates(RuleProver):
             left.sort(key=lambda one: (places.setdefault(one[2], len(places)), one[0]))  # as the rules are written
             evaluations = [(self._evaluations[number], value, trail) for number, value, trail in left]
             found = self.rules.run_these(evaluations, cost, twin)
-        return self.rules.run_update(new, old, twin) if found is None else found
+        if found is None:
+            self.fallbacks.note(Part.UPDATE_RULES, Reason.BUDGET if self._is_plain else Reason.RULES)
+            return self.rules.run_update(new, old, twin)
+        return found
 
     def _position(self, w: Writer, plan: RulePlan, place: RuleSite) -> None:
         if plan.number >= 0:

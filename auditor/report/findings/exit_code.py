@@ -78,7 +78,7 @@ def code_of_causes(
     if options.only_new and options.fail_on_standing and standing:
         code = 1
         impacts = ", ".join(dict.fromkeys(row["impact"] for row in standing))
-        why.append(f"known faults that are not repaired: {impacts} (--fail-on-standing)")
+        why.append(f"faults that are not repaired: {impacts} (--fail-on-standing)")
     return code, why
 
 

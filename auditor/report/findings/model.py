@@ -142,21 +142,26 @@ class FindingsModel:
 
                 chosen = {name or None for name in chosen_clusters(manifest, clusters)}
                 rows = [row for row in rows if row["cluster"] in chosen]
-            run = _run(manifest)
-            causes = merged(rows, run.started)
-            return cls(
-                path=path,
-                shown=named,
-                manifest=manifest,
-                run=run,
-                causes=causes,
-                verdict=verdict_of(manifest, causes),
-                missing=allclear.missing_lines(manifest),
-                stale=allclear.stale_lines(allclear.stale_dumps(manifest)),
-                damage=_damage(manifest),
-                not_judged=allclear.not_judged(manifest),
-                accepted=manifest.get("accepted") or {},
-            )
+            return cls.of(path, named, manifest, rows)
+
+    @classmethod
+    def of(cls, path: Path, shown: str, manifest: dict[str, Any], rows: list[dict[str, Any]]) -> FindingsModel:
+        """Return the model of a report whose manifest and rows of causes.parquet are known."""
+        run = _run(manifest)
+        causes = merged(rows, run.started)
+        return cls(
+            path=path,
+            shown=shown,
+            manifest=manifest,
+            run=run,
+            causes=causes,
+            verdict=verdict_of(manifest, causes),
+            missing=allclear.missing_lines(manifest),
+            stale=allclear.stale_lines(allclear.stale_dumps(manifest)),
+            damage=_damage(manifest),
+            not_judged=allclear.not_judged(manifest),
+            accepted=manifest.get("accepted") or {},
+        )
 
     @property
     def is_fleet(self) -> bool:

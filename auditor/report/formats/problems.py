@@ -16,6 +16,7 @@ from auditor.report.clusters import chosen_clusters
 from auditor.report.findings.filters import Filters
 from auditor.report.findings.severity import SEVERITIES
 from auditor.report.findings.titles import kind_name
+from auditor.report.views.advice import next_step
 
 if TYPE_CHECKING:
     import datetime
@@ -243,11 +244,10 @@ def _is_secret(group: str, kind: str) -> bool:
 
 
 def _last_sentence(model: FindingsModel) -> str:
-    from auditor.report.terminal import next_step  # noqa: PLC0415 - it needs this package's neighbours
-
     if "upgrade" in model.manifest:
         return ""
-    return " ".join(next_step(model.manifest, model.shown).split())
+    text, command = next_step(model.manifest, model.shown)
+    return f"Next: {text}" + (f" {command}" if command else "")
 
 
 def _problems(model: FindingsModel, filters: Filters) -> Iterator[Problem]:

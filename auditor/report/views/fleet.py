@@ -46,7 +46,9 @@ def cluster_rows(model: FindingsModel) -> list[dict[str, Any]]:
         own = [row for row in rows if row["cluster"] == name]
         current = [row for row in own if row["objects"] > row["accepted_objects"]]
         inputs = [
-            source for source in manifest["inputs"] if (source.get("cluster") or manifest["options"]["cluster"]) == name
+            source
+            for source in manifest["inputs"]
+            if (source.get("cluster") or manifest["options"].get("cluster")) == name
         ]
         fresh = sum(row["new_objects"] for row in current)
         fixed = sum(row["fixed_objects"] for row in own)

@@ -11,7 +11,18 @@ from auditor.base.visible import visible
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["Column", "Line", "clipped", "fitted", "middle_clipped", "painted", "table_lines", "width_of"]
+__all__ = [
+    "Column",
+    "Line",
+    "clipped",
+    "command_lines",
+    "fitted",
+    "middle_clipped",
+    "painted",
+    "table_lines",
+    "width_of",
+    "wrapped",
+]
 
 _ELLIPSIS: Final = "…"
 _GAP: Final = 2
@@ -89,6 +100,69 @@ def middle_clipped(text: str, width: int) -> str:
         return clipped(text, width)
     begin = (width - 1) // 3
     return f"{text[:begin]}{_ELLIPSIS}{text[len(text) - (width - 1 - begin) :]}"
+
+
+def wrapped(line: Line, width: int, *, indent: int = 2, between: str = " ") -> list[Line]:
+    """Return a line as several that fit a width, cut between words; a word that is too long is cut into pieces.
+
+    Args:
+        line: The line.
+        width: The width.
+        indent: Blanks before all lines but the first.
+        between: What separates words.
+    """
+    if width_of(line.text) <= width:
+        return [line]
+    texts = [""]
+    for at, word in enumerate(line.text.split(between)):
+        piece = between + word if at else word
+        if at and width_of(texts[-1] + piece) > width:
+            texts.append(" " * indent)
+            piece = word
+        while width_of(texts[-1] + piece) > width:
+            fits = _fitting(piece, width - width_of(texts[-1]))
+            texts[-1] += piece[:fits]
+            piece = piece[fits:]
+            texts.append(" " * indent)
+        texts[-1] += piece
+    return [Line(text.rstrip(), line.style) for text in texts]
+
+
+def _fitting(text: str, room: int) -> int:
+    """Return how many characters of a text take at most that many columns; at least one."""
+    used = 0
+    for at, character in enumerate(text):
+        used += _width(character)
+        if used > room:
+            return max(1, at)
+    return len(text)
+
+
+def command_lines(line: Line, width: int, *, indent: int = 2) -> list[Line]:
+    """Return a command as lines that fit a width and that a shell takes as one: a cut line ends in a backslash.
+
+    Args:
+        line: The command, perhaps behind some words of ours.
+        width: The width.
+        indent: Blanks before all lines but the first; none before a piece of a word, which the shell would part.
+    """
+    if width_of(line.text) <= width:
+        return [line]
+    words = line.text.lstrip(" ")
+    texts = [" " * (len(line.text) - len(words))]
+    for word in words.split(" "):
+        piece = f" {word}" if texts[-1].strip() else word
+        if texts[-1].strip() and width_of(texts[-1] + piece) > width - 2:
+            texts[-1] += " \\"
+            texts.append(" " * indent)
+            piece = word
+        while width_of(texts[-1] + piece) > width:
+            fits = _fitting(piece, width - 1 - width_of(texts[-1]))
+            texts[-1] += piece[:fits] + "\\"
+            piece = piece[fits:]
+            texts.append("")
+        texts[-1] += piece
+    return [Line(text, line.style) for text in texts]
 
 
 def fitted(lines: Iterable[Line], width: int) -> list[Line]:

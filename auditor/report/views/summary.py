@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from auditor.base.visible import shell_word, visible, visible_tree
-from auditor.base.wording import counted, objects
+from auditor.base.wording import by_count, counted, objects
 from auditor.report.allclear import judged_rows
 from auditor.report.findings.severity import SEVERITIES
 from auditor.report.findings.verdict import VERDICT_WORDS
-from auditor.report.terminal import next_step
+from auditor.report.views.advice import next_step
 from auditor.report.views.fleet import cluster_lines
-from auditor.report.views.layout import Column, Line, fitted, table_lines
+from auditor.report.views.layout import Column, Line, command_lines, fitted, table_lines, width_of, wrapped
+from auditor.report.views.state import kind_lines, state_lines
 
 if TYPE_CHECKING:
     import datetime
@@ -27,6 +28,11 @@ LINES: Final = 25
 _DAY: Final = 86400
 _HOUR: Final = 3600
 _ABSENT: Final = 3
+_MESSAGE: Final = 3
+"""Lines of a message."""
+_DETAIL: Final = " " * 6
+_CAUSES: Final = 12
+"""Lines for causes that remain however much there is to say of the dumps."""
 _COLUMNS: Final = (
     Column("CAUSE"),
     Column("", may_go=2),
@@ -44,15 +50,19 @@ def summary_lines(model: FindingsModel, width: int, most: int = LINES) -> list[L
         width: Columns of the terminal.
         most: Lines at most.
     """
-    head = _head(model)
-    tail = _tail(model)
+    head = [part for line in _head(model) for part in wrapped(line, width, between=" · " if "·" in line.text else " ")]
     absent = [Line(visible(text), "critical") for text in [*model.missing, *model.stale, *model.damage]]
-    if len(absent) > _ABSENT:
+    if most and len(absent) > _ABSENT:
         absent = [*absent[: _ABSENT - 1], Line(f"and {len(absent) - _ABSENT + 1} more such lines", "critical")]
+    absent = [part for line in absent for part in wrapped(line, width)]
     if model.is_fleet or (model.missing and model.run.clusters):
         absent += cluster_lines(model, width, most=8)
-    left = most - len(head) - len(tail) - len(absent)
-    return fitted([*head, *absent, *_sections(model, width, left), *tail], width)
+    end = _end(model, width)
+    left = most - len(head) - len(absent) - len(end)
+    tail = _tail(model, width, left - len(_sections(model, width, _CAUSES)))
+    causes = _sections(model, width, left - len(tail))
+    table = kind_lines(model, width, left - len(tail) - len(causes))
+    return [*fitted([*head, *absent, *causes, *table, *tail], width), *end]
 
 
 def _head(model: FindingsModel) -> list[Line]:
@@ -63,9 +73,9 @@ def _head(model: FindingsModel) -> list[Line]:
     revisions = [source.revision for source in run.sources if source.revision is not None]
     if len(revisions) == 1:
         file += f" at revision {revisions[0]}"
-    work = f"{run.checked:,} checked"
+    work = f"{run.keys:,} {by_count(run.keys, 'key', 'keys')}"
     if run.reused is not None:
-        work = f"{run.reused:,} objects unchanged, {work}"
+        work = f"{run.reused:,} {by_count(run.reused, 'object', 'objects')} unchanged, {run.checked:,} checked"
     parts = [visible(name), file, f"{run.started:%Y-%m-%d %H:%M} UTC", f"{work}, {run.seconds:.1f} s"]
     line = f"{VERDICT_WORDS[word]}  " + " · ".join(filter(None, parts))
     out = [Line(line, word if word in ("worse", "better") else "bold")]
@@ -83,34 +93,37 @@ def _sections(model: FindingsModel, width: int, left: int) -> list[Line]:
     critical = [cause for cause in current if cause.severity == "critical"]
     compared = model.run.compared_with is not None
     fresh = [cause for cause in current if cause.severity != "critical" and cause.change == "new"]
-    rest = [cause for cause in current if cause.severity != "critical" and cause.change != "new"]
+    more = [cause for cause in current if cause.severity != "critical" and cause.change == "more"]
+    rest = [cause for cause in current if cause.severity != "critical" and cause.change not in ("new", "more")]
     out: list[Line] = []
     groups: list[tuple[str, list[Cause], str]] = [("CRITICAL", critical, "critical")]
-    groups.append(("NEW CAUSES", fresh, "bold"))
+    groups += [("NEW CAUSES", fresh, "bold"), ("MORE OBJECTS", more, "bold")]
     if compared:
         groups.append(("STANDING", rest, "bold"))
     else:
         groups += [(one.upper(), [cause for cause in rest if cause.severity == one], one) for one in SEVERITIES[1:]]
-    hidden = 0
+    hidden = sum(len(causes) for _, causes, _ in groups)
     for title, causes, style in groups:
-        if not causes:
+        room = left - len(out) - (hidden > 1)  # a line says how many are left out
+        if not causes or room < 2:
             continue
-        room = left - len(out) - 1  # a line says how many are left out
-        block = [Line(_title(title, causes), style)]
-        shown = 0
-        rows = _rows(model, causes[: max(0, room)], width)
-        for cause, row in zip(causes, rows, strict=False):
-            lines = [row, *_details(model, cause, width)]
-            if len(block) + len(lines) > room:
+        out.append(Line(_title(title, causes), style))
+        first = causes[: max(1, room - 1)]
+        for cause, row in zip(first, _rows(model, first, width), strict=True):
+            free = left - len(out) - (hidden > 1)
+            if free < 1:
                 break
-            block += lines
-            shown += 1
-        if shown or len(block) <= room:
-            out += block
-        hidden += len(causes) - shown
+            out += [row, *_details(model, cause, width)[: free - 1]]
+            hidden -= 1
     if hidden:
-        out.append(Line(f"and {counted(hidden, 'more cause')}: auditor findings {shell_word(model.shown)}", "dim"))
+        out.append(_more(counted(hidden, "more cause"), f"auditor findings {shell_word(model.shown)}", width))
     return out
+
+
+def _more(what: str, command: str, width: int) -> Line:
+    """Return a line on what is left out, with the command that prints it if it fits."""
+    line = f"and {what}: {command}"
+    return Line(line if width_of(line) <= width else f"and {what}", "dim")
 
 
 def _title(title: str, causes: Sequence[Cause]) -> str:
@@ -136,13 +149,34 @@ def _details(model: FindingsModel, cause: Cause, width: int) -> list[Line]:
         details.append(f"definition changed: {'; '.join(cause.schema_changes[:3])}")
     if cause.change == "new" and (cause.rejected or cause.tolerated_while_unchanged):
         details.append(verdict_text(cause))
+    lines = [Line(f"{_DETAIL}{visible(text)}", "dim") for text in details]
     if cause.severity == "critical" and cause.examples:
-        message = cause.messages[0] if cause.messages else ""
-        details.append(": ".join(filter(None, (short_name(cause.examples[0]), message))))
-        words = [model.shown, *(["--cluster", cause.example_clusters[0]] if cause.example_clusters[0] else [])]
-        command = f"next: auditor show {' '.join(map(shell_word, [*words, cause.examples[0]]))}"
-        details += [command] if len(command) + 6 <= width else []
-    return [Line(f"      {visible(text)}", "dim") for text in details]
+        text = ": ".join(filter(None, (short_name(cause.examples[0]), _message(model, cause))))
+        lines += wrapped(Line(f"{_DETAIL}{visible(text)}", "dim"), width, indent=len(_DETAIL) + 2)[:_MESSAGE]
+        lines += _show_command(model, cause, width)
+    return lines
+
+
+def _message(model: FindingsModel, cause: Cause) -> str:
+    """Return what is wrong with the first object of a cause; of a broken kind with what removes it."""
+    for kind in model.manifest["kinds"]:
+        first = kind["breaking"] or {}
+        same = (kind["group"], first.get("key"), first.get("cluster") or "")
+        if same == (cause.group, cause.examples[0], cause.example_clusters[0]) and first["reason"]:
+            return str(first["reason"])
+    return cause.messages[0] if cause.messages else ""
+
+
+def _show_command(model: FindingsModel, cause: Cause, width: int) -> list[Line]:
+    """Return the command that shows the first object of a cause: by its key where that fits, else by the cause."""
+    named = ["--cluster", cause.example_clusters[0]] if cause.example_clusters[0] else []
+    line = Line("")
+    for words in ([*named, cause.examples[0]], [cause.id]):
+        command = f"next: auditor show {' '.join(map(shell_word, [model.shown, *words]))}"
+        line = Line(f"{_DETAIL}{command}", "dim")
+        if width_of(line.text) <= width:
+            break
+    return command_lines(line, width, indent=len(_DETAIL) + 2)
 
 
 def kind_text(model: FindingsModel, cause: Cause) -> str:
@@ -191,31 +225,49 @@ def age_text(since: datetime.datetime, now: datetime.datetime) -> str:
     return f"{seconds / _DAY:.0f}d" if seconds >= _DAY else f"{seconds / _HOUR:.0f}h"
 
 
-def _tail(model: FindingsModel) -> list[Line]:
+def _tail(model: FindingsModel, width: int, most: int) -> list[Line]:
+    """Return lines on what is fixed, accepted, and not judged, in about that many lines."""
     fixed = [cause for cause in model.causes if cause.fixed_objects or cause.fixed_findings]
     counts = []
     if model.run.compared_with:
         counts.append(f"FIXED {sum(cause.fixed_objects for cause in fixed):,}")
-    accepted = sum(cause.accepted_objects for cause in model.causes)
     if model.accepted:
         due = model.accepted.get("expiring", 0)
+        accepted = sum(cause.accepted_objects for cause in model.causes)
         counts.append(f"ACCEPTED {accepted:,}" + (f" ({due} expire within 7 days)" if due else ""))
         states = ("expired", "unmatched")
         counts += [f"{name.upper()} {model.accepted[name]}" for name in states if model.accepted.get(name)]
     counts.append(f"JUDGED {objects(judged_rows(model.manifest))}")
+    counts += [] if model.not_judged else ["NOT JUDGED 0"]
     out = [Line(" · ".join(counts))]
     if model.not_judged:
-        out.append(Line(visible(f"NOT JUDGED  {', '.join(model.not_judged)}"), "medium"))
-    report = shell_word(model.shown)
+        out += wrapped(Line(visible(f"NOT JUDGED  {', '.join(model.not_judged)}"), "medium"), width)
+    state = [wrapped(line, width) for line in state_lines(model)]
+    shown = [part for parts in state for part in parts]
+    if len(out) + len(shown) > most:
+        while len(out) + len(shown) > most and len(state) > 1:
+            state.pop()
+            shown = [part for parts in state for part in parts]
+        shown.append(_more("more about the dumps", f"auditor summary {shell_word(model.shown)} --lines 0", width))
+    return out + shown
+
+
+def _end(model: FindingsModel, width: int) -> list[Line]:
+    """Return where the report is, why the run failed, and what to do next."""
+    manifest, report = visible_tree(model.manifest), visible(model.shown)
+    out = wrapped(Line(f"Report: {report}"), width)
+    if model.run.exit_code == 1 and manifest.get("exit_reasons"):
+        out += wrapped(Line(f"Exit code 1: {'; '.join(manifest['exit_reasons'])}."), width)
     first = next((cause for cause in model.causes if cause.is_open), None)
-    out.append(Line(f"Report: {visible(model.shown)}"))
-    if first is not None:
-        out.append(Line(f"Next: auditor findings {report} {first.id}"))
-    elif accepted:
-        out.append(Line(f"Next: every finding is accepted; to read them: auditor findings {report}"))
-    elif "upgrade" in model.manifest:
-        out.append(Line(visible(model.manifest["upgrade"]["sentence"])))
+    if first is None and any(cause.accepted_objects for cause in model.causes):
+        text = "every finding is accepted; to read them:"
+        command = f"auditor findings {shell_word(model.shown)}"
+    elif "upgrade" in manifest:
+        text, command = manifest["upgrade"]["sentence"], ""
     else:
-        lines = next_step(visible_tree(model.manifest), visible(model.shown)).split("\n")
-        out += [Line(line) for line in lines if not line.startswith("Not judged:")]
-    return out
+        text, command = next_step(manifest, model.shown, "" if first is None else first.id)
+    line = f"Next: {text}"
+    if command and len(line) + len(command) < width:
+        return [*out, Line(f"{line} {command}")]
+    out += wrapped(Line(line), width)
+    return out + (command_lines(Line(f"  {command}"), width, indent=4) if command else [])

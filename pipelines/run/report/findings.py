@@ -5,17 +5,22 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.report.findings.filters import Filters
 from auditor.report.findings.model import FindingsModel
+from auditor.report.findings.table import CAUSES_FILE
+from auditor.report.manifest import MANIFEST
 from auditor.report.views.data import written
 from auditor.report.views.layout import painted
 from auditor.report.views.listing import cause_lines, listing_lines
-from auditor.report.views.summary import summary_lines
-from auditor.sources.stores.locations import shown_url
+from auditor.report.views.summary import LINES, summary_lines
+from auditor.sources.files.work_folder import temporary_folder
+from auditor.sources.stores.locations import is_remote, local_path, shown_url
+from auditor.sources.stores.small_files import joined, read_file
 from pipelines.run.remote import reports_here
 from pipelines.streams import plain
 
@@ -25,7 +30,7 @@ if TYPE_CHECKING:
     from auditor.report.findings.causes import Cause
     from auditor.report.views.layout import Line
 
-__all__ = ["ViewOptions", "opened", "print_summary", "run_findings", "run_summary", "terminal_width"]
+__all__ = ["ViewOptions", "opened", "print_end", "run_findings", "run_summary", "terminal_width"]
 
 _NARROWEST: Final = 60
 _WIDTH: Final = 80
@@ -46,7 +51,7 @@ class ViewOptions:
     report: str
     output: str = "table"
     color: str = "auto"
-    lines: int = 25
+    lines: int = LINES
     filters: Filters = field(default_factory=Filters)
 
 
@@ -86,14 +91,25 @@ def run_summary(options: ViewOptions) -> int:
     """Print the summary of a report."""
     with opened(options.report, options.filters.clusters) as model:
         if options.output in ("table", "wide"):
-            print_summary(model, color=options.color, lines=options.lines)
+            _print_summary(model, options.color, options.lines)
         else:
             _write(written(model, model.causes, None, options.output))
     return 0
 
 
-def print_summary(model: FindingsModel, *, color: str = "auto", lines: int = 25) -> None:
-    """Print the summary of a report; with no bound of lines if that is 0."""
+def print_end(report: str) -> None:
+    """Print the summary of a report that a run has just written; of one in a store only what that needs is read."""
+    named = local_path(report) or report
+    with ExitStack() as stack:
+        folder = Path(named)
+        if is_remote(named):
+            folder = Path(stack.enter_context(temporary_folder("summary")))
+            for name in (MANIFEST, CAUSES_FILE):
+                (folder / name).write_bytes(read_file(joined(named, name)) or b"")
+        _print_summary(FindingsModel.open(folder, shown=shown_url(report)))
+
+
+def _print_summary(model: FindingsModel, color: str = "auto", lines: int = LINES) -> None:
     _print(summary_lines(model, terminal_width(), lines or 1 << 20), color)
 
 

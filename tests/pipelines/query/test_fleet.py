@@ -13,11 +13,11 @@ from click.testing import CliRunner
 import auditor
 from auditor.base.errors import PlanError
 from auditor.plan.options import AuditOptions
-from auditor.report.terminal import summary
 from pipelines.cli.main import cli
 from pipelines.run.audit import run_audit
 from pipelines.run.fleet import run_anywhere
 from tests.pipelines.reuse.support import Store, definition, loaf
+from tests.report.summaries import summary_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -233,17 +233,17 @@ def test_hints_of_a_fleet_name_the_cluster(tmp_path: Path) -> None:
     later = AuditOptions(
         dumps=(second,), cluster="{1}", report=str(tmp_path / "second"), fail_on="never", diff=made.report
     )
-    _, manifest = run_anywhere(later)
-    text = summary(manifest, "out/r").splitlines()
+    run_anywhere(later)
+    text = summary_of(later.report).splitlines()
 
-    def after(word: str) -> list[str]:
-        at = next(number for number, line in enumerate(text) if line.lstrip().startswith(word))
-        return text[at : at + 3]
+    def after(title: str) -> list[str]:
+        at = next(number for number, line in enumerate(text) if f"  {title}  " in line)
+        return text[at : at + 4]
 
-    hint = f"auditor show out/r --cluster west {TORN}"
-    assert any(hint in line for line in after("BROKEN"))
-    assert any(hint in line for line in after("WORSE"))
-    assert any("auditor show out/r --cluster east " in line for line in after("STUCK"))
+    assert any(
+        f"auditor show {later.report} --cluster west {TORN}" in line for line in after("cannot be listed or watched")
+    )
+    assert any(f"auditor show {later.report} --cluster east " in line for line in after("cannot be deleted"))
 
 
 def test_what_is_corrupt_or_refused_is_not_said_to_be_absent(fleet: Path, tmp_path: Path) -> None:
@@ -268,8 +268,9 @@ def test_the_report_of_one_cluster_with_a_name_says_it(tmp_path: Path) -> None:
     store.put(b"{torn", TORN)
     pattern = write(tmp_path / "dumps", east=store)
     report = tmp_path / "report"
-    _, manifest = run_anywhere(AuditOptions(dumps=(pattern,), cluster="{1}", report=str(report), fail_on="never"))
-    text = summary(manifest, str(report))
-    assert f"because of {TORN} in cluster east" in text
+    run_anywhere(AuditOptions(dumps=(pattern,), cluster="{1}", report=str(report), fail_on="never"))
+    text = summary_of(report)
+    assert "  cannot be listed or watched  1 key" in text
+    assert text.partition("  ")[2].startswith("east · ")
     assert f"auditor show {report} --cluster east {TORN}" in text
     assert ask("show", report, "--cluster", "east", TORN).exit_code == 0

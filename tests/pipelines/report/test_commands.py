@@ -55,7 +55,7 @@ def test_options_of_another_form_are_usage_errors(dump, tmp_path, words):
 @pytest.mark.parametrize(
     ("words", "code", "text"),
     [
-        (["summary", "REPORT"], 0, "Next: auditor findings"),
+        (["summary", "REPORT"], 0, "Next: read the findings."),
         (["findings", "REPORT"], 0, "spec.size: Invalid val"),
         (["findings", "REPORT", "--severity", "low"], 0, "No cause matches."),
         (["findings", "REPORT", "zz"], 2, "has no cause zz"),

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from auditor.plan.options import AuditOptions
 from pipelines.run.audit import run_audit
 
-PER_RUN = {"since", "started", "seconds", "programs", "diff"}
+PER_RUN = {"since", "started", "seconds", "programs", "fallbacks", "diff"}
 """Parts of a manifest that tell of the run and not of the dump."""
 
 

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 import pytest
 
 from auditor.plan.options import FAIL_ON, Scope
-from auditor.report.terminal import summary
+from auditor.report.findings.model import FindingsModel
 from tests.pipelines.reuse.support import Store, definition, loaf
 from tests.pipelines.reuse.test_diff import audit_fleet
 from tests.pipelines.reuse.test_rechecked import found
 from tests.pipelines.reuse.test_since import DELETING
+from tests.report.summaries import summary_of
 from tests.sources.bolt_writer import History, bolt_file, etcd_buckets, snapshot
 
 FIRST, LAST = map(int, os.environ.get("NIGHTS", "0-3").split("-"))
@@ -280,17 +281,22 @@ def test_ten_nights_agree_with_the_truth(nights, tmp_path, seed):
 
 
 def check(night, before, manifest, report, missing, known):
-    text = summary(manifest, "r")
+    text = summary_of(report)
     assert {one["name"] for one in manifest["missing"]} == missing
     assert {line.split()[1].rstrip(":") for line in text.splitlines() if line.startswith("MISSING")} == missing
     broken = {place[1] for place, state in night.seen.items() if LEVELS.get(state) == "unreadable"}
-    lines = [line.split() for line in text.splitlines() if line.startswith("BROKEN")]
-    assert {line[1].partition(".")[0].rstrip(":") for line in lines} == broken
+    causes = [one for one in FindingsModel.open(report).causes if one.impact == "breaks-list" and one.objects]
+    assert {one.kind for one in causes} == broken
+    lines = [
+        line.split()
+        for line in text.splitlines()
+        if line.endswith((" key", " keys")) and "  cannot be listed or" in line
+    ]
+    assert sorted(line[0] for line in lines) == sorted(one.id for one in causes)
     states = {(place[0], key_of(place[1:])): state for place, state in night.seen.items()}
-    for line in lines:
-        key = next(word for word in line if word.startswith("/registry/"))
-        cluster = line[line.index("cluster") + 1]
-        assert LEVELS.get(states[(cluster, key)]) == "unreadable", line
+    for one in causes:
+        for cluster, key in zip(one.example_clusters, one.examples, strict=True):
+            assert LEVELS.get(states[(cluster, key)]) == "unreadable", (cluster, key)
     sealed = {at for at in night.seen if night.dumps[at[0]].states[at[1:]] == "sealed"}
     sealed |= {cluster for cluster, dump in night.dumps.items() if sealed_definition(night, dump)}
     assert ("SEALED  " in text) == bool(sealed)

@@ -7,10 +7,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from auditor.plan.options import Scope
-from auditor.report.terminal import summary
 from tests.pipelines.reuse.support import Store, definition, loaf
 from tests.pipelines.reuse.test_diff import audit_fleet, fleet
 from tests.pipelines.reuse.test_since import DELETING, FORMS, day, run
+from tests.report.summaries import summary_of
 
 
 def start():
@@ -89,7 +89,7 @@ def test_only_what_was_checked_again_is_fixed(nights, tmp_path, scope, skip, cha
     assert diff["findings"]["fixed"] == len(fixed)
     assert diff["findings"]["fixed"] + diff["findings"]["same"] + diff["not_judged"] == len(before)
     assert sum(diff["not_rechecked"].values()) == diff["not_judged"]
-    assert (f"{diff['not_judged']} not re-checked" in summary(manifest, "r")) == (diff["not_judged"] > 0)
+    assert (f"{diff['not_judged']} not re-checked" in summary_of(report)) == (diff["not_judged"] > 0)
 
 
 def _name(row):
@@ -113,7 +113,7 @@ def test_a_dump_cut_short_fixes_nothing(nights, tmp_path, form, left):
     report, manifest, _ = nights.audit(dump, diff=str(old), crds=(str(crds),))
     assert {row["kind"] for row in found(report, "fixed")} <= ({"Loaf"} if form == "export" and left else set())
     assert manifest["diff"]["not_judged"] > 0
-    assert "nothing to do" not in summary(manifest, "r")
+    assert "nothing to do" not in summary_of(report)
 
 
 def test_an_older_dump_fixes_nothing(nights, tmp_path):
@@ -151,9 +151,10 @@ def test_an_object_that_newly_breaks_lists_is_named_once(nights, tmp_path):
     old, _, _ = nights.audit(day(first, tmp_path, "etcdctl", 1))
     report, manifest, _ = nights.audit(day(second, tmp_path, "etcdctl", 2), diff=str(old))
     assert manifest["diff"]["worse"] == {"unreadable": 1, "blocked": 0, "data-loss": 1}
-    text = summary(manifest, "r")
-    assert "Worse than before: 1 unreadable, 1 data-loss" in text
-    assert "WORSE  /registry/bakery.example.com/loafs/north/heavy  breaks-list" in text
+    text = summary_of(report)
+    assert "OBJECTS THAT BECAME WORSE  1 unreadable, 1 data-loss" in text
+    assert "next: auditor show" in text
+    assert "/registry/bakery.example.com/loafs/north/heavy" in text
     changes = {row["name"]: row["change"] for row in found(report, "objects") if row["namespace"] != "south"}
     assert changes["heavy"] == "worse"
     assert changes["wide"] == "better"
@@ -176,7 +177,7 @@ def test_what_was_repaired_is_better(nights, tmp_path, form):
     old, _, _ = nights.audit(day(first, tmp_path, form, 1))
     report, manifest, _ = nights.audit(day(second, tmp_path, form, 2), diff=str(old))
     assert sum(manifest["diff"]["worse"].values()) == 0
-    assert "WORSE" not in summary(manifest, "r")
+    assert "WORSE" not in summary_of(report)
     assert {row["change"] for row in found(report, "objects") if row["name"] == "loses"} == {"better"}
     [row] = map(json.loads, run("diff", old, report, "-o", "ndjson").stdout.splitlines())
     assert (row["name"], row["change"], row["level"]) == ("loses", "better", "data-loss")

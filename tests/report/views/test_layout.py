@@ -1,10 +1,12 @@
 """Lines never are wider than asked for, whatever the content."""
 
+import shlex
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auditor.report.views.layout import Column, Line, clipped, painted, table_lines, width_of
+from auditor.report.views.layout import Column, Line, clipped, command_lines, painted, table_lines, width_of, wrapped
 
 TEXTS = st.text(max_size=60) | st.text("漢字かな", max_size=40) | st.text("abc/", min_size=50, max_size=200)
 COLUMNS = (
@@ -35,6 +37,21 @@ def test_clipped_texts_fit_and_say_that_they_are_cut(text, width):
     out = clipped(text, width)
     assert width_of(out) <= max(width, 0)
     assert out == text or width == 0 or out.endswith("…")
+
+
+@given(st.lists(TEXTS, max_size=8), st.integers(8, 120), st.integers(0, 6))
+def test_wrapped_lines_fit_and_lose_no_word(words, width, indent):
+    text = " ".join(word.replace("\n", "") for word in words)
+    lines = wrapped(Line(text), width, indent=indent)
+    assert all(width_of(line.text) <= width for line in lines)
+    assert "".join("".join(line.text.split()) for line in lines) == "".join(text.split())
+
+
+@given(st.lists(st.text("ab/-.", min_size=1, max_size=150), min_size=1, max_size=6), st.integers(30, 120))
+def test_a_shell_takes_the_lines_of_a_command_as_one(words, width):
+    lines = command_lines(Line("  " + " ".join(words)), width)
+    assert all(width_of(line.text) <= width for line in lines)
+    assert shlex.split("\n".join(line.text for line in lines).replace("\\\n", "")) == words
 
 
 def test_wide_characters_count_two_columns():

@@ -59,12 +59,27 @@ def test_every_line_fits_and_there_are_at_most_25(made, width, request):
 def test_the_summary_begins_with_the_verdict_and_ends_with_what_to_do(model):
     lines = texts(summary_lines(model, 120))
     assert lines[0].startswith("NOT COMPARED  sample.db at revision 50 · ")
-    assert "46 checked" in lines[0]
+    assert "46 keys" in lines[0]
     assert lines[1] == "CRITICAL 1"
     assert "cannot be listed or watched" in lines[2]
     assert "unexpected end of JSON input" in lines[3]
-    assert lines[-1] == f"Next: auditor findings {model.shown} {model.causes[0].id}"
-    assert lines[-2] == f"Report: {model.shown}"
+    assert lines[4].startswith("      next: auditor show ")
+    assert f"Report: {model.shown}" in lines
+    assert "Next: repair or delete the keys that break lists first; until then no client can list these kinds." in lines
+    assert lines[-1].split() == ["auditor", "findings", model.shown, model.causes[0].id]
+
+
+def test_the_summary_says_what_was_seen_of_the_dumps(model):
+    lines = texts(summary_lines(model, 80, 1000))
+    assert "46 keys: 34 valid, 5 invalid, 1 unreadable, 1 orphaned, 3 definition, 1 builtin," in lines
+    assert "NEXT WRITE  5 tolerated-while-unchanged" in lines
+    assert "NOT STORED AT THE STORAGE VERSION  2 loaves.bakery.example.com at v1alpha1" in lines
+    at = next(number for number, line in enumerate(lines) if line.startswith("KIND "))
+    assert lines[at].split() == ["KIND", "OBJECTS", "VALID", "INVALID", "UNREADABLE", "ORPHANED"]
+    assert [line.split()[0] for line in lines[at + 1 : at + 5]] == [
+        "Loaf.bakery.example.com", "Order.bakery.example.com", "Oven.bakery.example.com", "ghosts.gone.example.com"
+    ]  # fmt: skip
+    assert lines[at + 1].split()[1:] == ["32", "28", "4", "0", "0"]
 
 
 def test_causes_that_do_not_fit_are_counted(hostile):

@@ -1,0 +1,136 @@
+"""What to do next about a report, in a sentence or two: from its manifest alone.
+
+It is an all-clear only if every key was read and judged, and no problem was found (`auditor.report.allclear`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from auditor.base.release import KUBERNETES_RELEASE
+from auditor.base.statuses import Impact, Status
+from auditor.base.visible import shell_word
+from auditor.base.wording import counted
+from auditor.report.allclear import judged_rows, leftovers, not_judged, unexpected
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["next_step"]
+
+_HARMLESS = frozenset(impact for impact in Impact if impact.is_harmless)
+_CAUSES = frozenset({Impact.BREAKS_LIST, Impact.CRASHES_SERVER, Impact.BLOCKS_DELETE, Impact.LOSES_DATA})
+"""Impacts that are causes, so that `auditor findings` lists them."""
+_CRDS = ("apiextensions.k8s.io", "CustomResourceDefinition")
+
+
+def next_step(manifest: dict[str, Any], report: str, cause: str = "") -> tuple[str, str]:
+    """Return what to do next about a report, or the all-clear, and the command that begins it (empty: there is none).
+
+    Args:
+        manifest: The content of manifest.json.
+        report: The folder of the report, as the user named it.
+        cause: The id of the cause to begin with.
+    """
+    if manifest["counts"]["out_of_scope"] and not manifest["counts"]["rows"]:
+        return "change the scope; no key of the dump matches it.", ""
+    if found := _problem(manifest, report, cause):
+        return found
+    reasons = not_judged(manifest)
+    if not judged_rows(manifest):
+        why = ", ".join(reasons[1:]) or "no object in it"
+        return f"give a dump with objects in it; nothing was judged: {why}.", ""
+    if reasons:
+        what = "no problem was found, but not everything was judged"
+        if unexpected(manifest):
+            return f"check the rest too; {what}. The keys that belong to no object:", _odd_keys(report)
+        return f"check the rest too; {what}.", ""
+    return "nothing to do.", ""
+
+
+def _problem(manifest: dict[str, Any], report: str, cause: str) -> tuple[str, str] | None:
+    """Return what to do about the worst problem, and the command that shows it; None if there is no problem."""
+    statuses = manifest["counts"]["statuses"]
+    impacts: Counter[str] = Counter()
+    for kind in manifest["kinds"]:
+        impacts.update(kind["impacts"])
+    command = " ".join(filter(None, ("auditor findings", shell_word(report), cause)))
+    if any(kind["breaking"] for kind in manifest["kinds"]):
+        return _repair(manifest), command
+    if any(kind.get("stuck") for kind in manifest["kinds"]):
+        return (
+            "repair the objects that cannot be deleted: every update is refused, also the last of a deletion.",
+            command,
+        )
+    if statuses.get(Status.INVALID) or manifest["findings"] or statuses.get(Status.UNREADABLE):
+        return "read the findings.", command
+    if serious := [name for name in impacts if impacts[name] and name not in _HARMLESS]:
+        if set(serious) <= _CAUSES:
+            return "read the findings.", command
+        wanted = ", ".join(f"'{name}'" for name in serious)
+        where = f"list_has_any(impacts, [{wanted}]) or impact in ({wanted})"
+        return "read the objects.", _query(report, "key, name, impacts, pruned", where)
+    if advice := _orphaned(manifest):
+        return advice, ""
+    if statuses.get(Status.SEALED):
+        text = "give the keys of the encrypted values (--encryption-config, --kms-decryptor): they were not judged."
+        return text, ""
+    return None
+
+
+def _repair(manifest: dict[str, Any]) -> str:
+    """Return what to do about keys that break lists; a wrong encryption key must not lead to deleted values."""
+    closed = sum(one["values"] for one in manifest["encryption"] if not one["opened"] and not one.get("sealed"))
+    if closed:
+        values = counted(closed, "encrypted value")
+        return (
+            f"check that the given keys are those of the server: they do not decrypt {values}. Delete nothing until "
+            "then; a value that the server cannot decrypt fails every LIST of its kind."
+        )
+    impacts = {kind["breaking"]["impact"] for kind in manifest["kinds"] if kind["breaking"]}
+    which, until = "end the API server", "the API server does not stay up"
+    if Impact.BREAKS_LIST in impacts:
+        which, until = "break lists", "no client can list these kinds"
+    advice = f"repair or delete the keys that {which} first; until then {until}."
+    if any((kind["group"], kind["kind"]) == _CRDS and kind["breaking"] for kind in manifest["kinds"]):
+        advice += " Repair definitions rather than delete them: without its definition no request reaches an object."
+    return advice
+
+
+def _orphaned(manifest: dict[str, Any]) -> str:
+    """Return what to do about objects without a definition or built-in kind; empty if there are none."""
+    left = leftovers(manifest)
+    are_exports = all(source.get("is_export") for source in manifest["inputs"])
+    advice = []
+    if manifest["counts"]["statuses"].get(Status.ORPHANED, 0) > sum(left.values()):
+        advice.append(
+            "give the definitions of the orphaned objects with --crds; without them the objects are not judged."
+            if are_exports
+            else "give the definitions of the orphaned keys with --crds. If the cluster has none, no request to its "
+            "API server reads these keys, and they remain until etcdctl deletes them."
+        )
+    if left and are_exports:
+        advice.append(
+            f"change the apiVersion of {_some(left)} before you apply them: Kubernetes {KUBERNETES_RELEASE} "
+            "serves no such kind."
+        )
+    elif left:
+        advice.append(
+            f"find out what uses the keys of {_some(left)}: Kubernetes {KUBERNETES_RELEASE} stores no objects there, "
+            "and no request to its API server reads them. They do no harm; another release or program may need them."
+        )
+    return " Then ".join(advice)
+
+
+def _some(names: Iterable[str]) -> str:
+    every = list(names)
+    return ", ".join(every[:5]) + (f" and {len(every) - 5} more kinds" if len(every) > 5 else "")
+
+
+def _odd_keys(report: str) -> str:
+    return f"duckdb -c \"select key, reason from '{report}/objects/*.parquet' where status = 'other'\""
+
+
+def _query(report: str, columns: str, where: str) -> str:
+    return f"duckdb -c \"select {columns} from '{report}/objects/*.parquet' where {where}\""
