@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from auditor.plan.options import AuditOptions
     from auditor.sources.encryption import Unsealer
     from auditor.sources.files.state import FileState
+    from auditor.sources.late import LateDigests
 
 __all__ = [
     "CHANGED",
@@ -318,6 +319,7 @@ def make_plan(
     from_files: Callable[[], Given] | None = None,
     *,
     go_on: bool = False,
+    digests: LateDigests | None = None,
 ) -> Plan:
     """Open every dump, find the definitions.
 
@@ -326,13 +328,14 @@ def make_plan(
         workdir: Where live tables and definitions go.
         from_files: Gives what `read_definitions` finds in the files of definitions, if the caller reads them.
         go_on: Note a dump that cannot be read as damage of the first one that can.
+        digests: As `open_source` takes them.
 
     Raises:
         SourceError: A dump cannot be read at all; with `go_on`: none can.
     """
     unsealer = make_unsealer(options.encryption_config, options.kms_decryptor)
     broken: list[DamagedDump | UnknownDump] | None = [] if go_on else None
-    sources = _opened(options.dumps, options, workdir, 0, unsealer, broken)
+    sources = _opened(options.dumps, options, workdir, 0, unsealer, broken, digests)
     if broken and not sources:
         raise broken[0]
     if broken:
@@ -383,6 +386,7 @@ def _opened(
     number: int,
     unsealer: Unsealer,
     broken: list[DamagedDump | UnknownDump] | None = None,
+    digests: LateDigests | None = None,
 ) -> list[SourcePlan]:
     """Open dumps; those that cannot be read are added to `broken`, or raised where there is none."""
     found: list[SourcePlan] = []
@@ -396,6 +400,7 @@ def _opened(
                 salvage=options.salvage,
                 source=options.source,
                 unsealer=unsealer,
+                digests=digests,
             )
         except (DamagedDump, UnknownDump) as error:
             if broken is None:

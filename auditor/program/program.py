@@ -195,6 +195,13 @@ class AuditProgram:
         self.total = self.proven = self.read = 0
         self.fallbacks.take()
 
+    def reference(self) -> AuditProgram:
+        """Return a program of the same version that uses no generated code; compiled rules are shared with it."""
+        exact = AuditProgram(self.definition, self.version, compiled=False, rules=False)
+        if self.rule_program is not None:
+            exact.rule_program, exact.rules, exact._left_out = self.rule_program, [self.rule_program.run], 0
+        return exact
+
     # -- auditing ---------------------------------------------------------------------------------------------------
 
     def audit(self, data: bytes, decoded: Any = None) -> AuditedObject:

@@ -10,12 +10,11 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from auditor.base.errors import ProofRefuted, TooMuchToReport
-from auditor.program.program import AuditProgram
 from auditor.storage_read.read import effect_of
 
 if TYPE_CHECKING:
     from auditor.base.records import AuditedObject, JsonObject
-    from auditor.program.program import Judgement
+    from auditor.program.program import AuditProgram, Judgement
 
 __all__ = ["Proof", "ProofCheck"]
 
@@ -90,9 +89,7 @@ class ProofCheck:
         """
         exact = self._exact.get(program)
         if exact is None:
-            rules = program.rule_program is not None
-            exact = AuditProgram(program.definition, program.version, compiled=False, rules=rules)
-            self._exact[program] = exact
+            exact = self._exact[program] = program.reference()
         try:
             audited = exact.judge(data).audited
         except TooMuchToReport:

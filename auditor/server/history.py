@@ -30,7 +30,7 @@ from auditor.sources.live_table import KeyedRows, NewestPerKey
 from auditor.sources.registry_key import printable_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from auditor.base.records import JsonObject
     from auditor.plan.plan import Plan
@@ -39,9 +39,10 @@ if TYPE_CHECKING:
     from auditor.sources.etcd.mvcc import Revisions
     from auditor.sources.plan import SourcePlan
 
-__all__ = ["Change", "Revision", "changes", "key_revisions", "plan_as_of"]
+__all__ = ["HAS_HISTORY", "Change", "Revision", "changes", "key_revisions", "plan_as_of", "revisions_of"]
 
-_HAS_HISTORY = ("etcd-snapshot", "etcd-data-dir")
+HAS_HISTORY = ("etcd-snapshot", "etcd-data-dir")
+"""Forms of dumps that have revisions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ def check_history(source: SourcePlan) -> None:
     Raises:
         PlanError: It knows only the present.
     """
-    if source.format not in _HAS_HISTORY:
+    if source.format not in HAS_HISTORY:
         raise PlanError(
             source.name, f"a dump of the form {source.format} knows only the present", "an etcd database or snapshot"
         )
@@ -159,9 +160,19 @@ def key_revisions(source: SourcePlan, prefix: bytes, *, exact: bool = False) -> 
     Args:
         prefix: What the keys start with, or, where `exact`, the key.
     """
+    yield from _revisions(source, lambda keys: pc.equal(keys, prefix) if exact else pc.starts_with(keys, prefix))
+
+
+def revisions_of(source: SourcePlan, keys: Sequence[bytes]) -> Iterator[Revision]:
+    """Yield the revisions of some keys, in order of time."""
+    wanted = pa.array(keys, pa.binary())
+    yield from _revisions(source, lambda found: pc.is_in(found.cast(pa.binary()), value_set=wanted))
+
+
+def _revisions(source: SourcePlan, wanted: Callable[[pa.Array], Any]) -> Iterator[Revision]:
     for view, found in _batches(source):
         keys: pa.Array = view.binary(found.key, found.key_size)
-        mask = pc.equal(keys, prefix) if exact else pc.starts_with(keys, prefix)
+        mask = wanted(keys)
         for at in np.flatnonzero(mask.to_numpy(zero_copy_only=False)).tolist():
             yield Revision(
                 keys[at].as_py(),

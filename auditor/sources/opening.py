@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from auditor.sources.encryption import Unsealer
     from auditor.sources.formats import SourceFormat
+    from auditor.sources.late import LateDigests
     from auditor.sources.plan import Progress
 
 __all__ = ["open_source"]
@@ -67,6 +68,7 @@ def open_source(
     salvage: bool = False,
     unsealer: Unsealer | None = None,
     source: str = "",
+    digests: LateDigests | None = None,
 ) -> SourcePlan | list[SourcePlan]:
     """Open one dump.
 
@@ -81,6 +83,7 @@ def open_source(
         unsealer: Opens what is encrypted inside a backup (Rancher's); the readers of etcd open its values.
         salvage: For a damaged etcd database, also take what no tree of pages reaches any more.
         source: Name of the format (`auditor.sources.formats`), where the content is not to decide.
+        digests: Takes the digests that are still being made when this returns; None: it waits for them.
 
     Returns:
         One plan, or those of a folder of dumps.
@@ -90,7 +93,7 @@ def open_source(
         DamagedDump: It is recognised, and nothing in it can be read.
         SourceError: It is not there, or expands past the limits.
     """
-    settings = Settings(workdir, etcd_prefix, progress, limits or Limits(), salvage, unsealer)
+    settings = Settings(workdir, etcd_prefix, progress, limits or Limits(), salvage, unsealer, digests=digests)
     try:
         return _Opening(settings).watched(path, number, source)
     except (AuditorError, OSError, MemoryError):

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from auditor.plan.options import AuditOptions
     from auditor.plan.plan import Given, Plan, SourceShard
     from auditor.shards.result import ShardResult
+    from auditor.sources.late import LateDigests
+    from auditor.sources.plan import Damage, SourcePlan
     from pipelines.run.incremental import Earlier
 
 __all__ = ["PROGRESS_EVERY", "exit_code", "new_report", "run_audit", "run_shards", "write_meter"]
@@ -58,21 +60,22 @@ def _run(options: AuditOptions, run: Callable[..., list[Any]]) -> tuple[int, dic
     from auditor.report.check import check_report  # noqa: PLC0415
     from auditor.report.manifest import merge, whole_report, write_empty_parts, write_manifest, write_versions  # noqa: PLC0415
     from auditor.shards.gates import check_plan  # noqa: PLC0415 - heavy imports only when work is done
+    from auditor.sources.late import LateDigests  # noqa: PLC0415
 
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     clock = time.monotonic()
     with new_report(options) as (spool, parts):
-        earlier = None
+        earlier, digests = None, LateDigests()
         if options.since:
             from pipelines.run.incremental import Earlier, audit_since  # noqa: PLC0415
 
             with whole_report(options.since):
                 earlier = Earlier(options, apart=expected)
         with _from_files(options, earlier, apart=expected) as from_files:
-            plan = make_plan(options, spool, from_files, go_on=True)
+            plan = make_plan(options, spool, from_files, go_on=True, digests=digests)
         check_plan(plan)
         _check_version(plan)
-        _log_sources(plan)
+        _log_sources(plan, digests)
         since: dict[str, Any] | None = None
         if earlier is not None:
             total, since = audit_since(plan, spool, parts, run, earlier)
@@ -81,6 +84,8 @@ def _run(options: AuditOptions, run: Callable[..., list[Any]]) -> tuple[int, dic
             total = merge(run(partial(ready_later, plan, str(parts)), cut_shards(plan), options, lost, spool))
         write_empty_parts(plan, parts, "objects", "findings")
         versions = write_versions(plan, total, parts)
+        for source, damage in digests.settle(plan.sources):
+            _log_damage(source, damage)
         look_again(plan)
         code = exit_code(options, plan.sources, total)
         seconds = time.monotonic() - clock
@@ -88,6 +93,10 @@ def _run(options: AuditOptions, run: Callable[..., list[Any]]) -> tuple[int, dic
             plan, total, parts, started=started, seconds=seconds, exit_code=code, versions=versions, since=since
         )
         check_report(options, parts, manifest, total)
+        if any(kind["breaking"] for kind in manifest["kinds"]):
+            from pipelines.run.report.last_good import note_last_good  # noqa: PLC0415 - rarely needed
+
+            note_last_good(plan, manifest)
         if not options.in_fleet:
             from auditor.report.presence import note_presence  # noqa: PLC0415
 
@@ -110,14 +119,20 @@ def _run(options: AuditOptions, run: Callable[..., list[Any]]) -> tuple[int, dic
     return code, manifest
 
 
-def _log_sources(plan: Plan) -> None:
+def _log_sources(plan: Plan, digests: LateDigests) -> None:
     """Log which dumps were opened, and what of them could not be read."""
     for source in plan.sources:
         text = f"{source.name}: {source.format}, revision {source.revision}"
         LOG.debug("source", text, name=source.name, format=source.format, revision=source.revision)
         for one in source.damage:
-            LOG.debug("damage", f"{source.name}: {one.where}: {one.reason}", name=source.name, where=one.where)
+            if not digests.is_open(one.where):
+                _log_damage(source, one)
     LOG.debug("phase", f"{len(plan.entries)} definitions read, judging the objects", phase="judge")
+
+
+def _log_damage(source: SourcePlan, damage: Damage) -> None:
+    text = f"{source.name}: {damage.where}: {damage.reason}"
+    LOG.debug("damage", text, name=source.name, where=damage.where)
 
 
 def _check_version(plan: Plan) -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tomllib
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,7 +22,6 @@ from tests.shared import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 DEPLOY = ROOT / "deploy"
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -220,10 +220,28 @@ def test_promtool_takes_rules_and_metrics(tmp_path: Path) -> None:
 # ---- CI
 
 
-def test_the_action_runs_its_commands(tmp_path: Path, program: Path) -> None:
+CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}
+DEFINITION = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "as.ex.com"},
+    "spec": {
+        "group": "ex.com",
+        "scope": "Namespaced",
+        "names": {"plural": "as", "singular": "a", "kind": "A", "listKind": "AList"},
+        "versions": [
+            {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}},
+        ],
+    },
+}
+
+
+@pytest.fixture
+def act(tmp_path: Path, program: Path) -> Callable[..., Any]:
+    """Return a function that runs the action's script; it returns exit code, summary, output and SARIF results."""
     needs("bash")
 
-    def run(command: str, paths: str, **given: str) -> tuple[int, str, str]:
+    def run(command: str, paths: str, **given: str) -> tuple[int, str, dict[str, str], list[Any]]:
         summary, output = tmp_path / "summary.md", tmp_path / "output"
         summary.write_text("")
         output.write_text("")
@@ -239,20 +257,58 @@ def test_the_action_runs_its_commands(tmp_path: Path, program: Path) -> None:
             "GITHUB_STEP_SUMMARY": str(summary),
             "GITHUB_OUTPUT": str(output),
         }
-        done = subprocess.run(
-            ["bash", str(DEPLOY / "ci" / "action")], capture_output=True, text=True, env=env, cwd=tmp_path, check=False
-        )
-        return done.returncode, summary.read_text(), output.read_text()
+        script = ["bash", str(DEPLOY / "ci" / "action")]
+        done = subprocess.run(script, capture_output=True, text=True, env=env, cwd=tmp_path, check=False)
+        outputs = dict(line.split("=", 1) for line in output.read_text().splitlines())
+        found = json.loads(Path(outputs["sarif"]).read_text())["runs"][0]["results"] if "sarif" in outputs else []
+        return done.returncode, summary.read_text(), outputs, found
 
-    manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}
-    (tmp_path / "good.yaml").write_text(yaml.safe_dump(manifest))
-    (tmp_path / "bad.yaml").write_text(yaml.safe_dump({**manifest, "surprise": 1}))
-    code, summary, output = run("validate", "good.yaml")
-    assert (code, output) == (0, "exit-code=0\n")
+    return run
+
+
+def test_the_action_validates(tmp_path: Path, act: Any) -> None:
+    (tmp_path / "good.yaml").write_text(yaml.safe_dump(CONFIG_MAP))
+    (tmp_path / "bad.yaml").write_text(yaml.safe_dump({**CONFIG_MAP, "surprise": 1}))
+    code, summary, outputs, found = act("validate", "good.yaml")
+    assert (code, outputs["exit-code"], found) == (0, "0", [])
     assert summary.startswith("### auditor validate: exit code 0")
-    assert run("validate", "good.yaml bad.yaml")[0] == 1
-    assert run("remove; touch hacked", "good.yaml")[0] == 2
-    assert run("validate", "$(touch hacked) good.yaml")[0] != 0
+    code, summary, outputs, found = act("validate", "good.yaml bad.yaml")
+    assert (code, outputs["exit-code"], len(found)) == (1, "1", 1)
+    place = found[0]["locations"][0]["physicalLocation"]
+    assert (place["artifactLocation"]["uri"], place["region"]["startLine"]) == ("bad.yaml", 5)
+    assert "| ConfigMap |" in summary
+    assert "1 of 2 objects would be refused" in summary
+
+
+def test_the_action_checks_definitions(tmp_path: Path, act: Any) -> None:
+    (tmp_path / "good.yaml").write_text(yaml.safe_dump(DEFINITION))
+    (tmp_path / "bad.yaml").write_text(yaml.safe_dump({**DEFINITION, "metadata": {"name": "wrong"}}))
+    code, summary, _, found = act("crds check", "good.yaml")
+    assert (code, found) == (0, [])
+    code, summary, _, found = act("crds check", "bad.yaml")
+    assert (code, len(found)) == (1, 1)
+    assert "metadata.name" in found[0]["message"]["text"]
+    assert "metadata.name: Invalid value" in summary
+    code, summary, outputs, found = act("crds check", "bad.yaml", arguments="--old bad.yaml")
+    assert "sarif" not in outputs  # an update tolerates what a create does not
+
+
+def test_the_action_scans_an_upgrade(tmp_path: Path, act: Any) -> None:
+    shutil.copy(SAMPLE, tmp_path / "dump.db.gz")
+    shutil.copy(ROOT / "sample-data" / "next-crds.yaml", tmp_path / "next.yaml")
+    for _ in range(2):  # the second replaces the report of the first
+        code, summary, outputs, found = act("upgrade", "dump.db.gz", crds="next.yaml")
+        assert (code, outputs["exit-code"]) == (1, "1")
+        assert len(found) > 2
+        assert "Loaf" in summary
+
+
+def test_the_action_evaluates_nothing_of_its_inputs(tmp_path: Path, act: Any) -> None:
+    (tmp_path / "good.yaml").write_text(yaml.safe_dump(CONFIG_MAP))
+    code, _, outputs, _ = act("remove; touch hacked", "good.yaml")
+    assert (code, outputs) == (2, {})
+    assert act("validate", "$(touch hacked) good.yaml")[0] != 0
+    assert act("validate", "good.yaml", arguments="`touch hacked`")[0] != 0
     assert not (tmp_path / "hacked").exists()
 
 
@@ -260,7 +316,7 @@ def test_the_action_passes_its_inputs_by_environment() -> None:
     action = yaml.safe_load((ROOT / "action.yml").read_text())
     for step in action["runs"]["steps"]:
         assert "${{" not in step.get("run", "")
-    names = set(action["inputs"]) - {"python-version"}
+    names = set(action["inputs"]) - {"python-version", "upload-sarif"}
     script = (DEPLOY / "ci" / "action").read_text()
     assert {f"INPUT_{name.upper()}" for name in names} == set(re.findall(r"INPUT_[A-Z]+", script))
 
@@ -274,25 +330,57 @@ def test_actions_are_pinned_by_hash() -> None:
     assert not [one for one in used if not re.fullmatch(r"[\w/.-]+@[0-9a-f]{40}", one)]
 
 
-def test_hooks_run(tmp_path: Path) -> None:
+def as_a_hook(hook: dict[str, Any], folder: Path, program: Path, *files: str, args: tuple[str, ...] = ()) -> int:
+    """Run a hook as pre-commit does: its entry, the arguments of the user, and the changed files at once."""
+    assert (hook["language"], hook["require_serial"]) == ("python", True)
+    assert set(hook["types_or"]) == {"yaml", "json"}
+    env = {**ENVIRONMENT, "PATH": f"{program.parent}:{os.environ['PATH']}"}
+    command = [*hook["entry"].split(), *args, *files]
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, check=False).returncode
+
+
+def test_hooks_run(tmp_path: Path, program: Path) -> None:
     hooks = {one["id"]: one for one in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())}
     assert set(hooks) == {"auditor-validate", "auditor-crds-check"}
-    manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}
-    (tmp_path / "m.yaml").write_text(yaml.safe_dump(manifest))
-    words = hooks["auditor-validate"]["entry"].split()[1:]
-    assert auditor(*words, tmp_path / "m.yaml").returncode == 0
-    words = hooks["auditor-crds-check"]["entry"].split()[1:]
-    assert auditor(*words, tmp_path / "m.yaml").returncode in (1, 2)  # no definition in it
+    (tmp_path / "m.yaml").write_text(yaml.safe_dump(CONFIG_MAP))
+    (tmp_path / "wrong.yaml").write_text(yaml.safe_dump({**CONFIG_MAP, "surprise": 1}))
+    (tmp_path / "crd.yaml").write_text(yaml.safe_dump(DEFINITION))
+    (tmp_path / "a.yaml").write_text(
+        yaml.safe_dump({"apiVersion": "ex.com/v1", "kind": "A", "metadata": {"name": "a"}})
+    )
+    (tmp_path / "bad.yaml").write_text(yaml.safe_dump({**DEFINITION, "metadata": {"name": "wrong"}}))
+    validate, check = hooks["auditor-validate"], hooks["auditor-crds-check"]
+    assert as_a_hook(validate, tmp_path, program, "m.yaml") == 0
+    assert as_a_hook(validate, tmp_path, program, "m.yaml", "wrong.yaml") == 1
+    assert as_a_hook(validate, tmp_path, program, "a.yaml") == 2  # its definition is not given
+    assert as_a_hook(validate, tmp_path, program, "a.yaml", args=("--crds", "crd.yaml")) == 0
+    assert as_a_hook(check, tmp_path, program, "crd.yaml") == 0
+    assert as_a_hook(check, tmp_path, program, "crd.yaml", "bad.yaml") == 1
 
 
-def test_the_gitlab_template_runs_commands_that_exist() -> None:
+@pytest.mark.parametrize("is_good", [True, False])
+def test_the_gitlab_template_runs(tmp_path: Path, program: Path, is_good: bool) -> None:
+    bash = needs("bash")
     template = yaml.safe_load((DEPLOY / "ci" / "gitlab.yml").read_text())
-    lines = [line for job in template.values() if isinstance(job, dict) for line in job.get("script", ())]
-    assert len(lines) == 2
-    for line in lines:
-        words = line.split()[1:]
-        command = words[:2] if words[0] == "crds" else words[:1]
-        assert auditor(*command, "--help").returncode == 0
+    for name in ("crds", "manifests"):
+        (tmp_path / name).mkdir()
+    name = "as.ex.com" if is_good else "wrong"
+    (tmp_path / "crds" / "a.yaml").write_text(yaml.safe_dump({**DEFINITION, "metadata": {"name": name}}))
+    manifest = {"apiVersion": "ex.com/v1", "kind": "A", "metadata": {"name": "a"}}
+    (tmp_path / "manifests" / "a.yaml").write_text(
+        yaml.safe_dump(manifest if is_good else {**manifest, "metadata": {}})
+    )
+    env = {**ENVIRONMENT, **template["variables"], "PATH": f"{program.parent}:{os.environ['PATH']}"}
+    jobs = {name: job for name, job in template.items() if isinstance(job, dict) and "script" in job}
+    assert set(jobs) == {"auditor-validate", "auditor-crds-check"}
+    for job in jobs.values():
+        (line,) = job["script"]
+        done = subprocess.run([bash, "-ec", line], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == (0 if is_good else 1), done.stdout + done.stderr
+        for path in job.get("artifacts", {}).get("reports", {}).values():
+            assert (tmp_path / path).stat().st_size
+    found = json.loads((tmp_path / "auditor-codequality.json").read_text())
+    assert [one["location"]["path"] for one in found] == ([] if is_good else ["manifests/a.yaml"])
 
 
 # ---- packages

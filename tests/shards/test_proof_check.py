@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from dataclasses import replace
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -169,6 +170,38 @@ def test_each_part_of_an_answer_counts(change: dict[str, Any]) -> None:
 )
 def test_which_objects_are_judged_again(share: float, digest: str, *, chosen: bool) -> None:
     assert (digest < ProofCheck(share).below) is chosen
+
+
+def sampled() -> int:
+    """Return the number of an object with a size below 0 that is among the default share."""
+    below = ProofCheck(0.0005).below
+    numbers = (n for n in range(100_000) if sha256(json.dumps(value(n, {"size": -5})).encode()).hexdigest() < below)
+    return next(numbers)
+
+
+@pytest.mark.usefixtures("fault")
+@pytest.mark.parametrize("share", [None, "0"])
+def test_a_share_is_judged_again_by_default(tmp_path: Path, share: str | None) -> None:
+    number, path = sampled(), tmp_path / "dump.json"
+    items = [definition_of(SCHEMA), *(value(n, {"size": n}) for n in range(20)), value(number, {"size": -5})]
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    words = ["audit", str(path), "--report", str(tmp_path / "out"), "--jobs", "1", "--fail-on", "never"]
+    result = CliRunner().invoke(cli, words if share is None else [*words, "--verify-proven", share])
+    assert isinstance(result.exception, ProofRefuted) is (share is None)
+    assert (result.exit_code == 0) is (share is not None)
+
+
+@pytest.mark.usefixtures("fault")
+def test_a_fleet_ends_with_the_error_of_a_cluster(tmp_path: Path) -> None:
+    for name, last in (("a", {"size": 5}), ("b", {"size": -5})):
+        (tmp_path / name).mkdir()
+        dump(tmp_path / name, last, 20)
+    words = ["audit", str(tmp_path / "*" / "dump.json"), "--report", str(tmp_path / "out"), "--engine", "inline"]
+    result = CliRunner().invoke(cli, [*words, "--verify-proven", "100%"])
+    assert isinstance(result.exception, ProofRefuted)
+    assert result.exception.where == "xs.x.example.com v1 b/o-20"
+    assert exit_code_of(result.exception) == 70
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.usefixtures("fault")

@@ -14,7 +14,7 @@ from auditor.report.findings.accepting import Acceptance
 from auditor.report.findings.coded import Coded
 from auditor.report.findings.counting import Counting
 from auditor.report.findings.fields import Definitions
-from auditor.report.findings.keys import ids_of
+from auditor.report.findings.keys import ids_of, topic_of
 from auditor.report.findings.owners import PartOwners
 from auditor.report.findings.rows import (
     FINDING_COLUMNS,
@@ -124,12 +124,29 @@ def build_causes(
         table = read_part(path, FINDING_COLUMNS)
         counting.add_fixed(FindingRows.of(table, causes))
     rows = [_row(cluster, causes.keys[number], count) for (cluster, number), count in counting.counts.items()]
+    for (cluster, number), row in zip(counting.counts, rows, strict=True):
+        row["topic_objects"] = counting.topics[cluster, causes.topics[number]]
+        if row["impact"]:
+            row["topic_objects"] = row["objects"] - row["accepted_objects"]
+    _note_last_good(rows, manifest)
     compare(rows, earlier, manifest)
     ids = ids_of([row["digest"] for row in rows])
     for row in rows:
         row["cause"] = ids[row["digest"]]
     rows.sort(key=order_of)
     return rows
+
+
+def _note_last_good(rows: list[dict[str, Any]], manifest: dict[str, Any]) -> None:
+    """Set the last good revision of the examples for which the manifest has it."""
+    known = {}
+    for first in filter(None, (kind["breaking"] for kind in manifest["kinds"])):
+        if good := first.get("last_good"):
+            cluster = first.get("cluster") or manifest["options"].get("cluster") or ""
+            known[cluster, first["key"]] = f"{good['revision']}" + (f" ({good['written']})" if good["written"] else "")
+    for row in rows:
+        if row["impact"] in ("breaks-list", "crashes-server"):
+            row["last_good"] = [known.get((row["cluster"] or "", key), "") for key in row["examples"]]
 
 
 def _count_findings(
@@ -214,6 +231,7 @@ def _row(cluster: str, key: CauseKey, count: CauseCount) -> dict[str, Any]:
         "digest": key.digest(),
         "severity": count.severity,
         "change": None,
+        "topic": topic_of(key),
         "title": title_of(key),
         "group": key.group,
         "kind": key.kind,
@@ -245,6 +263,7 @@ def _row(cluster: str, key: CauseKey, count: CauseCount) -> dict[str, Any]:
         "schema_changes": [],
         "examples": [name for _, name, _ in count.examples],
         "messages": [message for _, _, message in count.examples],
+        "last_good": ["" for _ in count.examples],
     }
 
 
@@ -294,7 +313,16 @@ def compare(rows: list[dict[str, Any]], earlier: list[dict[str, Any]] | None, ma
 
 
 _OF_TODAY: Final = (
-    *("objects", "namespaces", "findings", "distinct_findings", "new_objects", "new_findings", "accepted_objects"),
+    *(
+        "objects",
+        "topic_objects",
+        "namespaces",
+        "findings",
+        "distinct_findings",
+        "new_objects",
+        "new_findings",
+        "accepted_objects",
+    ),
     *("accepted_findings", "rejected", "tolerated_while_unchanged", "tolerated_globally", "verdict_unknown"),
 )
 

@@ -1,4 +1,8 @@
-"""One cause as it is read: the rows of all clusters together."""
+"""Causes as they are read, those of all clusters together; and topics, the causes that one person deals with at once.
+
+A topic is the causes of one definition and one part of it: a definition with a hundred faulty fields has a hundred
+causes and one topic, its schema.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,15 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.report.findings.severity import SEVERITIES, worst_of
+from auditor.report.findings.keys import area_of
+from auditor.report.findings.severity import SEVERITIES, rank, worst_of
 from auditor.report.findings.titles import kind_name
 
 if TYPE_CHECKING:
     import datetime
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-__all__ = ["Cause", "merged"]
+__all__ = ["Cause", "Topic", "merged", "topics_of"]
 
 _CHANGES: Final = ("new", "more", "same", "not-rechecked", "fixed")
 _SUMS: Final = (
@@ -66,6 +71,9 @@ class Cause:
         examples: Up to three objects, each a key, or NAMESPACE/NAME if it has none.
         messages: The message of each example.
         example_clusters: The cluster of each example; empty without a name.
+        topic: Id of the topic: causes of one definition and one part of it.
+        last_good: For each example its newest older revision that can be read, and when that was written; empty if the
+            dump has none.
     """
 
     id: str
@@ -104,6 +112,8 @@ class Cause:
     examples: tuple[str, ...]
     messages: tuple[str, ...]
     example_clusters: tuple[str, ...]
+    topic: str = ""
+    last_good: tuple[str, ...] = ()
 
     @property
     def is_open(self) -> bool:
@@ -114,6 +124,50 @@ class Cause:
     def kind_name(self) -> str:
         """The kind with its group."""
         return kind_name(self.group, self.kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """Causes that belong together, as far as they are not accepted.
+
+    Attributes:
+        id: First digits of a digest; the same in every report.
+        causes: The causes, worst and new ones first.
+        objects: Objects with at least one finding of the causes that is not accepted.
+    """
+
+    id: str
+    causes: tuple[Cause, ...]
+    objects: int
+
+    @property
+    def severity(self) -> str:
+        """The worst severity of the causes."""
+        return worst_of(cause.severity for cause in self.causes)
+
+    @property
+    def change(self) -> str | None:
+        """New if all causes are new, more if one is new or has new objects, else the change of the first."""
+        changes = {cause.change for cause in self.causes}
+        if changes == {"new"}:
+            return "new"
+        return "more" if changes & {"new", "more"} else self.causes[0].change
+
+    @property
+    def area(self) -> str:
+        """The part of the definition."""
+        return area_of(self.causes[0].check, self.causes[0].impact)
+
+    @property
+    def title(self) -> str:
+        """What is wrong, in one line, without the kind."""
+        first = self.causes[0]
+        return first.title if len(self.causes) == 1 else f"{self.area}: {len(self.causes)} causes, first {first.title}"
+
+    @property
+    def kind_name(self) -> str:
+        """The kind with its group."""
+        return kind_name(self.causes[0].group, self.causes[0].kind)
 
 
 def merged(rows: Iterable[dict[str, Any]], started: datetime.datetime) -> list[Cause]:
@@ -142,9 +196,11 @@ def _merged(rows: list[dict[str, Any]], started: datetime.datetime) -> Cause:
         for place, name in enumerate(row["owners"] or ()):
             owners[name] += _OWNERS - place
     examples = [
-        (example, message, row["cluster"] or "")
+        (example, message, row["cluster"] or "", last_good)
         for row in present
-        for example, message in zip(row["examples"] or (), row["messages"] or (), strict=True)
+        for example, message, last_good in zip(
+            row["examples"] or (), row["messages"] or (), row["last_good"] or (), strict=True
+        )
     ][:_EXAMPLES]
     changes = [row["change"] for row in present]
     return Cause(
@@ -155,9 +211,11 @@ def _merged(rows: list[dict[str, Any]], started: datetime.datetime) -> Cause:
         clusters=tuple(row["cluster"] for row in present if row["cluster"]),
         owners=tuple(name for name, _ in owners.most_common(_OWNERS)),
         schema_changes=tuple(dict.fromkeys(text for row in rows for text in row["schema_changes"] or ())),
-        examples=tuple(example for example, _, _ in examples),
-        messages=tuple(message for _, message, _ in examples),
-        example_clusters=tuple(cluster for _, _, cluster in examples),
+        examples=tuple(example for example, _, _, _ in examples),
+        messages=tuple(message for _, message, _, _ in examples),
+        example_clusters=tuple(cluster for _, _, cluster, _ in examples),
+        last_good=tuple(last_good for _, _, _, last_good in examples),
+        topic=first["topic"],
         first_seen=min(row["first_seen"] or started for row in rows),
         last_seen=max(row["last_seen"] or started for row in rows),
         **{name: sum(row[name] for row in rows) for name in _SUMS},
@@ -176,3 +234,25 @@ def _change(changes: list[str | None]) -> str | None:
     if "new" in known and any(one != "new" for one in known):
         return "more"
     return min(known, key=_CHANGES.index)
+
+
+def topics_of(causes: Sequence[Cause], rows: Iterable[dict[str, Any]]) -> list[Topic]:
+    """Return the topics of the causes that are not accepted, worst first.
+
+    Args:
+        causes: The causes of a report, worst and new ones first.
+        rows: The rows of causes.parquet that they were made of.
+    """
+    objects: dict[tuple[str, str | None], int] = {}
+    for row in rows:
+        place = (row["topic"], row["cluster"])
+        objects[place] = max(objects.get(place, 0), row["topic_objects"])
+    members: dict[str, list[Cause]] = {}
+    for cause in causes:
+        if cause.is_open:
+            members.setdefault(cause.topic, []).append(cause)
+    counts: dict[str, int] = {}
+    for (topic, _), count in objects.items():
+        counts[topic] = counts.get(topic, 0) + count
+    topics = [Topic(topic, tuple(found), counts.get(topic, 0)) for topic, found in members.items()]
+    return sorted(topics, key=lambda topic: (rank(topic.severity), -topic.objects))

@@ -71,11 +71,13 @@ class Counting:
 
     Attributes:
         counts: By cluster and number of the cause.
+        topics: Objects with a finding that is not accepted, by cluster and number of the topic.
     """
 
     def __init__(self, overrides: tuple[SeverityRule, ...] = ()) -> None:
         self.overrides = overrides
         self.counts: dict[tuple[str, int], CauseCount] = {}
+        self.topics: Counter[tuple[str, int]] = Counter()
         self._overridden: dict[tuple[str | None, ...], int] = {}
 
     def of(self, cluster: str, cause: int) -> CauseCount:
@@ -180,6 +182,11 @@ class Counting:
             for name, numbers in zip(_VERDICT_COLUMNS, by_verdict, strict=True):
                 count.verdicts[name] += int(numbers[at])
             count.severity = SEVERITIES[min(rank(count.severity), int(worst_rank[at]))]
+        current = np.flatnonzero(~settled)
+        places = [(clusters.codes[current], len(clusters.texts)), (rows.topic[current], 1 << 31)]
+        places.append((rows.object[current], int(rows.object[-1]) + 1))
+        for row in current[groups_of(combined(places))[0]].tolist():
+            self.topics[clusters.text(row), int(rows.topic[row])] += 1
         self._places(rows, group, group_first, pair_first, owner)
         order = np.where(pair_new, 0, len(VERDICTS) + 1) + worst
         self._examples(rows, group_first, pair_first, pair_group, order, message)

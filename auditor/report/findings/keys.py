@@ -9,7 +9,7 @@ from typing import Final
 
 import orjson
 
-__all__ = ["ID_DIGITS", "CauseKey", "form_of", "ids_of"]
+__all__ = ["AREAS", "ID_DIGITS", "CauseKey", "area_of", "form_of", "ids_of", "topic_of"]
 
 ID_DIGITS: Final = 8
 """Hexadecimal digits of an id; more where two causes of a report have the same first ones."""
@@ -17,6 +17,17 @@ _QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)\'|`[^`]*`|\(re
 _LISTED: Final = re.compile(r'""(?:, "")+')
 _NUMBER: Final = re.compile(r"(?<![A-Za-z_])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _VERSION: Final = "1"
+AREAS: Final = {
+    "schema": "schema",
+    "list-type": "schema",
+    "embedded": "schema",
+    "scale": "schema",
+    "rule": "rules",
+    "type-meta": "metadata",
+    "object-meta": "metadata",
+    "gate": "gates",
+}
+"""The part of a definition that a check belongs to; an impact, and a check that is not here, is a part of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +86,14 @@ def ids_of(digests: list[str]) -> dict[str, str]:
             length += 1
         out[digest] = digest[:length]
     return out
+
+
+def area_of(check: str | None, impact: str | None) -> str:
+    """Return the part of a definition that a cause belongs to."""
+    return impact or AREAS.get(check or "", check or "")
+
+
+def topic_of(key: CauseKey) -> str:
+    """Return the id of the topic of a cause."""
+    content = [_VERSION, key.group, key.kind, key.version, area_of(key.check, key.impact)]
+    return hashlib.sha256(b"topic" + orjson.dumps(content)).hexdigest()[:ID_DIGITS]

@@ -16,7 +16,7 @@ from auditor.base.errors import PlanError
 from auditor.report import allclear
 from auditor.report.clusters import is_fleet
 from auditor.report.findings.build import build_causes
-from auditor.report.findings.causes import Cause, merged
+from auditor.report.findings.causes import Cause, merged, topics_of
 from auditor.report.findings.filters import Filters
 from auditor.report.findings.reading import counted_rows, finding_rows, narrowed, object_rows
 from auditor.report.findings.table import read_rows
@@ -26,6 +26,7 @@ from auditor.report.manifest import manifest_bytes, parse_manifest, whole_report
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from auditor.report.findings.causes import Topic
     from auditor.report.findings.verdict import Verdict
 
 __all__ = ["FindingsModel", "Run", "Source"]
@@ -94,6 +95,7 @@ class FindingsModel:
         run: The run that made it.
         causes: All causes, worst and new ones first; of a fleet each once.
         verdict: How it compares with the earlier report.
+        topics: The causes that are not accepted by definition and part of it, worst first.
         missing: A line for each cluster whose expected dump is missing.
         stale: A line for each dump that is stale, or seems to be of another cluster.
         damage: A line for each part of a dump that could not be read, and for each lost shard.
@@ -107,6 +109,7 @@ class FindingsModel:
     run: Run
     causes: list[Cause]
     verdict: Verdict
+    topics: list[Topic] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     stale: list[str] = field(default_factory=list)
     damage: list[str] = field(default_factory=list)
@@ -156,6 +159,7 @@ class FindingsModel:
             run=run,
             causes=causes,
             verdict=verdict_of(manifest, causes),
+            topics=topics_of(causes, rows),
             missing=allclear.missing_lines(manifest),
             stale=allclear.stale_lines(allclear.stale_dumps(manifest)),
             damage=_damage(manifest),
@@ -184,6 +188,11 @@ class FindingsModel:
             raise PlanError(self.shown, f"has no cause {beginning}", expected, "`auditor findings` lists them")
         some = ", ".join(cause.id for cause in found[:5])
         raise PlanError(self.shown, f"has {len(found)} causes that begin with {beginning}: {some}", "more digits")
+
+    def topic(self, beginning: str) -> Topic | None:
+        """Return the topic whose id begins with some digits; None unless there is exactly one."""
+        found = [topic for topic in self.topics if beginning and topic.id.startswith(beginning.lower())]
+        return found[0] if len(found) == 1 else None
 
     def filtered(self, filters: Filters) -> list[Cause]:
         """Return the causes that are wanted; with a filter of namespaces or owners, counted in these alone."""

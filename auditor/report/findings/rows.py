@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from auditor.report.findings.coded import Coded, combined, groups_of
-from auditor.report.findings.keys import CauseKey, form_of
+from auditor.report.findings.keys import CauseKey, form_of, topic_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,11 +55,14 @@ class CauseNumbers:
 
     Attributes:
         keys: The causes.
+        topics: For each cause the number of its topic.
     """
 
     def __init__(self, definitions: Definitions) -> None:
         self.definitions = definitions
         self.keys: list[CauseKey] = []
+        self.topics: list[int] = []
+        self._of_topics: dict[str, int] = {}
         self._numbers: dict[CauseKey, int] = {}
         self._found: dict[tuple[str | None, ...], int] = {}
 
@@ -69,6 +72,7 @@ class CauseNumbers:
         if number is None:
             number = self._numbers[key] = len(self.keys)
             self.keys.append(key)
+            self.topics.append(self._of_topics.setdefault(topic_of(key), len(self._of_topics)))
         return number
 
     def of_finding(self, values: tuple[str | None, ...]) -> int:
@@ -105,12 +109,14 @@ class FindingRows:
         cause: For each row the number of its cause.
         object: For each row the number of its object within the part; with another version it is another one.
         distinct: For each row a number that is equal for the same finding of several requests.
+        topic: For each row the number of the topic of its cause.
     """
 
     columns: dict[str, Coded]
     cause: NDArray[np.int64]
     object: NDArray[np.int64]
     distinct: NDArray[np.int64]
+    topic: NDArray[np.int64]
 
     @classmethod
     def of(cls, table: Any, causes: CauseNumbers) -> FindingRows:
@@ -122,7 +128,9 @@ class FindingRows:
         cause = np.array(numbers, dtype=np.int64)[group] if numbers else np.zeros(0, dtype=np.int64)
         objects = _runs([columns[name].codes for name in _OF_OBJECT])
         distinct = groups_of(combined([(objects, len(objects)), (group, len(first))]))[1]
-        return cls(columns, _followed(columns, cause, objects), objects, distinct)
+        cause = _followed(columns, cause, objects)
+        topic = np.array(causes.topics, dtype=np.int64)[cause] if len(cause) else cause
+        return cls(columns, cause, objects, distinct, topic)
 
     def __len__(self) -> int:
         return len(self.cause)

@@ -31,6 +31,7 @@ CAUSES: Final = pa.schema(
         ("digest", pa.string()),
         ("severity", tables.DICTIONARY),
         ("change", tables.DICTIONARY),
+        ("topic", tables.DICTIONARY),
         ("title", pa.string()),
         ("group", tables.DICTIONARY),
         ("kind", tables.DICTIONARY),
@@ -43,6 +44,7 @@ CAUSES: Final = pa.schema(
         ("form", pa.string()),
         ("guard_path", pa.string()),
         ("objects", pa.int64()),
+        ("topic_objects", pa.int64()),
         ("namespaces", pa.int64()),
         ("findings", pa.int64()),
         ("distinct_findings", pa.int64()),
@@ -62,6 +64,7 @@ CAUSES: Final = pa.schema(
         ("schema_changes", tables.STRINGS),
         ("examples", tables.STRINGS),
         ("messages", tables.STRINGS),
+        ("last_good", tables.STRINGS),
     ]
 )
 """causes.parquet, worst and new causes first."""

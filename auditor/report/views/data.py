@@ -18,9 +18,10 @@ from auditor.report.views.fleet import cluster_rows
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from auditor.report.findings.causes import Topic
     from auditor.report.findings.model import FindingsModel
 
-__all__ = ["OUTPUTS", "SCHEMA", "SCHEMA_VERSION", "cause_data", "document", "row_data", "written"]
+__all__ = ["OUTPUTS", "SCHEMA", "SCHEMA_VERSION", "cause_data", "document", "row_data", "topic_data", "written"]
 
 OUTPUTS: Final = ("table", "wide", "json", "yaml", "ndjson", "csv", "markdown")
 SCHEMA_VERSION: Final = "auditor/findings/v1"
@@ -40,6 +41,22 @@ def cause_data(cause: Cause) -> dict[str, Any]:
             value = _time(value)
         out["cause" if field.name == "id" else field.name] = list(value) if isinstance(value, tuple) else value
     return out
+
+
+def topic_data(topic: Topic) -> dict[str, Any]:
+    """Return a topic as JSON data."""
+    return {
+        "topic": topic.id,
+        "severity": topic.severity,
+        "change": topic.change,
+        "title": topic.title,
+        "group": topic.causes[0].group,
+        "kind": topic.causes[0].kind,
+        "version": topic.causes[0].version,
+        "area": topic.area,
+        "objects": topic.objects,
+        "causes": [cause.id for cause in topic.causes],
+    }
 
 
 def row_data(row: dict[str, Any]) -> dict[str, Any]:
@@ -95,6 +112,7 @@ def document(
         "not_judged": model.not_judged,
         "accepted": model.accepted or None,
         "clusters": cluster_rows(model) if model.is_fleet else [],
+        "topics": [topic_data(topic) for topic in model.topics],
         "causes": [cause_data(cause) for cause in causes],
     }
     if rows is not None:

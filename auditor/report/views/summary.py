@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from auditor.base.visible import shell_word, visible, visible_tree
 from auditor.base.wording import by_count, counted, objects
 from auditor.releases import DEFAULT
 from auditor.report.allclear import judged_rows
+from auditor.report.findings.causes import Topic
 from auditor.report.findings.severity import SEVERITIES
 from auditor.report.findings.verdict import VERDICT_WORDS
 from auditor.report.views.advice import next_step
@@ -29,6 +31,8 @@ LINES: Final = 25
 _DAY: Final = 86400
 _HOUR: Final = 3600
 _ABSENT: Final = 3
+_TOGETHER: Final = 3
+"""New causes of a topic from which on they have one line."""
 _MESSAGE: Final = 3
 """Lines of a message."""
 _DETAIL: Final = " " * 6
@@ -53,11 +57,11 @@ def summary_lines(model: FindingsModel, width: int, most: int = LINES) -> list[L
     """
     head = [part for line in _head(model) for part in wrapped(line, width, between=" · " if "·" in line.text else " ")]
     absent = [Line(visible(text), "critical") for text in [*model.missing, *model.stale, *model.damage]]
-    if most and len(absent) > _ABSENT:
-        absent = [*absent[: _ABSENT - 1], Line(f"and {len(absent) - _ABSENT + 1} more such lines", "critical")]
+    if len(absent) > (shown := max(_ABSENT, most // 8)):
+        absent = [*absent[: shown - 1], Line(f"and {len(absent) - shown + 1} more such lines", "critical")]
     absent = [part for line in absent for part in wrapped(line, width)]
     if model.is_fleet or (model.missing and model.run.clusters):
-        absent += cluster_lines(model, width, most=8)
+        absent += cluster_lines(model, width, most=max(8, most // 3))
     end = _end(model, width)
     left = most - len(head) - len(absent) - len(end)
     tail = _tail(model, width, left - len(_sections(model, width, _CAUSES)))
@@ -90,36 +94,66 @@ def _head(model: FindingsModel) -> list[Line]:
 
 
 def _sections(model: FindingsModel, width: int, left: int) -> list[Line]:
-    """Return the causes, worst and new ones first, in at most that many lines."""
-    current = [cause for cause in model.causes if cause.is_open]
-    critical = [cause for cause in current if cause.severity == "critical"]
-    compared = model.run.compared_with is not None
-    fresh = [cause for cause in current if cause.severity != "critical" and cause.change == "new"]
-    more = [cause for cause in current if cause.severity != "critical" and cause.change == "more"]
-    rest = [cause for cause in current if cause.severity != "critical" and cause.change not in ("new", "more")]
+    """Return the causes, worst and new ones first, in at most that many lines; those of a topic together."""
     out: list[Line] = []
-    groups: list[tuple[str, list[Cause], str]] = [("CRITICAL", critical, "critical")]
-    groups += [("NEW CAUSES", fresh, "bold"), ("MORE OBJECTS", more, "bold")]
-    if compared:
-        groups.append(("STANDING", rest, "bold"))
-    else:
-        groups += [(one.upper(), [cause for cause in rest if cause.severity == one], one) for one in SEVERITIES[1:]]
-    hidden = sum(len(causes) for _, causes, _ in groups)
-    for title, causes, style in groups:
+    groups = _groups(model)
+    hidden = sum(len(entry.causes) for _, _, entries in groups for entry in entries)
+    for title, style, entries in groups:
         room = left - len(out) - (hidden > 1)  # a line says how many are left out
-        if not causes or room < 2:
+        if not entries or room < 2:  # a title and a cause
             continue
-        out.append(Line(_title(title, causes), style))
-        first = causes[: max(1, room - 1)]
-        for cause, row in zip(first, _rows(model, first, width), strict=True):
+        out.append(Line(title, style))
+        first = entries[: max(1, room - 1)]
+        for entry, row in zip(first, _rows(model, first, width), strict=True):
             free = left - len(out) - (hidden > 1)
             if free < 1:
                 break
-            out += [row, *_details(model, cause, width)[: free - 1]]
-            hidden -= 1
+            out += [row, *_details(model, entry, width)[: free - 1]]
+            hidden -= len(entry.causes)
     if hidden:
         out.append(_more(counted(hidden, "more cause"), f"auditor findings {shell_word(model.shown)}", width))
     return out
+
+
+def _groups(model: FindingsModel) -> list[tuple[str, str, list[Topic]]]:
+    """Return title, style and lines of each section; every open cause is in one line, critical ones in one each.
+
+    What is new of a topic has a line for each cause, from three on one for the topic.
+    """
+    current = [cause for cause in model.causes if cause.is_open]
+    critical = [Topic(cause.id, (cause,), cause.objects) for cause in current if cause.severity == "critical"]
+    fresh: list[Topic] = []
+    more: list[Topic] = []
+    rest: list[Topic] = []
+    for topic in model.topics:
+        causes = [cause for cause in topic.causes if cause.severity != "critical"]
+        new = [cause for cause in causes if cause.change == "new"]
+        if len(new) < min(len(topic.causes), _TOGETHER):
+            fresh += [Topic(cause.id, (cause,), cause.objects) for cause in new]
+            causes = [cause for cause in causes if cause.change != "new"]
+        if causes:
+            one = (
+                replace(topic, causes=tuple(causes)) if len(causes) > 1 else Topic("", (causes[0],), causes[0].objects)
+            )
+            changes = {cause.change for cause in causes}
+            (fresh if "new" in changes else more if "more" in changes else rest).append(one)
+    fresh.sort(key=lambda entry: SEVERITIES.index(entry.severity))
+    count = sum(cause.change == "new" for cause in current if cause.severity != "critical")
+    groups = [
+        (_title("CRITICAL", [entry.causes[0] for entry in critical]), "critical", critical),
+        (f"NEW CAUSES {count}", "bold", fresh),
+        (_title("MORE OBJECTS", [cause for entry in more for cause in entry.causes]), "bold", more),
+    ]
+    if model.run.compared_with is not None:
+        return [*groups, (_title("STANDING", [cause for entry in rest for cause in entry.causes]), "bold", rest)]
+    return groups + [
+        (
+            f"{severity.upper()} {sum(cause.severity == severity for cause in current)}",
+            severity,
+            [entry for entry in rest if entry.severity == severity],
+        )
+        for severity in SEVERITIES[1:]
+    ]
 
 
 def _more(what: str, command: str, width: int) -> Line:
@@ -137,24 +171,36 @@ def _title(title: str, causes: Sequence[Cause]) -> str:
     return f"{title} {len(causes)}{more}"
 
 
-def _rows(model: FindingsModel, causes: Sequence[Cause], width: int) -> list[Line]:
-    """Return a line for each cause."""
-    cells = [(one.id, marked(model, one), kind_text(model, one), one.title, count_text(one)) for one in causes]
-    styles = [cause.severity for cause in causes]
-    return table_lines(_COLUMNS, cells, width, styles=styles, indent=2, header=False)
+def _rows(model: FindingsModel, entries: Sequence[Topic], width: int) -> list[Line]:
+    """Return a line for each topic; one with a single cause is shown as that cause."""
+    cells = []
+    for entry in entries:
+        cause = entry.causes[0]
+        is_one = len(entry.causes) == 1
+        mark = marked(model, cause if is_one else replace(cause, change=entry.change))
+        count = count_text(cause) if is_one else objects(entry.objects)
+        cells.append((cause.id if is_one else entry.id, mark, kind_text(model, cause), entry.title, count))
+    return table_lines(_COLUMNS, cells, width, styles=[entry.severity for entry in entries], indent=2, header=False)
 
 
-def _details(model: FindingsModel, cause: Cause, width: int) -> list[Line]:
-    """Return further lines about a cause that is critical or new."""
+def _details(model: FindingsModel, entry: Topic, width: int) -> list[Line]:
+    """Return further lines about a topic that is critical or new."""
     details = []
-    if cause.schema_changes:
-        details.append(f"definition changed: {'; '.join(cause.schema_changes[:3])}")
+    cause = entry.causes[0]
+    changes = dict.fromkeys(text for one in entry.causes for text in one.schema_changes)
+    if changes:
+        details.append(f"definition changed: {'; '.join(list(changes)[:3])}")
+    if len(entry.causes) > 1:
+        return [Line(f"{_DETAIL}{visible(text)}", "dim") for text in details]
     if cause.change == "new" and (cause.rejected or cause.tolerated_while_unchanged):
         details.append(verdict_text(cause))
     lines = [Line(f"{_DETAIL}{visible(text)}", "dim") for text in details]
     if cause.severity == "critical" and cause.examples:
         text = ": ".join(filter(None, (short_name(cause.examples[0]), _message(model, cause))))
         lines += wrapped(Line(f"{_DETAIL}{visible(text)}", "dim"), width, indent=len(_DETAIL) + 2)[:_MESSAGE]
+        if cause.last_good and cause.last_good[0]:
+            good = cause.last_good[0].replace("T", " ").replace("Z)", " UTC)")
+            lines.append(Line(visible(f"{_DETAIL}last good revision {good}"), "dim"))
         lines += _show_command(model, cause, width)
     return lines
 

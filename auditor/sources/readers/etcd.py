@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 from auditor.base.errors import DamagedDump
 from auditor.sources.files.digest import Digest, in_use
 from auditor.sources.files.free_space import check_free_space
-from auditor.sources.plan import SourcePlan
+from auditor.sources.late import NO_DIGEST, status_damage, status_notes
+from auditor.sources.plan import Damage, SourcePlan
 from auditor.sources.readers.reader import Reader
 from auditor.sources.signatures import BOLT_MAGIC, BOLT_PAGE_SIZES
 
@@ -24,7 +25,6 @@ __all__ = ["READER", "open_data_dir"]
 
 _MAGIC: Final = BOLT_MAGIC.to_bytes(4, "little")
 _TRIES: Final = 3
-_NO_DIGEST: Final = "no checksum trailer (file copied, not `snapshot save`): integrity cannot be verified"
 
 
 def _detect(path: Path | None, head: bytes) -> bool:
@@ -57,7 +57,7 @@ def read_database(
     settings: Settings, name: str, path: Path, number: int, *, sha256: str = "", form: str = "etcd-snapshot"
 ) -> tuple[SourcePlan, int | None]:
     """Open an etcd database, or a copy of one that is in use. Return its plan and the Raft index it has applied."""
-    digest = Digest(path, settings.progress)
+    digest = Digest(path, settings.progress, behind=settings.digests is not None)
     digest.start()
     from auditor.sources.etcd.snapshot import transactions  # noqa: PLC0415 - loads beside the digest
 
@@ -102,6 +102,7 @@ def _read_once(
     from auditor.sources.etcd.snapshot import EtcdFile, MetaValues  # noqa: PLC0415
     from auditor.sources.notes import prefix_note, salvage_notes  # noqa: PLC0415
 
+    late = "" if in_use or settings.digests is None else settings.digests.add(digest)
     try:
         file = EtcdFile.open(path, name=name, salvage=settings.salvage, data=digest.data)
         live = settings.workdir / f"live-{number:03d}.arrow"
@@ -117,27 +118,23 @@ def _read_once(
         lost = any(not loss.read_all for loss in file.tree.losses)
         file.note_losses()
     finally:
-        digest.join()
-    notes = list(file.notes)
-    if digest.status == "mismatch":
-        reason = 'the file was changed or cut after "snapshot save"; results may be wrong'
-        notes.append(f"sha256 at the end does not match: {reason}")
-        file.damage.add("end of file", f"sha256 at the end does not match: {reason}")
-    elif digest.status == "absent":
-        notes.append(_NO_DIGEST)
+        if not late:
+            digest.join()
+    notes = [*file.notes, *((late,) if late else status_notes(digest.status))]
+    damage = (Damage(late, ""),) if late else status_damage(digest.status)
     if (values.scheduled or 0) > (values.finished or 0):
         notes.append(f"a compaction at revision {values.scheduled} was started and not finished")
     plan = SourcePlan(
         name=name,
         format=form,
         mapped=str(path),
-        sha256=sha256 or digest.sha256,
+        sha256=sha256 or late or digest.sha256,
         revision=values.current_revision(found.last),
         compacted_revision=max(values.finished or 0, values.scheduled or 0) or None,
         is_export=False,
         live=str(live),
         rows=found.rows,
-        damage=file.damage.records(),
+        damage=(*file.damage.records(), *damage),
         notes=tuple(notes),
     )
     plan.notes += prefix_note(plan, settings.prefix)
@@ -148,7 +145,9 @@ def _read_once(
 
 def open_data_dir(settings: Settings, path: Path, database: Path, number: int) -> SourcePlan:
     """Open an etcd data directory: its database alone."""
-    plan, applied = read_database(settings, str(path), database, number, form="etcd-data-dir")
+    now = replace(settings, digests=None)  # it has none at its end, which is no note on a data directory
+    plan, applied = read_database(now, str(path), database, number, form="etcd-data-dir")
+    settings.copied = settings.copied or now.copied
     from auditor.sources.etcd.wal import read_wal  # noqa: PLC0415 - loaded where needed
     from auditor.sources.notes import wal_notes  # noqa: PLC0415
 
@@ -160,7 +159,7 @@ def open_data_dir(settings: Settings, path: Path, database: Path, number: int) -
             plan.notes += tuple(wal_notes(read_wal(logs, applied or 0)))
     else:
         plan.notes += ("no write-ahead log beside the database: what it held beyond the database is missing",)
-    return replace(plan, notes=tuple(note for note in plan.notes if note != _NO_DIGEST))
+    return replace(plan, notes=tuple(note for note in plan.notes if note != NO_DIGEST))
 
 
 def _last_revision(file: EtcdFile) -> int | None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from auditor.sources.encryption import Unsealer
     from auditor.sources.files.compression import Limits, Unpacked
+    from auditor.sources.late import LateDigests
     from auditor.sources.plan import DamageLog, Progress, SourcePlan
 
 __all__ = ["DumpFile", "Reader", "Settings"]
@@ -24,6 +25,7 @@ class Settings:
 
     Attributes:
         copied: Whether a copy was read of a database in use.
+        digests: Takes the digests that `auditor.sources.late.settle` waits for; None: readers wait for them.
     """
 
     workdir: Path
@@ -33,10 +35,14 @@ class Settings:
     salvage: bool = False
     unsealer: Unsealer | None = None
     copied: bool = False
+    digests: LateDigests | None = None
 
     def digest(self, path: Path) -> str:
-        """Hash a file."""
-        digest = Digest(path, self.progress)
+        """Hash a file; return its digest, or a text in its place until it is known."""
+        digest = Digest(path, self.progress, behind=self.digests is not None)
+        if self.digests is not None:
+            digest.start()
+            return self.digests.add(digest)
         digest.run()
         return digest.sha256
 

@@ -11,7 +11,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-__all__ = ["copy_file", "create_file", "joined", "read_file", "remove_files", "write_file"]
+__all__ = [
+    "copy_file",
+    "create_file",
+    "joined",
+    "read_file",
+    "remove_files",
+    "write_file",
+]
 
 _MOST = 256 << 20
 _BLOCK = 1 << 20

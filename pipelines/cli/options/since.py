@@ -53,10 +53,11 @@ def since_options(command: Any) -> Any:
             click.option(
                 "--verify-proven",
                 callback=_share,
-                default="0",
+                default="0.05%",
+                show_default=True,
                 metavar="SHARE",
-                help="Check this share (0.001, 0.1%) of the objects proven by generated code again, without it; "
-                "exit with 70 if the answers differ.",
+                help="Check this share of the objects proven by generated code again, without it; exit with 70 if the "
+                "answers differ.",
             ),
             click.option(
                 "--diff",

@@ -34,7 +34,7 @@ def findings(
     """List the causes of a report, worst and new ones first; with CAUSE show its objects and their findings.
 
     REPORT is a folder that `auditor audit` or `auditor upgrade` wrote, or its URL in an object store. CAUSE is an id
-    from the list, or its first digits.
+    from the list, or its first digits; the id of a topic, as the summary has it, lists the causes of the topic.
 
     \b
     Examples:

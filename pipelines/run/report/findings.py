@@ -117,11 +117,12 @@ def run_findings(options: ViewOptions, cause: str) -> int:
     """Print the causes of a report, or one cause with its objects."""
     filters = options.filters
     with opened(options.report, filters.clusters) as model:
-        if cause:
+        topic = model.topic(cause)
+        if cause and topic is None:
             chosen = model.cause(cause)
             _show_cause(model, chosen, replace(filters, causes=(chosen.digest,)), options)
             return 0
-        causes = model.filtered(filters)
+        causes = [one for one in model.filtered(filters) if topic is None or one.topic == topic.id]
         if options.output in ("table", "wide"):
             is_wide = options.output == "wide"
             _print(listing_lines(model, causes, terminal_width(), options.lines, wide=is_wide), options.color)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import sys
+import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,22 +13,24 @@ import orjson
 
 from auditor.base.errors import AuditorError, PlanError
 from auditor.report.findings.table import read_rows
-from auditor.report.trend.history import expired_files, read_history, run_file_name, write_run
+from auditor.report.trend.files import RUN_FILE, is_history_file, read_runs, run_file_name, write_month, write_run
+from auditor.report.trend.history import RETRY_SECONDS, TRIES, read_history
+from auditor.report.trend.months import by_month, merges, runs_in
 from auditor.report.trend.view import trend_lines, trend_rows
 from auditor.report.views.layout import painted
 from auditor.sources.files.work_folder import temporary_folder
-from auditor.sources.stores.folders import remote_names, upload
 from auditor.sources.stores.locations import is_remote, local_path, shown_url
-from auditor.sources.stores.patterns import fetched
 from pipelines.run.report.findings import has_color, terminal_width
+from pipelines.run.report.history_store import folder_of
 from pipelines.streams import ErrorLines, plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from auditor.report.trend.history import History
+    from pipelines.run.report.history_store import HistoryFolder
 
-__all__ = ["history_at", "known_history", "note_history", "run_trend"]
+__all__ = ["history_at", "known_history", "note_history", "run_trend", "tidy_history"]
 
 
 def note_history(report: Path, manifest: dict[str, Any], history: str, keep: int) -> None:
@@ -38,29 +42,58 @@ def note_history(report: Path, manifest: dict[str, Any], history: str, keep: int
         history: Folder or URL of the history.
         keep: Runs to keep.
     """
-    try:
-        _note(report, manifest, history, keep)
-    except (AuditorError, OSError) as error:
-        ErrorLines()(f"warning: the run is not in the history {shown_url(history)}: {error}\n")
-
-
-def _note(report: Path, manifest: dict[str, Any], history: str, keep: int) -> None:
     started = datetime.datetime.fromisoformat(manifest["started"]).astimezone(datetime.UTC)
-    rows, name = read_rows(report) or [], run_file_name(manifest, started)
-    here = local_path(history) or history
-    if is_remote(here):
-        with temporary_folder("history") as folder:
-            write_run(rows, started, folder / name)
-            gone = expired_files({*remote_names(here), name}, keep)
-            upload(folder, here, last=name, replaced=[one for one in gone if one != name])
+    what = f"the run is not in the history {shown_url(history)}"
+    try:
+        folder = folder_of(history)
+        with temporary_folder("history") as work:
+            path = work / run_file_name(manifest, started)
+            write_run(read_rows(report) or [], started, path)
+            folder.add(path)
+            what = f"the run is in the history {shown_url(history)}, but its old files were not merged"
+            tidy_history(folder, work, started, keep)
+    except (AuditorError, OSError) as error:
+        ErrorLines()(f"warning: {what}: {error}\n")
+
+
+def tidy_history(folder: HistoryFolder, work: Path, now: datetime.datetime, keep: int) -> None:
+    """Merge the files of past months, and remove the oldest runs beyond a number.
+
+    Another process may do the same: each file is whole before what it replaces is removed.
+
+    Args:
+        folder: The history.
+        work: Folder for copies.
+        now: When the last run began, UTC.
+        keep: Runs to keep, at least 1.
+    """
+    try:
+        for merge in merges(folder.names(), now):
+            _replace(folder, work, merge.month, merge.names, beyond=0)
+        names = folder.names()
+        beyond = runs_in(names) - max(1, keep)
+        for month, files in by_month(names).items():
+            if beyond > 0:
+                beyond -= _replace(folder, work, month, files, beyond=beyond)
+    except FileNotFoundError:  # another process has just merged it
         return
-    folder = Path(here)
-    folder.mkdir(parents=True, exist_ok=True)
-    draft = folder / f".{name}"
-    write_run(rows, started, draft)
-    draft.replace(folder / name)
-    for old in expired_files([path.name for path in folder.iterdir()], keep):
-        (folder / old).unlink()
+
+
+def _replace(folder: HistoryFolder, work: Path, month: str, names: Sequence[str], *, beyond: int) -> int:
+    """Replace files of a month by one without its oldest runs; return how many runs were left out."""
+    below = Path(tempfile.mkdtemp(dir=work))
+    runs = read_runs(folder.copies(names, below))
+    gone, remaining = runs.names[:beyond], runs.names[beyond:]
+    stay = set(remaining)
+    if not all(map(RUN_FILE.fullmatch, names)) or not gone:
+        stay = set()
+        if remaining:
+            made = tempfile.mkdtemp(dir=work)
+            path = write_month(runs.only(remaining), month, Path(made))
+            folder.add(path)
+            stay = {path.name}
+    folder.remove(name for name in names if name not in stay)
+    return len(gone)
 
 
 def run_trend(history: str, *, clusters: Sequence[str], output: str, color: str, lines: int) -> int:
@@ -100,10 +133,23 @@ def history_at(history: str, clusters: Sequence[str] = ()) -> History:
         PlanError: There is none.
     """
     here = local_path(history) or history
-    if is_remote(here):
-        with temporary_folder("history") as folder:
-            copies = [path for _, path in fetched(here, folder)]
-            return read_history(copies[0], clusters)
-    if not Path(here).is_dir():
-        raise PlanError(shown_url(history), "is not a folder", "the folder of `auditor audit --history`")
-    return read_history(Path(here), clusters)
+    if not is_remote(here):
+        if not Path(here).is_dir():
+            raise PlanError(shown_url(history), "is not a folder", "the folder of `auditor audit --history`")
+        return read_history(Path(here), clusters)
+    folder = folder_of(here)
+    for number in range(1, TRIES + 1):
+        with temporary_folder("history") as work:
+            names = [name for name in folder.names() if is_history_file(name)]
+            if not names:
+                raise PlanError(shown_url(history), "has no run", "the folder of `auditor audit --history`")
+            (work / "files").mkdir()
+            try:
+                folder.copies(names, work / "files")
+            except FileNotFoundError:  # an audit has just merged it with others
+                if number == TRIES:
+                    raise
+                time.sleep(number * RETRY_SECONDS)
+                continue
+            return read_history(work / "files", clusters)
+    raise AssertionError

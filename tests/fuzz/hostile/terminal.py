@@ -29,6 +29,7 @@ def on_terminal(arguments: list[str], folder: Path, *, seconds: float = 120) -> 
         code = 99
         try:
             os.chdir(folder)
+            os.environ["NO_COLOR"] = "1"  # our own colours are no fault
             sys.argv = ["auditor", *arguments]
             sys.stdin = io.TextIOWrapper(io.FileIO(0, closefd=False))
             sys.stdout, sys.stderr = (

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import pipelines.engines.ray as engine
-from auditor.base.errors import EngineError, PlanError
+from auditor.base.errors import EngineError, PlanError, ProofRefuted
 from auditor.plan.options import AuditOptions
 from pipelines.run.audit import run_audit
 from pipelines.run.fleet import run_anywhere
@@ -279,6 +279,28 @@ def deadly_setup(plan, folder):
         return answer
 
     return audit
+
+
+def proving_too_much(plan, folder):
+    """Make a worker ready whose generated code ignores the bounds of integers."""
+    from auditor.fastpath.dicts import emit
+    from auditor.fastpath.records import shapes
+    from auditor.shards.audit import ShardAuditor
+
+    emit.int_conditions = lambda *_: []
+    shapes.int_bounds = lambda _: (None, None, False)
+    return ShardAuditor(plan, folder)
+
+
+@pytest.mark.parametrize("name", ["processes", "ray"])
+def test_a_proof_that_the_reference_refutes_ends_the_run(dump, tmp_path, monkeypatch, name):
+    monkeypatch.setattr("pipelines.run.audit.ready_later", proving_too_much)
+    report = tmp_path / "r"
+    with pytest.raises(ProofRefuted, match="proven valid, but invalid by the reference") as caught:
+        run_audit(options(dump, report, engine=name, jobs=2, verify_proven=1.0))
+    assert caught.value.where.startswith("xs.x.example.com v1 d/x9")
+    assert caught.value.exit_code == 70
+    assert not report.exists()
 
 
 @pytest.mark.parametrize("name", ["processes", "ray"])

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from auditor.report.formats.registry import FORMATS
 from auditor.report.manifest import MANIFEST
-from auditor.sources.stores.locations import upload
+from auditor.sources.stores.folders import upload
 from auditor.sources.stores.small_files import read_file
 from pipelines.cli.main import cli
 from tests.report.findings.reports import audited

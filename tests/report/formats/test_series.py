@@ -16,7 +16,8 @@ from auditor.base.errors import PlanError
 from auditor.report.formats.html.charts import columns
 from auditor.report.formats.registry import FORMATS
 from auditor.report.formats.series import bytes_of_kinds, nights_of
-from auditor.report.trend.history import HISTORY, read_history, write_run
+from auditor.report.trend.files import HISTORY, write_run
+from auditor.report.trend.history import read_history
 from pipelines.cli.main import cli
 from tests.report.formats.drawn import content
 from tests.shared import ROOT

@@ -8,7 +8,8 @@ import jsonschema
 import numpy as np
 import pytest
 
-from auditor.report.trend.history import expired_files, read_history, run_file_name, write_run
+from auditor.report.trend.files import run_file_name, write_run
+from auditor.report.trend.history import read_history
 from auditor.report.trend.noise import LEAST_RUNS, noise_of
 from auditor.report.trend.view import sparkline, trend_lines, trend_rows
 from auditor.report.views.layout import width_of
@@ -49,13 +50,6 @@ def test_causes_have_first_and_last_seen_and_counts(tmp_path):
     assert (first["age_days"], first["objects"]) == (1.0, 0)
     assert (second["counts"], second["objects"]) == ([0, 0, 0, 5], 5)
     assert data["noisy"] == []
-
-
-def test_only_runs_beyond_the_number_are_removed_and_only_files_of_runs():
-    names = [run_file_name({"inputs": []}, START + datetime.timedelta(days=day)) for day in range(5)]
-    assert expired_files([*names, "notes.txt", "run-x.parquet"], 3) == names[:2]
-    assert expired_files(names, 9) == []
-    assert expired_files(names, 0) == names[:-1]
 
 
 @pytest.mark.parametrize("runs", [8, 15, 30, 60, 365])

@@ -1,0 +1,80 @@
+"""The newest older revision of a key that breaks its kind at which its value could be read, while the dump is open."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.base.statuses import KeyClass
+from auditor.server.dump import DumpStore
+from auditor.server.history import HAS_HISTORY, revisions_of
+from auditor.server.reader import ReadMode, Unreadable
+from auditor.sources.registry_key import classify, split_key
+from pipelines.log import LOG
+from pipelines.run.query import QueryOptions
+from pipelines.run.show import resource_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from auditor.plan.plan import Plan
+    from auditor.server.history import Revision
+
+__all__ = ["note_last_good"]
+
+_TRIED: Final = 20
+"""Revisions of a key that are tried at most."""
+_REACHED: Final = (KeyClass.CUSTOM, KeyClass.BUILTIN, KeyClass.DEFINITION)
+
+
+def note_last_good(plan: Plan, manifest: dict[str, Any]) -> None:
+    """Note for the keys that break kinds, in `last_good`, revision and time of their newest value that can be read.
+
+    Args:
+        plan: The plan of the run.
+        manifest: The manifest of its report; `breaking` of its kinds is changed.
+    """
+    breaking = {kind["breaking"]["key"].encode("utf-8", "surrogateescape"): kind["breaking"]
+                for kind in manifest["kinds"] if kind["breaking"]}  # fmt: skip
+    sources = [number for number, source in enumerate(plan.sources) if source.format in HAS_HISTORY]
+    if not breaking or not sources:
+        return
+    try:
+        store = DumpStore(plan, ReadMode(), lambda text: LOG.debug("last-good", text.rstrip()))
+        for number in sources:
+            known: dict[bytes, list[Revision]] = {}
+            for one in revisions_of(plan.sources[number], list(breaking)):
+                known.setdefault(one.key, []).append(one)
+            for key, revisions in known.items():
+                if (found := _last_good(store, number, revisions[-2::-1][:_TRIED])) is not None:
+                    breaking[key]["last_good"] = found
+    except Exception as error:  # noqa: BLE001 - the report is complete without it
+        LOG.warning("last-good", f"older revisions were not searched: {type(error).__name__}: {error}")
+
+
+def _last_good(store: DumpStore, number: int, revisions: Sequence[Revision]) -> dict[str, Any] | None:
+    """Return revision and time of the first of some revisions of a key that can be read; None if there is none."""
+    options = QueryOptions(target="", etcd_prefix=store.plan.options.etcd_prefix)
+    for one in revisions:
+        if one.deleted:
+            return None
+        row = one.row(number)
+        scopes = {name: definition.namespaced for name, definition in store.catalog.definitions.items()}
+        place = classify(split_key(one.key, options.etcd_prefix), scopes)
+        resource, _ = resource_of(store, row, options)
+        if resource is None or place.status not in _REACHED:
+            return None
+        try:
+            return {"revision": one.revision, "written": _written(store.reader.read(resource, row))}
+        except Unreadable:
+            continue
+    return None
+
+
+def _written(obj: dict[str, Any]) -> str | None:
+    """Return the newest time in the metadata of an object; None if there is none."""
+    metadata = obj.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    managers = metadata.get("managedFields")
+    times = [one.get("time") for one in managers if isinstance(one, dict)] if isinstance(managers, list) else []
+    texts = [one for one in (metadata.get("creationTimestamp"), *times) if isinstance(one, str)]
+    return max(texts, default=None)

@@ -1,0 +1,67 @@
+"""The newest older revision at which a key that breaks its kind could be read, in the summary of the report."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from auditor.report.findings.model import FindingsModel
+from pipelines.cli.main import cli
+from tests.report.findings.reports import definition, widget
+from tests.report.summaries import summary_of
+from tests.sources.bolt_writer import History, bolt_file, etcd_buckets, snapshot
+
+CRD = b"/registry/apiextensions.k8s.io/customresourcedefinitions/widgets.example.com"
+KEY = "/registry/example.com/widgets/team/a"
+GOOD = json.dumps(widget("a", {"size": 1}, creationTimestamp="2026-11-22T14:02:00Z")).encode()
+OLD = json.dumps(widget("a", {"size": 1})).encode()
+
+
+def audited(folder, *values, key=KEY):
+    """Audit a snapshot in which a key had some values one after another; None deletes it."""
+    history = History()
+    history.put(CRD, json.dumps(definition({"size": {"type": "integer"}})).encode())
+    for value in values:
+        if value is None:
+            history.delete(key.encode())
+        else:
+            history.put(key.encode(), value)
+    dump = folder / "dump.db"
+    dump.write_bytes(snapshot(bolt_file(etcd_buckets(history.rows))))
+    done = CliRunner().invoke(cli, ["audit", str(dump), "--report", str(folder / "report"), "--jobs", "1"])
+    assert done.exit_code == 1, done.output
+    return folder / "report"
+
+
+@pytest.mark.parametrize(
+    ("values", "at", "written"),
+    [
+        ((GOOD, GOOD[:30]), -1, "2026-11-22T14:02:00Z"),
+        ((GOOD, GOOD[:20], GOOD[:30]), -2, "2026-11-22T14:02:00Z"),
+        ((GOOD, OLD, GOOD[:30]), -1, None),
+        ((GOOD[:20], GOOD[:30]), None, None),
+        ((GOOD[:30],), None, None),
+        ((GOOD, None, GOOD[:30]), None, None),  # what was deleted is not to come back
+    ],
+)
+def test_the_last_good_revision_is_the_newest_that_can_be_read(tmp_path, values, at, written):
+    report = audited(tmp_path, *values)
+    manifest = json.loads((report / "manifest.json").read_bytes())
+    [breaking] = [kind["breaking"] for kind in manifest["kinds"] if kind["breaking"]]
+    text = summary_of(report)
+    if at is None:
+        assert "last_good" not in breaking
+        assert "last good" not in text
+        return
+    revision = manifest["inputs"][0]["revision"] + at
+    assert breaking["last_good"] == {"revision": revision, "written": written}
+    [cause] = FindingsModel.open(report).causes
+    assert cause.last_good == (f"{revision} ({written})" if written else str(revision),)
+    said = f"      last good revision {revision}" + (" (2026-11-22 14:02:00 UTC)" if written else "")
+    assert said in text.splitlines()
+
+
+def test_a_key_that_no_request_reaches_has_no_good_revision(tmp_path):
+    report = audited(tmp_path, GOOD, GOOD[:30], key="/registry/example.com/widgets/a")
+    assert "only `etcdctl del` removes it" in summary_of(report)
+    assert "last good" not in summary_of(report)
