@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 # Release of the Kubernetes libraries that `make reference` and `make differential` ask; the default where it is not given.
 KUBERNETES ?=
 
-.PHONY: help compiled setup audit test slow check bench bench-all differential hostile paths reference lock docs docs-html man release-check image-lock
+.PHONY: help compiled setup audit test slow check bench bench-all differential hostile paths reference golden lock docs docs-html man release-check image-lock
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -65,6 +65,9 @@ reference: $(STAMP) ## Build the program around the API server's own libraries, 
 
 reference-builtins: $(STAMP) ## Build the program around the API server's own schemes, make the tables of built-in kinds anew
 	$(BIN)/python -m tests.reference.builtins.make
+
+golden: $(STAMP) ## Record a cluster of the tests and what a real API server answers (AUDITOR_KUBE=FOLDER with start and bin/kubectl)
+	$(BIN)/python -m tests.golden.server.record $(AUDITOR_KUBE)
 
 docs: compiled ## Make the reference pages and the transcripts of the documents anew
 	$(BIN)/python -m tests.papers.make

@@ -209,6 +209,9 @@ def audit(
       auditor audit '/backups/*.db' --report /backups/report --engine ray --ray-address auto
       auditor audit today.db --report out/today --since out/yesterday --diff out/yesterday --only-new
       auditor audit today.db --report-root out/ --since auto --diff auto --only-new --keep-reports 30
+
+    \f
+    Over 80 lines: it has an argument for each option.
     """
     LOG.configure(as_json=log_format == "json", quiet=quiet, verbose=verbose)
     if bool(dumps) == bool(fleet):

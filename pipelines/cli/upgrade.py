@@ -152,6 +152,9 @@ def upgrade(
       auditor upgrade snapshot.db --to-kubernetes 1.38 --report out/
       auditor upgrade snapshot.db --new-crds v3/ --via v2/ --report out/ --plan plan
       auditor upgrade snapshot.db --new-crds crds/ --report out/ --assume-format k8s-name=dns1123subdomain
+
+    \f
+    Over 80 lines: it has an argument for each option.
     """
     from auditor.plan.options import AuditOptions, Scope  # noqa: PLC0415
     from auditor.releases import find_release  # noqa: PLC0415

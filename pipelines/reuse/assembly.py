@@ -23,7 +23,8 @@ import auditor
 from auditor.base import arrow, tables
 from auditor.base.arrow import concat
 from auditor.base.errors import DamagedDump
-from auditor.plan.plan import cut_shards, open_live
+from auditor.plan.cut import cut_shards
+from auditor.plan.plan import open_live
 from auditor.releases import active
 from auditor.report.reader import REPEATED, SCHEMAS, OldReport, in_types
 from auditor.shards.columns import constant, part_name, write_parquet

@@ -56,7 +56,8 @@ def run_audit(options: AuditOptions, run: Callable[..., list[Any]] | None = None
 
 def _run(options: AuditOptions, run: Callable[..., list[Any]]) -> tuple[int, dict[str, Any]]:
     expected = expect_workers(options.dumps, engine=options.engine, jobs=options.jobs, since=options.since)
-    from auditor.plan.plan import cut_shards, look_again, make_plan  # noqa: PLC0415
+    from auditor.plan.cut import cut_shards  # noqa: PLC0415
+    from auditor.plan.plan import look_again, make_plan  # noqa: PLC0415
     from auditor.report.check import check_report  # noqa: PLC0415
     from auditor.report.manifest import merge, whole_report, write_empty_parts, write_manifest, write_versions  # noqa: PLC0415
     from auditor.shards.gates import check_plan  # noqa: PLC0415 - heavy imports only when work is done

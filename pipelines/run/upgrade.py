@@ -124,7 +124,8 @@ class _Hop(NamedTuple):
 def _run_local(
     options: AuditOptions, upgrade: UpgradeOptions, shown: str, first: _Hop | None = None
 ) -> tuple[int, dict[str, Any], dict[str, Any] | None]:
-    from auditor.plan.plan import cut_shards, look_again  # noqa: PLC0415 - heavy imports only when work is done
+    from auditor.plan.cut import cut_shards  # noqa: PLC0415 - heavy imports only when work is done
+    from auditor.plan.plan import look_again  # noqa: PLC0415 - heavy imports only when work is done
     from auditor.report.allclear import judged_rows, not_judged  # noqa: PLC0415
     from auditor.report.check import check_report  # noqa: PLC0415
     from auditor.report.findings.build import write_causes  # noqa: PLC0415
