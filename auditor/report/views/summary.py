@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from auditor.base.visible import shell_word, visible, visible_tree
 from auditor.base.wording import by_count, counted, objects
+from auditor.releases import DEFAULT
 from auditor.report.allclear import judged_rows
 from auditor.report.findings.causes import Topic
 from auditor.report.findings.severity import SEVERITIES
@@ -83,7 +84,8 @@ def _head(model: FindingsModel) -> list[Line]:
     work = f"{run.keys:,} {by_count(run.keys, 'key', 'keys')}"
     if run.reused is not None:
         work = f"{run.reused:,} {by_count(run.reused, 'object', 'objects')} unchanged, {run.checked:,} checked"
-    parts = [visible(name), file, f"{run.started:%Y-%m-%d %H:%M} UTC", f"{work}, {run.seconds:.1f} s"]
+    release = "" if run.kubernetes == DEFAULT.version else f"Kubernetes {visible(run.kubernetes)}"
+    parts = [visible(name), file, release, f"{run.started:%Y-%m-%d %H:%M} UTC", f"{work}, {run.seconds:.1f} s"]
     line = f"{VERDICT_WORDS[word]}  " + " · ".join(filter(None, parts))
     out = [Line(line, word if word in ("worse", "better") else "bold")]
     why = ", ".join(model.verdict.reasons)
