@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-# Release of the Kubernetes libraries that `make reference` asks; the recorded one where it is not given.
+# Release of the Kubernetes libraries that `make reference` and `make differential` ask; the default where it is not given.
 KUBERNETES ?=
 
 .PHONY: help compiled setup audit test slow check bench bench-all differential hostile paths reference golden lock docs docs-html man release-check image-lock
@@ -49,7 +49,7 @@ bench-all: $(STAMP) ## Run every benchmark and make the tables of tests/benchmar
 	$(BIN)/python tests/benchmarks/all.py
 
 differential: $(STAMP) ## Hold audits and rules against the API server's own libraries, object by object
-	$(BIN)/python -m tests.differential.run --objects 100000 --rules
+	$(BIN)/python -m tests.differential.run --objects 100000 --rules $(if $(KUBERNETES),--kubernetes $(KUBERNETES))
 	$(BIN)/python -m tests.differential.upgrade --objects 20000
 	$(BIN)/python -m tests.fuzz.cel.run
 
