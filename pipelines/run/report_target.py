@@ -82,7 +82,7 @@ def check_target(report: Path, *, force: bool, inputs: Iterable[Path] = ()) -> N
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return device and inode of the folder that has a name now. Returns None if there is none."""
+    """Return which folder has a name now, or None if there is none."""
     try:
         status = path.stat()
     except FileNotFoundError:
