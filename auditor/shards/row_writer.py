@@ -11,6 +11,7 @@ from auditor.base.paths import plain_path
 from auditor.base.statuses import Impact, KeyClass, Status
 from auditor.plan.plan import has_objects
 from auditor.program.impact import cache_key_fault, impacts_of, needs_webhook, worst
+from auditor.releases import active
 from auditor.shards.columns import ObjectRows, part_name, write_parquet
 from auditor.shards.findings import FoundRows
 from auditor.shards.index import IndexBuilder
@@ -90,7 +91,7 @@ class RowWriter:
         self.source = source
         meta = {
             "tool": auditor.__version__,
-            "release": auditor.KUBERNETES_RELEASE,
+            "release": active().version,
             "crds": owner.plan.crds_sha256,
         }
         self.objects = ObjectRows(tables.with_metadata(tables.OBJECTS, **meta), live)

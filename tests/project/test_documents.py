@@ -92,7 +92,7 @@ def test_commands_and_transcripts_are_found() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_auditor_commands_stand_in_blocks_that_are_run(page: Path) -> None:
+def test_auditor_commands_are_in_blocks_that_are_run(page: Path) -> None:
     for language, block in blocks_of(page):
         assert language or not re.search(r"^(\$ )?auditor ", block, re.MULTILINE), (
             "a block of `auditor` commands is ```sh"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from auditor.base.visible import shell_word, visible, visible_tree
 from auditor.base.wording import by_count, counted, objects
+from auditor.releases import DEFAULT
 from auditor.report.allclear import judged_rows
 from auditor.report.findings.causes import Topic
 from auditor.report.findings.severity import SEVERITIES
@@ -15,6 +16,7 @@ from auditor.report.views.advice import next_step
 from auditor.report.views.fleet import cluster_lines
 from auditor.report.views.layout import Column, Line, command_lines, fitted, table_lines, width_of, wrapped
 from auditor.report.views.state import kind_lines, state_lines
+from auditor.report.views.upgrade import upgrade_lines
 
 if TYPE_CHECKING:
     import datetime
@@ -54,6 +56,8 @@ def summary_lines(model: FindingsModel, width: int, most: int = LINES) -> list[L
         width: Columns of the terminal.
         most: Lines at most.
     """
+    if "upgrade" in model.manifest:
+        return upgrade_lines(model, width, most)
     head = [part for line in _head(model) for part in wrapped(line, width, between=" · " if "·" in line.text else " ")]
     absent = [Line(visible(text), "critical") for text in [*model.missing, *model.stale, *model.damage]]
     if len(absent) > (shown := max(_ABSENT, most // 8)):
@@ -80,7 +84,8 @@ def _head(model: FindingsModel) -> list[Line]:
     work = f"{run.keys:,} {by_count(run.keys, 'key', 'keys')}"
     if run.reused is not None:
         work = f"{run.reused:,} {by_count(run.reused, 'object', 'objects')} unchanged, {run.checked:,} checked"
-    parts = [visible(name), file, f"{run.started:%Y-%m-%d %H:%M} UTC", f"{work}, {run.seconds:.1f} s"]
+    release = "" if run.kubernetes == DEFAULT.version else f"Kubernetes {visible(run.kubernetes)}"
+    parts = [visible(name), file, release, f"{run.started:%Y-%m-%d %H:%M} UTC", f"{work}, {run.seconds:.1f} s"]
     line = f"{VERDICT_WORDS[word]}  " + " · ".join(filter(None, parts))
     out = [Line(line, word if word in ("worse", "better") else "bold")]
     why = ", ".join(model.verdict.reasons)
@@ -308,8 +313,6 @@ def _end(model: FindingsModel, width: int) -> list[Line]:
     if first is None and any(cause.accepted_objects for cause in model.causes):
         text = "every finding is accepted; to read them:"
         command = f"auditor findings {shell_word(model.shown)}"
-    elif "upgrade" in manifest:
-        text, command = manifest["upgrade"]["sentence"], ""
     else:
         text, command = next_step(manifest, model.shown, "" if first is None else first.id)
     line = f"Next: {text}"

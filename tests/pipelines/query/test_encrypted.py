@@ -57,7 +57,7 @@ def test_every_value_is_answered_as_the_server_did_with_its_keys() -> None:
     assert checked[200] > 20
 
 
-def test_without_the_keys_what_is_in_the_clear_is_shown_and_the_rest_told() -> None:
+def test_without_the_keys_what_is_in_the_clear_is_shown_and_the_rest_reported() -> None:
     told: list[str] = []
     with open_store(_options(keys=False), told.append) as store:
         names = [one["metadata"]["name"] for one in store.list_objects(store.discovery.resolve("secrets"), "", "", "")]
