@@ -150,7 +150,7 @@ def _last_success(samples: dict[str, list[tuple[str, str]]]) -> float | None:
 def _oldest(sources: Iterable[Source], most: int) -> tuple[dict[tuple[str, str], Source], list[Source]]:
     """Return the dumps that have metrics of their own, by cluster and name, and the others: the youngest.
 
-    Of several with the same cluster and name the oldest counts, as a series may be there only once.
+    If several have the same cluster and name, the oldest has them, as a series may be there only once.
     """
     known: dict[tuple[str, str], Source] = {}
     others = []
