@@ -59,6 +59,7 @@ def summary_lines(model: FindingsModel, width: int, most: int = LINES) -> list[L
     if "upgrade" in model.manifest:
         return upgrade_lines(model, width, most)
     head = [part for line in _head(model) for part in wrapped(line, width, between=" · " if "·" in line.text else " ")]
+    head += [part for line in _servers(model) for part in wrapped(line, width)]
     absent = [Line(visible(text), "critical") for text in [*model.missing, *model.stale, *model.damage]]
     if len(absent) > (shown := max(_ABSENT, most // 8)):
         absent = [*absent[: shown - 1], Line(f"and {len(absent) - shown + 1} more such lines", "critical")]
@@ -93,6 +94,19 @@ def _head(model: FindingsModel) -> list[Line]:
         out.append(Line(f"  {why or 'nothing changed'} since {visible(run.compared_with)}"))
     elif why:
         out.append(Line(f"  {why}"))
+    return out
+
+
+def _servers(model: FindingsModel) -> list[Line]:
+    """Return a line for each cluster whose dump shows another release of the API server than the one reproduced."""
+    manifest = model.manifest
+    out = []
+    for part in manifest["clusters"] if model.is_fleet else [manifest]:
+        server, judged = part.get("server"), part.get("kubernetes_release", manifest["kubernetes_release"])
+        if server and server["version"].split(".")[:2] != judged.split(".")[:2]:
+            of = f" of {visible(part['name'])}" if model.is_fleet else ""
+            seen = f"  API server{of} was {visible(server['version'])} (image of {visible(server['key'])})"
+            out.append(Line(f"{seen}, judged as {judged}: give --kubernetes (auditor releases lists them)"))
     return out
 
 
