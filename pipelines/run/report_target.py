@@ -82,7 +82,7 @@ def check_target(report: Path, *, force: bool, inputs: Iterable[Path] = ()) -> N
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return which folder has a name now; None: there is none."""
+    """Return which folder has a name now, or None if there is none."""
     try:
         status = path.stat()
     except FileNotFoundError:
