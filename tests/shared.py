@@ -1,7 +1,7 @@
 """Where reference data is: recorded in the project, or, from another hand and with more cases, beside it in ../shared.
 
 Where ../shared is missing, tests use what `tests/recorded` has under the same name, in the same form; where that is
-missing too, they skip with the reason. ``AUDITOR_SHARED=none`` leaves ../shared out where it is there.
+missing too, they skip with the reason. ``TESTS_SHARED=none`` leaves ../shared out where it is there.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-SHARED = Path(os.environ.get("AUDITOR_SHARED") or ROOT.parent / "shared")
+SHARED = Path(os.environ.get("TESTS_SHARED") or ROOT.parent / "shared")
 RECORDED = ROOT / "tests" / "recorded"
 
 
@@ -49,7 +49,15 @@ def recorded(name: str) -> Path:
 
 def shared_lines(name: str) -> list[Any]:
     """Return the JSON documents of an NDJSON file (plain or .gz) of the reference data."""
-    path = shared(name)
+    return _lines(shared(name))
+
+
+def recorded_lines(name: str) -> list[Any]:
+    """Return those of a file that the project itself has recorded."""
+    return _lines(recorded(name))
+
+
+def _lines(path: Path) -> list[Any]:
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rb") as stream:
         return [json.loads(line) for line in stream]

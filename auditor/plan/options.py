@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Final
 
-from auditor.releases import active
+from auditor.releases import Release, active, find_release
 
 __all__ = ["FAIL_ON", "NEVER", "SEVERITIES", "AuditOptions", "RunOptions", "Scope", "VerdictOptions"]
 
@@ -80,6 +80,11 @@ class VerdictOptions:
     apply: str = "merge"
     scope: Scope = Scope()
     kubernetes: str = field(default_factory=lambda: active().name, metadata=UNNAMED)
+
+    @property
+    def release(self) -> Release:
+        """The release of the API server."""
+        return find_release(self.kubernetes)
 
     @property
     def judges_updates(self) -> bool:

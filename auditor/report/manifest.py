@@ -17,6 +17,7 @@ from auditor.base.errors import PlanError
 from auditor.base.statuses import Impact, Status
 from auditor.crds.outline import outline, skeleton, stored_versions
 from auditor.plan.plan import first_not_before, open_live
+from auditor.plan.server_seen import server_seen
 from auditor.plan.state import gate_options, report_state
 from auditor.releases import active
 from auditor.shards.columns import array_of, part_name, write_parquet
@@ -307,6 +308,7 @@ def write_manifest(
     manifest: dict[str, Any] = {
         "tool": {"name": "auditor", "version": auditor.__version__, "table_version": tables.TABLE_VERSION},
         "kubernetes_release": active().version,
+        "server": server_seen(plan),
         "inputs": [
             {
                 "name": source.name,

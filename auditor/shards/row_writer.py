@@ -11,7 +11,6 @@ from auditor.base.paths import plain_path
 from auditor.base.statuses import Impact, KeyClass, Status
 from auditor.plan.plan import has_objects
 from auditor.program.impact import cache_key_fault, impacts_of, needs_webhook, worst
-from auditor.releases import active
 from auditor.shards.columns import ObjectRows, part_name, write_parquet
 from auditor.shards.findings import FoundRows
 from auditor.shards.index import IndexBuilder
@@ -91,7 +90,7 @@ class RowWriter:
         self.source = source
         meta = {
             "tool": auditor.__version__,
-            "release": active().version,
+            "release": owner.plan.options.release.version,
             "crds": owner.plan.crds_sha256,
         }
         self.objects = ObjectRows(tables.with_metadata(tables.OBJECTS, **meta), live)

@@ -198,7 +198,7 @@ def new_report(options: AuditOptions, *inputs: str) -> Iterator[tuple[Path, Path
         yield spool, parts
         set_modes(parts, mode_of(options, parts))
         check_target(report, force=options.force, inputs=read)  # another run may have put one there meanwhile
-        put_in_place(parts, report)
+        put_in_place(parts, report, force=options.force)
 
 
 def run_shards(

@@ -316,11 +316,13 @@ def _joined(
     return {
         **{name: value for name, value in each[0].items() if name != "parts"},
         "kubernetes_release": ", ".join(sorted({manifest["kubernetes_release"] for manifest in each})),
+        "server": None,
         "clusters": [
             {
                 "name": cluster.name,
                 "dump": shown_url(cluster.dump),
                 "kubernetes_release": manifest["kubernetes_release"],
+                "server": manifest["server"],
                 "exit_code": manifest["exit_code"],
                 "counts": manifest["counts"],
                 "parts": manifest["parts"],

@@ -69,6 +69,7 @@ def write_upgrade(
     import click  # noqa: PLC0415 - only at the end
 
     from auditor.report.upgrade_formats import upgrade_text  # noqa: PLC0415
+    from pipelines.run.report.findings import print_end  # noqa: PLC0415
     from pipelines.run.report.formats import prints, write_report  # noqa: PLC0415
     from pipelines.run.report.targets import write_text  # noqa: PLC0415
 
@@ -78,7 +79,10 @@ def write_upgrade(
             write_text(target, upgrade_text(manifest, report, form, most=None) + "\n", _TEXT_MODE)
     printed = [form for form, target in own if not target] or ([] if prints(formats) else ["table"])
     for form in printed:
-        click.echo(upgrade_text(manifest, report, form))
+        if form == "table":
+            print_end(report)
+        else:
+            click.echo(upgrade_text(manifest, report, form))
 
 
 def _first_hop(options: AuditOptions, upgrade: UpgradeOptions) -> _Hop:

@@ -16,6 +16,7 @@ from auditor.plan.state import fingerprint
 from auditor.releases import DEFAULT, active
 from pipelines.cli.main import cli
 from tests.documents import definition_of
+from tests.pipelines.reuse.support import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -165,6 +166,50 @@ def test_a_configuration_names_the_release(dump: Path) -> None:
     report = dump.parent / "report"
     words = ("--config", config, "audit", dump, "--report", report, "--force", "--fail-on", "never", "-q")
     assert "Kubernetes v1.38.0-alpha.2" in run(*words).stdout
+
+
+def pod(image: str) -> bytes:
+    """Return a pod as etcd holds it, as far as it matters here: Protobuf, with the image in it."""
+    return (
+        b"k8s\0\n\t\n\x02v1\x12\x03Pod\x12@\n\x0ekube-apiserver\x12" + bytes([len(image)]) + image.encode() + b"\x1a\0"
+    )
+
+
+@pytest.mark.parametrize(
+    ("images", "words", "said"),
+    [
+        (["registry.k8s.io/kube-apiserver:v1.35.2"], (), "API server was v1.35.2 (image of"),
+        (
+            ["registry.k8s.io/kube-apiserver:v1.34.1", "r/kube-apiserver:v1.36.0-rc.1"],
+            (),
+            "API server was v1.36.0-rc.1",
+        ),
+        (["registry.k8s.io/kube-apiserver:v1.37.9"], (), ""),
+        (["registry.k8s.io/kube-apiserver:v1.38.0"], ("--kubernetes", "1.38"), ""),
+        (["registry.k8s.io/kube-proxy:v1.35.2", "mine/kube-apiserver:latest"], (), ""),
+        ([], (), ""),
+    ],
+)
+def test_the_release_that_a_snapshot_shows_is_named(
+    tmp_path: Path, images: list[str], words: tuple[str, ...], said: str
+) -> None:
+    store = Store(DEFINITION, thing("well", b="aGlq"))
+    for number, image in enumerate(images):
+        store.put(pod(image), f"/registry/pods/kube-system/kube-apiserver-cp{number}")
+    store.put(pod("registry.k8s.io/kube-apiserver:v1.20.0"), "/registry/pods/other/kube-apiserver-cp0")
+    store.write(tmp_path / "dump.json", "etcdctl")
+    shown, manifest, _ = audit(tmp_path / "dump.json", *words)
+    one = " ".join(shown.split())
+    assert ("API server was" in one, said in one) == (bool(said), True)
+    assert "give --kubernetes (auditor releases lists them)" in one or not said
+    if said:
+        assert manifest["server"]["key"].startswith("/registry/pods/kube-system/kube-apiserver-cp")
+    fleet = tmp_path / "fleet.yaml"
+    lines = [f"- {{name: {name}, dump: {tmp_path / 'dump.json'}}}\n" for name in ("west", "east")]
+    fleet.write_text("clusters:\n" + "".join(lines))
+    report = tmp_path / "fleet-report"
+    shown = run("audit", "--fleet", fleet, "--report", report, "--fail-on", "never", "-q", *words).stdout
+    assert ("API server of west was" in " ".join(shown.split())) == bool(said)
 
 
 @pytest.mark.parametrize("command", ["audit", "upgrade", "validate", "show", "crds check"])

@@ -117,6 +117,16 @@ def test_files_that_a_page_names_exist(page: Path) -> None:
     assert sorted(name for name in named if not (ROOT / name).exists()) == []
 
 
+def test_a_typical_change_takes_at_most_four_files() -> None:
+    table = (ROOT / "CONTRIBUTING.md").read_text().partition("## Typical changes")[2]
+    rows = [line.split("|")[1:3] for line in table.splitlines() if line.startswith("| ") and "`" in line]
+    assert len(rows) >= 15
+    for change, files in rows:
+        parts = [part for one in files.split(", ") for part in one.split(" and ")]
+        assert 1 <= len(parts) <= 4, change
+        assert all("`" in part or part.strip() for part in parts)
+
+
 @pytest.mark.parametrize("members", [Status, Impact])
 def test_the_guide_explains_every_status_and_impact(members: type[Status | Impact]) -> None:
     text = (ROOT / "docs" / "guide" / "findings.md").read_text()

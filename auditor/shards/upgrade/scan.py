@@ -17,7 +17,7 @@ from auditor.base.statuses import Status
 from auditor.gates.change import gate_changes
 from auditor.gates.paths import places
 from auditor.golang.jsontext import encode
-from auditor.releases import active, running_as
+from auditor.releases import running_as
 from auditor.schema.structural import ABSENT
 from auditor.shards.audit import ShardAuditor, lost_shard
 from auditor.shards.columns import Rows, write_parquet
@@ -108,7 +108,11 @@ class UpgradeAuditor:
 
     def begin(self) -> None:
         """Forget what was noticed of objects."""
-        meta = {"tool": auditor.__version__, "release": active().version, "crds": self.plan.crds_sha256}
+        meta = {
+            "tool": auditor.__version__,
+            "release": self.plan.options.release.version,
+            "crds": self.plan.crds_sha256,
+        }
         self.rows = Rows(tables.with_metadata(tables.CHANGES, **meta))
         self.tallies = {}
 

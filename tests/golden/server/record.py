@@ -39,11 +39,11 @@ LISTABLE = ("couriers.hooked.example.com", "ovens.bakery.example.com", "recipes.
 class Cluster:
     """An etcd and an API server on the loopback interface."""
 
-    def __init__(self, kube: Path, folder: Path) -> None:
+    def __init__(self, kube: Path, folder: Path, *options: str) -> None:
         self.kube = kube
         self.folder = folder
         self.endpoint = f"http://127.0.0.1:{PORTS[0]}"
-        self._start()
+        self._start(*options)
 
     def _start(self, *options: str) -> None:
         environment = {
@@ -83,7 +83,7 @@ class Cluster:
         self._end("etcd")
         time.sleep(1)
         self._start(*options)
-        for document in documents(2):
+        for document in self.api.must("GET", CRDS)["items"]:
             for version in document["spec"]["versions"]:
                 namespace = None if document["spec"]["scope"] == "Cluster" else "elsewhere"
                 wait(self.api, collection(document["metadata"]["name"], version["name"], namespace), served=True)
