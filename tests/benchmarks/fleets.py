@@ -63,6 +63,7 @@ def main() -> int:
     """Run it."""
     parser = arguments(__doc__)
     parser.add_argument("--scale", type=float, default=1.0, help="share of the objects of each cluster")
+    parser.add_argument("--clusters", type=int, help="most clusters of a fleet")
     options = parser.parse_args()
     if is_yardstick_missing():
         return 0
@@ -74,7 +75,7 @@ def main() -> int:
     lines = draw("bench-2", max(1, int(24_000 * options.scale)), options.cache).read_bytes().splitlines()
     with tempfile.TemporaryDirectory() as scratch:
         for at, (name, whole) in enumerate(FLEETS.items()):
-            sizes = [max(1, int(size * options.scale)) for size in whole]
+            sizes = [max(1, int(size * options.scale)) for size in whole[: options.clusters]]
             folder = Path(scratch) / f"fleet-{at}"
             objects = write_fleet(folder, lines, sizes, documents)
             used: dict[str, list[float]] = {str(jobs): [] for jobs in workers}
