@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-# Release of the Kubernetes libraries that `make reference` asks; the recorded one where it is not given.
+# Release of the Kubernetes libraries that `make reference` and `make differential` ask; the default where it is not given.
 KUBERNETES ?=
 
-.PHONY: help compiled setup audit test slow check bench bench-all differential hostile paths reference lock docs docs-html man release-check image-lock
+.PHONY: help compiled setup audit test slow check bench bench-all differential hostile paths reference golden lock docs docs-html man release-check image-lock
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -49,7 +49,7 @@ bench-all: $(STAMP) ## Run every benchmark and make the tables of tests/benchmar
 	$(BIN)/python tests/benchmarks/all.py
 
 differential: $(STAMP) ## Hold audits and rules against the API server's own libraries, object by object
-	$(BIN)/python -m tests.differential.run --objects 100000 --rules
+	$(BIN)/python -m tests.differential.run --objects 100000 --rules $(if $(KUBERNETES),--kubernetes $(KUBERNETES))
 	$(BIN)/python -m tests.differential.upgrade --objects 20000
 	$(BIN)/python -m tests.fuzz.cel.run
 
@@ -65,6 +65,9 @@ reference: $(STAMP) ## Build the program around the API server's own libraries, 
 
 reference-builtins: $(STAMP) ## Build the program around the API server's own schemes, make the tables of built-in kinds anew
 	$(BIN)/python -m tests.reference.builtins.make
+
+golden: $(STAMP) ## Record a cluster of the tests and what a real API server answers (AUDITOR_KUBE=FOLDER with start and bin/kubectl)
+	$(BIN)/python -m tests.golden.server.record $(AUDITOR_KUBE)
 
 docs: compiled ## Make the reference pages and the transcripts of the documents anew
 	$(BIN)/python -m tests.papers.make

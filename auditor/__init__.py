@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from auditor.base.records import AuditedObject, Finding, Unreadable
     from auditor.crdcheck import CheckedDefinition, check_crd, check_crd_update
     from auditor.crds.catalog import CrdCatalog
+    from auditor.releases import running_as
     from auditor.selectors.query import open_index
     from auditor.shards.batches import audit_batches, batch_schema
     from auditor.updates.request import audit_object, check_update, try_update
@@ -38,6 +39,7 @@ __all__ = [
     "check_crd_update",
     "check_update",
     "open_index",
+    "running_as",
     "try_update",
 ]
 
@@ -57,6 +59,7 @@ _HOME = {
     "check_crd_update": "auditor.crdcheck",
     "check_update": "auditor.updates.request",
     "open_index": "auditor.selectors.query",
+    "running_as": "auditor.releases",
     "try_update": "auditor.updates.request",
 }
 

@@ -18,6 +18,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tests.shared import beside
+
 # How long a loaded machine takes to draw a value or to run an example says nothing about the code.
 settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("local"), derandomize=True)
@@ -26,6 +29,16 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 os.environ.setdefault("AUDITOR_AUDIT_QUIET", "1")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out second checks without their data; what they repeat is tested by the file that they name."""
+    marks = [(item, item.get_closest_marker("second_check")) for item in items]
+    missing = [item for item, mark in marks if mark is not None and beside(mark.args[0]) is None]
+    if missing:
+        left_out = set(missing)
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=missing)
 
 
 @pytest.fixture

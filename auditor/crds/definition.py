@@ -127,7 +127,10 @@ class CustomResourceDefinition:
 
 @lru_cache(maxsize=2)
 def definition_type(package: str) -> GoType:
-    """Return the Go type of a definition in one version of the API (``v1`` or ``v1beta1``)."""
+    """Return the Go type of a definition in one version of the API (``v1`` or ``v1beta1``).
+
+    Over 80 lines: it lists the fields of the Go type in their order.
+    """
     beta = package == "v1beta1"
 
     def record(name: str, /, **fields: GoType) -> GoType:

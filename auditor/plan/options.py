@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Final
 
+from auditor.releases import Release, active, find_release
+
 __all__ = ["FAIL_ON", "NEVER", "SEVERITIES", "AuditOptions", "RunOptions", "Scope", "VerdictOptions"]
 
 FAIL_ON = ("never", "unreadable", "blocked", "data-loss", "invalid")
@@ -32,6 +34,8 @@ class Scope:
 
 CONTENT: Final = {"counts": "content"}
 """Metadata of a field that names files: what they hold counts, not what they are called."""
+UNNAMED: Final = {"unnamed": "1.37"}
+"""Metadata of the release: earlier auditors, which had no option for it, reproduced this one."""
 GIVEN: Final = {"counts": "given"}
 """Metadata of a field that counts by whether it is given."""
 
@@ -59,6 +63,7 @@ class VerdictOptions:
         old: Dumps of the state before, with which those of `dumps` are compared; empty: none.
         apply: How a manifest is brought onto an object of the state before: merge or replace.
         scope: Which objects count.
+        kubernetes: Release of the API server, such as 1.37.
     """
 
     at: str = "storage"
@@ -74,6 +79,12 @@ class VerdictOptions:
     old: tuple[str, ...] = field(default=(), metadata=GIVEN)
     apply: str = "merge"
     scope: Scope = Scope()
+    kubernetes: str = field(default_factory=lambda: active().name, metadata=UNNAMED)
+
+    @property
+    def release(self) -> Release:
+        """The release of the API server."""
+        return find_release(self.kubernetes)
 
     @property
     def judges_updates(self) -> bool:

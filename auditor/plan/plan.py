@@ -7,10 +7,9 @@ worker gets is a Plan (names of files) once and then Shards (ranges of rows).
 from __future__ import annotations
 
 import base64
-import math
 import mmap
 from dataclasses import dataclass, field, replace
-from itertools import pairwise, repeat
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -20,7 +19,6 @@ import pyarrow as pa
 
 from auditor.base import arrow as kernels
 from auditor.base.errors import ChangedDump, DamagedDump, PlanError, UnknownDump
-from auditor.base.records import Shard
 from auditor.crds.definitions_file import FILE, DefinitionsFile, definition_entry, encode_definition, write_definitions
 from auditor.golang import jsontext
 from auditor.plan.definition_paths import definition_documents
@@ -38,7 +36,7 @@ from auditor.sources.stores.locations import is_remote, modified_at
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from auditor.base.records import JsonObject
+    from auditor.base.records import JsonObject, Shard
     from auditor.crds.definitions_file import DefinitionEntry
     from auditor.plan.options import AuditOptions
     from auditor.sources.encryption import Unsealer
@@ -47,10 +45,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CHANGED",
+    "CRD_PATH",
     "Given",
     "Plan",
     "SourceShard",
-    "cut_shards",
     "cut_value",
     "cut_values",
     "damage_text",
@@ -66,11 +64,7 @@ __all__ = [
 
 _CRDS = ("apiextensions.k8s.io", "customresourcedefinitions")
 _TOO_LARGE: Final = "needs more memory than there is (--memory): it was not read, and no object of it was judged"
-_CRD_PATH = f"/{_CRDS[0]}/{_CRDS[1]}/"
-_EVEN: Final = 12
-"""A number of shards that most numbers of workers divide."""
-_SMALLEST: Final = 8
-"""How many times smaller than the limit a shard may be; below that, starting workers costs more than they save."""
+CRD_PATH = f"/{_CRDS[0]}/{_CRDS[1]}/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +177,7 @@ def _definitions_of(
         among = ((0, table.num_rows),) if plan.defining is None else plan.defining
         rows = _rows_that_mention_definitions(table, values, among)
     else:
-        rows = np.flatnonzero(kernels.starts_with(table["key"], prefix.rstrip("/") + _CRD_PATH)).tolist()
+        rows = np.flatnonzero(kernels.starts_with(table["key"], prefix.rstrip("/") + CRD_PATH)).tolist()
     for row in rows:
         offset, length = table["offset"][row].as_py(), table["length"][row].as_py()
         data = cut_value(values, offset, length, table["encoding"][row].as_py())
@@ -417,36 +411,3 @@ def _name(document: JsonObject) -> str:
     metadata = document.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     return name if isinstance(name, str) else jsontext.encode(document.get("spec"))[:200]
-
-
-def cut_shards(plan: Plan) -> list[SourceShard]:
-    """Cut every source into ranges in key order that are alike in bytes, whatever the number of workers.
-
-    There are enough of them to share out evenly, and none is much above `shard_bytes`: the number is one that 2, 3, 4,
-    6 and 12 workers divide. A row counts as its value and a little more, so that many small objects are work too.
-    """
-    options = plan.options
-    row = options.shard_bytes / options.shard_rows
-    lengths = [open_live(source)["length"].to_numpy() for source in plan.sources]
-    weights = [np.cumsum(length + row) for length in lengths]
-    total = float(sum(weight[-1] for weight in weights if len(weight)))
-    count = max(1, _shard_count(total, options.shard_bytes))
-    out: list[SourceShard] = []
-    for number, (length, weight) in enumerate(zip(lengths, weights, strict=True)):
-        if not len(weight):
-            continue
-        parts = max(1, round(count * float(weight[-1]) / total))
-        stops = np.searchsorted(weight, weight[-1] * np.arange(1, parts) / parts, side="left") + 1
-        bounds = sorted({0, *stops.tolist(), len(weight)})  # one great object can fill several shares
-        for start, stop in pairwise(bounds):
-            sizes = length[start:stop]
-            out.append(SourceShard(number, Shard(len(out), start, stop), int(sizes.sum()), int(sizes.max())))
-    return out
-
-
-def _shard_count(total: float, limit: int) -> int:
-    """Return the number of shards to cut work into, so that none should exceed a limit."""
-    least = math.ceil(total / limit)
-    if least > _EVEN:
-        return math.ceil(least / _EVEN) * _EVEN
-    return min(_EVEN, math.ceil(total * _SMALLEST / limit))

@@ -56,7 +56,7 @@ def fingerprint(options: VerdictOptions) -> str:
     counted = {
         one.name: _counted(one, value)
         for one in fields(options)
-        if (value := getattr(options, one.name)) != one.default or one.name in _ALWAYS
+        if (value := getattr(options, one.name)) != one.metadata.get("unnamed", one.default) or one.name in _ALWAYS
     }
     return _hashed(counted)
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from auditor.crds.definition import parse_definition
+from auditor.releases import Release, active
 
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
@@ -40,7 +41,7 @@ class Prepared:
         self._most = most
         self._size = 0
         self._known: OrderedDict[bytes, tuple[CustomResourceDefinition, int]] = OrderedDict()
-        self._programs: dict[int, dict[tuple[str, bool], AuditProgram]] = {}
+        self._programs: dict[int, dict[tuple[str, bool, Release], AuditProgram]] = {}
 
     def definition(self, document: JsonObject, *, stored: bool) -> CustomResourceDefinition:
         """Return the definition of a document, as `parse_definition`, which may have been read from an equal one.
@@ -67,7 +68,7 @@ class Prepared:
 
     def program(self, definition: CustomResourceDefinition, version: str, *, rules: bool) -> AuditProgram | None:
         """Return the program that was kept for a version of a definition of `definition`; its counts begin anew."""
-        found = self._programs.get(id(definition), {}).get((version, rules))
+        found = self._programs.get(id(definition), {}).get((version, rules, active()))
         if found is None or not found.compiled:
             return None
         found.count_anew()
@@ -77,7 +78,7 @@ class Prepared:
         """Keep the program of a version of a definition of `definition`."""
         programs = self._programs.get(id(program.definition))
         if programs is not None:
-            programs[program.version.name, rules] = program
+            programs[program.version.name, rules, active()] = program
 
 
 def _content(document: JsonObject) -> bytes | None:

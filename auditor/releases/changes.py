@@ -16,6 +16,7 @@ __all__ = [
     "EXACT_QUANTITIES",
     "GATES_REMOVED",
     "LISTS_INCLUDE",
+    "OLD_TYPES",
     "SIZES_OF_URL_PARTS",
     "TOO_FEW",
     "Affects",
@@ -146,6 +147,10 @@ CHANGES: Final = (
     GATES_REMOVED,
 )
 """All of them, oldest release first."""
+
+
+OLD_TYPES: Final = {"FieldValueTooFew": "FieldValueInvalid"}
+"""Types of findings, with the names that older releases have for them (`TOO_FEW`)."""
 
 
 def between(old: Release, new: Release) -> tuple[Change, ...]:

@@ -82,9 +82,15 @@ def find_release(text: str) -> Release:
 
 
 @contextmanager
-def running_as(release: Release) -> Iterator[None]:
-    """Reproduce a release until the block ends."""
-    token = _active.set(release)
+def running_as(release: Release | str) -> Iterator[None]:
+    """Reproduce a release until the block ends, in this thread.
+
+    Args:
+        release: The release, or a text that names it (`find_release`).
+    Raises:
+        PlanError: The text names none.
+    """
+    token = _active.set(find_release(release) if isinstance(release, str) else release)
     try:
         yield
     finally:

@@ -17,7 +17,9 @@ from auditor.base.errors import PlanError
 from auditor.base.statuses import Impact, Status
 from auditor.crds.outline import outline, skeleton, stored_versions
 from auditor.plan.plan import first_not_before, open_live
+from auditor.plan.server_seen import server_seen
 from auditor.plan.state import gate_options, report_state
+from auditor.releases import active
 from auditor.shards.columns import array_of, part_name, write_parquet
 from auditor.shards.index_folders import written_folders
 from auditor.shards.result import ShardResult
@@ -95,7 +97,7 @@ def write_empty_parts(plan: Plan, folder: Path, *names: str) -> None:
         names: Tables.
     """
     schemas = {"objects": tables.OBJECTS, "findings": tables.FINDINGS, "changes": tables.CHANGES}
-    meta = {"tool": auditor.__version__, "release": auditor.KUBERNETES_RELEASE, "crds": plan.crds_sha256}
+    meta = {"tool": auditor.__version__, "release": active().version, "crds": plan.crds_sha256}
     for name in names:
         if not any((folder / name).glob("*.parquet")):
             table = tables.with_metadata(schemas[name], **meta).empty_table()
@@ -137,7 +139,7 @@ def write_versions(plan: Plan, total: ShardResult, folder: Path) -> list[dict[st
             )
     arrays = [array_of(tuple(row[field.name] for row in rows), field.type) for field in tables.VERSIONS]
     schema = tables.with_metadata(
-        tables.VERSIONS, tool=auditor.__version__, release=auditor.KUBERNETES_RELEASE, crds=plan.crds_sha256
+        tables.VERSIONS, tool=auditor.__version__, release=active().version, crds=plan.crds_sha256
     )
     write_parquet(pa.Table.from_arrays(arrays, schema=schema), folder / "versions.parquet")
     return rows
@@ -295,14 +297,18 @@ def write_manifest(
     versions: list[Any],
     since: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Write manifest.json and return it; a folder without it is no report."""
+    """Write manifest.json and return it; a folder without it is no report.
+
+    Over 80 lines: it lists the keys of the manifest in their order.
+    """
     statuses: Counter[str] = Counter()
     for (_, status), count in total.statuses.items():
         statuses[str(status)] += count
     options = plan.options
     manifest: dict[str, Any] = {
         "tool": {"name": "auditor", "version": auditor.__version__, "table_version": tables.TABLE_VERSION},
-        "kubernetes_release": auditor.KUBERNETES_RELEASE,
+        "kubernetes_release": active().version,
+        "server": server_seen(plan),
         "inputs": [
             {
                 "name": source.name,

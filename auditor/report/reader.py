@@ -17,6 +17,7 @@ from auditor.base import arrow, tables
 from auditor.base.errors import DamagedDump, PlanError
 from auditor.base.statuses import Status
 from auditor.crds.definitions_file import DefinitionsFile
+from auditor.releases import active
 from auditor.report.manifest import MANIFEST, manifest_bytes, parse_manifest, whole_report
 from auditor.selectors.partitions import recorded_folders
 from auditor.shards.columns import part_name
@@ -134,7 +135,6 @@ class OldReport:
     def __init__(self, folder: str, cluster: str) -> None:
         self.folder = Path(folder)
         self.manifest = read_manifest(folder, "--since")
-        self.tool = {**self.manifest["tool"], "release": self.manifest["kubernetes_release"]}
         part: dict[str, Any] = self.manifest
         self._range = (0, 1 << 62)
         self.not_read = ""
@@ -143,6 +143,8 @@ class OldReport:
             part = next((one for one in clusters if one["name"] == cluster), {})
             self._range = tuple(part.get("parts") or (0, 0))
             self.not_read = "" if part else "the cluster is not in the report"
+        release = part.get("kubernetes_release", self.manifest["kubernetes_release"])
+        self.tool = {**self.manifest["tool"], "release": release}
         state = part.get("state")
         self.state: dict[str, Any] | None = state if type(state) is dict and "options" in state else None
         if (self.state is None or type(self.manifest.get("index")) is not list) and not self.not_read:
@@ -163,7 +165,7 @@ class OldReport:
         tool = {
             "version": auditor.__version__,
             "table_version": tables.TABLE_VERSION,
-            "release": auditor.KUBERNETES_RELEASE,
+            "release": active().version,
         }
         for name, value in tool.items():
             if self.tool.get(name) != value:

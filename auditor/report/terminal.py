@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from auditor.base.release import KUBERNETES_RELEASE
 from auditor.base.visible import label, visible
+from auditor.releases import DEFAULT
 from auditor.sources.plan import Damage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["damage_lines", "format_table"]
+__all__ = ["damage_lines", "format_table", "release_lines"]
 
 
 def format_table(header: tuple[str, ...], rows: Iterable[tuple[Any, ...]], indent: str = "") -> str:
@@ -29,3 +31,14 @@ def format_table(header: tuple[str, ...], rows: Iterable[tuple[Any, ...]], inden
 def damage_lines(source: dict[str, Any]) -> list[str]:
     """Return a line for each part of an input of a manifest that could not be read."""
     return [Damage(**damage).told(source["name"]) for damage in source["damage"]]
+
+
+def release_lines(manifest: dict[str, Any]) -> list[str]:
+    """Return lines that name the release of Kubernetes, if it is another one than the default."""
+    release = manifest["kubernetes_release"]
+    if release == DEFAULT.version:
+        return []
+    return [
+        f"RELEASE  judged as Kubernetes {release} (the default is {DEFAULT.name})",
+        f"         values of built-in kinds: decoded by the types of {KUBERNETES_RELEASE}",
+    ]

@@ -13,9 +13,11 @@ from auditor.crds.definition import parse_definition
 from auditor.gates.change import gate_changes
 from auditor.golang.text import quote
 from auditor.plan.options import FAIL_ON
+from auditor.releases.changes import between
 from auditor.report.upgrade_plan import name_conflicts, parsed, plan_of
 from auditor.shards.gates import GatedFields
 from auditor.upgrade import INCOMPLETE, NAMED, Tally, change_of_definition, decide, decide_all, hits_of, migration_of
+from auditor.upgrade.release_change import release_change, with_release_change
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,7 +45,7 @@ def upgrade_section(scan: UpgradePlan, tallies: Mapping[str, Tally], total: Shar
     gates = _Gates(scan)
     scope = scan.new.options.scope
     conflicts = name_conflicts(scan)
-    for name in sorted(scan.applied | scan.deleted):
+    for name in sorted(scan.compared):
         if not _is_in_scope(scope, entries[name]):
             continue
         old, new = scan.documents(name)
@@ -55,6 +57,8 @@ def upgrade_section(scan: UpgradePlan, tallies: Mapping[str, Tally], total: Shar
         stored = {version: n for (crd, version), n in sorted(total.stored.items()) if crd == name} if known else None
         migration = migration_of(change, parsed(old), parsed(new), tally, stored, is_complete=is_complete)
         decision = decide(change, tally, stored, unknown="" if is_complete else INCOMPLETE, migration=migration)
+        if scan.changes_release and new is not None and name not in scan.applied:
+            decision = with_release_change(decision, release_change(new, *scan.releases), scan.releases[1])
         decisions.append((name, decision))
         definitions.append(
             {"name": name, "group": entries[name].group, "kind": entries[name].kind}
@@ -70,6 +74,7 @@ def upgrade_section(scan: UpgradePlan, tallies: Mapping[str, Tally], total: Shar
         "sentence": decided.sentence + ("" if scope.is_everything else " (of the objects in scope)"),
         "named": list(decided.reasons[:NAMED]),
         "levels": sorted(decided.levels),
+        "kubernetes": _releases(scan),
         "new_crds": list(scan.options.new_crds),
         "old_crds": list(scan.old.options.crds),
         "missing": scan.options.missing,
@@ -77,6 +82,15 @@ def upgrade_section(scan: UpgradePlan, tallies: Mapping[str, Tally], total: Shar
         "definitions": definitions,
         "kept": len(entries) - len(definitions),
     }
+
+
+def _releases(scan: UpgradePlan) -> dict[str, Any] | None:
+    """Return the releases before and after, with what differs between them; None if it is one release."""
+    if not scan.changes_release:
+        return None
+    old, new = scan.releases
+    records = [{"name": one.name, "affects": str(one.affects), "what": one.what} for one in between(old, new)]
+    return {"from": old.version, "to": new.version, "records": records}
 
 
 def qualified(section: dict[str, Any], reasons: list[str], *, scope_only: bool) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.visible import label, visible_tree
-from auditor.base.wording import are, objects
-from auditor.report.terminal import damage_lines, format_table
+from auditor.base.wording import are, counted, objects
+from auditor.report.terminal import damage_lines, format_table, release_lines
 from auditor.shards.sealed import sealed_lines
 
 if TYPE_CHECKING:
@@ -80,6 +80,10 @@ def upgrade_summary(manifest: dict[str, Any], report: str, *, most: int | None =
 
 def _head(section: dict[str, Any]) -> Iterator[str]:
     yield section["sentence"]
+    if release := section.get("kubernetes"):
+        old, new = (".".join(release[key].split(".")[:2]).removeprefix("v") for key in ("from", "to"))
+        count = counted(len(release["records"]), "behaviour")
+        yield f"Kubernetes {release['from']} to {release['to']}: {count} differ (auditor releases {old} {new})"
     hop = section.get("via")
     if hop:
         yield f"first hop ({', '.join(hop['new_crds'])}): {hop['sentence']}"
@@ -124,7 +128,7 @@ def _fitting(blocks: list[list[str]], free: int | None, report: str) -> Iterator
 
 
 def _tail(manifest: dict[str, Any], section: dict[str, Any], report: str) -> Iterator[str]:
-    extra: list[str] = []
+    extra = release_lines(manifest)
     if section["kept"]:
         extra.append(f"{section['kept']} other definitions do not change; their objects are in the report too.")
     extra += [line for text in sealed_lines(manifest) for line in text.split("\n")]

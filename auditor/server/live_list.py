@@ -5,6 +5,7 @@ Source: apiserver pkg/storage/etcd3/{store,errors}.go, pkg/storage/cacher, pkg/r
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from auditor.base.object_metadata import namespace_of
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["corrupt_message", "live_list"]
 
+_NAMESPACE = re.compile(r"(?=.{1,63}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _MOST_CORRUPT = 100
 """Errors that a server gathers before it gives a list up."""
 
@@ -56,7 +58,10 @@ def live_list(
     Raises:
         StatusError: The server answers with an error.
     """
-    name = "" if cached else _only_name(fields)
+    if not cached and not namespace and resource.namespaced:
+        namespace = _only(fields, "metadata.namespace")
+        namespace = namespace if _NAMESPACE.fullmatch(namespace) else ""
+    name = "" if cached else _only(fields, "metadata.name")
     if name and (namespace or not resource.namespaced):
         found = rows.of(resource, namespace, name)
     else:
@@ -120,6 +125,6 @@ def corrupt_message(key: str, row: StoredRow, error: Unreadable) -> str:
     return f"{where}object not decodable revision={row.mod_revision}: {error}"
 
 
-def _only_name(fields: Sequence[FieldRequirement]) -> str:
-    """Return the name that a selector asks for and no other; then a server reads that key alone."""
-    return next((r.value for r in fields if r.label == "metadata.name" and not r.negated and r.value), "")
+def _only(fields: Sequence[FieldRequirement], label: str) -> str:
+    """Return the value that a selector requires of a label; by these a server narrows the keys that it reads."""
+    return next((r.value for r in fields if r.label == label and not r.negated and r.value), "")

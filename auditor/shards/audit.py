@@ -27,6 +27,7 @@ from auditor.program.conversion_command import ConversionCommand
 from auditor.program.prepared import PREPARED, Prepared
 from auditor.program.program import AuditProgram
 from auditor.program.proof_check import ProofCheck
+from auditor.releases import active, find_release, running_as
 from auditor.shards.columns import part_name
 from auditor.shards.conversions import convert_ahead
 from auditor.shards.fast_path import own_version
@@ -124,6 +125,7 @@ class ShardAuditor:
         prepared: Prepared | None = None,
     ) -> None:
         self.plan = plan
+        self.release = find_release(plan.options.kubernetes)
         self.parts = Path(parts)
         self.sink = sink or PartFiles()
         self.observer = observer
@@ -263,6 +265,9 @@ class ShardAuditor:
         self, definition: CustomResourceDefinition, version: str, data: bytes, decoded: Any = None
     ) -> JudgedVersion:
         """Return what a value is at one version."""
+        if active() is not self.release:  # two auditors of one scan may be of two releases
+            with running_as(self.release):
+                return self.at_version(definition, version, data, decoded)
         program = self.program(definition, version)
         judgement = program.judge(data, decoded)
         judged = judged_version(judgement, data)
@@ -314,7 +319,11 @@ class ShardAuditor:
     # ---- a shard
 
     def __call__(self, item: SourceShard) -> ShardResult:
-        """Audit one shard: write its part files, return its counts."""
+        """Audit one shard as the release of the plan: write its part files, return its counts."""
+        with running_as(self.release):
+            return self._audit(item)
+
+    def _audit(self, item: SourceShard) -> ShardResult:
         try:
             convert_ahead(self, item)
             table, values = self.source(item.source)

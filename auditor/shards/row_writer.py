@@ -90,7 +90,7 @@ class RowWriter:
         self.source = source
         meta = {
             "tool": auditor.__version__,
-            "release": auditor.KUBERNETES_RELEASE,
+            "release": owner.plan.options.release.version,
             "crds": owner.plan.crds_sha256,
         }
         self.objects = ObjectRows(tables.with_metadata(tables.OBJECTS, **meta), live)

@@ -29,6 +29,7 @@ CATEGORIES: Final = (
     "selector",
     "mended",
     "broken-before",
+    "reworded",
     "unchanged",
 )
 """Effects on an object; it can have several of them, except the last.
@@ -40,7 +41,8 @@ convert it. ``sealed``: encrypted, and not judged without its key. ``deleted``: 
 definition. ``blocked``: newly invalid, and updates are refused. ``invalid``: newly invalid, and the result of updates
 is not known. ``tolerated``: newly invalid, and tolerated while the fields do not change. ``data-loss``, ``drift``
 (defaults) and ``selector``: as their changes say. ``mended``: repaired by the upgrade. ``broken-before``: unreadable,
-or its updates are refused, before and after. ``unchanged``: none of these.
+or its updates are refused, before and after. ``reworded``: findings remain, and the server of another release says them
+in other words. ``unchanged``: none of these.
 """
 
 SAMPLES: Final = 3

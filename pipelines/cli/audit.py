@@ -14,6 +14,7 @@ from auditor.plan.limits import bound_process
 from auditor.plan.options import FAIL_ON, SEVERITIES
 from pipelines.cli.options.engine import engine_options, jobs_of
 from pipelines.cli.options.job import job_options, log_options
+from pipelines.cli.options.kubernetes import kubernetes_option
 from pipelines.cli.options.outcome import outcome_options
 from pipelines.cli.options.report_mode import report_mode_option
 from pipelines.cli.options.since import check_since, since_options
@@ -80,6 +81,7 @@ def _scope_options(command: Any) -> Any:
     metavar="CMD",
     help="Command to run instead of conversion webhooks: ConversionReview on stdin and stdout.",
 )
+@kubernetes_option
 @click.option("--source", default="", metavar="FORMAT", help="Format of the dumps; see `auditor sources`.")
 @click.option("--salvage", is_flag=True, help="Also read pages of a damaged database that nothing refers to.")
 @click.option(
@@ -152,6 +154,7 @@ def audit(
     encryption_config: str,
     kms_decryptor: str,
     convert_with: str,
+    kubernetes: str,
     source: str,
     salvage: bool,
     skip: tuple[str, ...],
@@ -206,6 +209,9 @@ def audit(
       auditor audit '/backups/*.db' --report /backups/report --engine ray --ray-address auto
       auditor audit today.db --report out/today --since out/yesterday --diff out/yesterday --only-new
       auditor audit today.db --report-root out/ --since auto --diff auto --only-new --keep-reports 30
+
+    \f
+    Over 80 lines: it has an argument for each option.
     """
     LOG.configure(as_json=log_format == "json", quiet=quiet, verbose=verbose)
     if bool(dumps) == bool(fleet):
@@ -248,6 +254,7 @@ def audit(
         encryption_config=encryption_config,
         kms_decryptor=kms_decryptor,
         convert_with=convert_with,
+        kubernetes=kubernetes,
         field_gates=field_gates,
         gate_sidecars=sidecar,
         source=source,

@@ -11,6 +11,7 @@ import click
 
 from auditor.base.visible import label, visible
 from auditor.base.wording import counted
+from pipelines.cli.options.kubernetes import kubernetes_option
 from pipelines.console import ignore_closed_stdout
 
 __all__ = ["crds"]
@@ -50,9 +51,17 @@ def _documents(paths: tuple[str, ...]) -> list[Any]:
 @crds.command(short_help="Check definitions as the API server would.")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--old", multiple=True, metavar="PATH", help="Stored definitions: check PATH as updates of them.")
+@kubernetes_option
 @click.option("--costs", is_flag=True, help="Print the estimated cost of every validation rule.")
 @click.option("-o", "--output", type=_OUTPUT, default="table", show_default=True)
-def check(paths: tuple[str, ...], old: tuple[str, ...], *, costs: bool, output: str) -> None:
+def check(
+    paths: tuple[str, ...],
+    old: tuple[str, ...],
+    *,
+    kubernetes: str,  # noqa: ARG001 - the option itself has it reproduced
+    costs: bool,
+    output: str,
+) -> None:
     """Run the API server's checks of a create on every definition in files and folders (`-`: standard input).
 
     The estimated costs of validation rules are checked too. With --old, definitions of the same name are checked as

@@ -30,6 +30,7 @@ from pipelines.cli.gates import gates
 from pipelines.cli.kinds import api_resources, describe, events, explain
 from pipelines.cli.options.insecure_http import add_insecure_http
 from pipelines.cli.query import query
+from pipelines.cli.releases import releases
 from pipelines.cli.report.accept import accept
 from pipelines.cli.report.findings import findings
 from pipelines.cli.report.report import report
@@ -161,6 +162,7 @@ for _command in (
     gates,
     sources,
     diff,
+    releases,
     validate,
     completion,
 ):

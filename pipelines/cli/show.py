@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from pipelines.cli.options.kubernetes import kubernetes_option
 from pipelines.cli.query import cluster_option, query_options, run, source_options
 
 __all__ = ["show"]
@@ -23,8 +24,11 @@ __all__ = ["show"]
 )
 @click.option("--diff", "as_diff", is_flag=True, help="With --history: only what each revision changed.")
 @click.option("--show-secrets", is_flag=True, help="Print the values of Secrets; otherwise they are redacted.")
+@kubernetes_option
 @source_options
-def show(target: str, key: str, *, output: str, with_history: bool, as_diff: bool, **flags: Any) -> None:
+def show(
+    target: str, key: str, *, kubernetes: str, output: str, with_history: bool, as_diff: bool, **flags: Any
+) -> None:
     """Print one key: its value as stored and as a server reads it, its findings, its impact, its revisions.
 
     KEY is the etcd key, or [NAMESPACE/]NAME if the dump was an export; KIND/NAME with -n NAMESPACE names it as kubectl
@@ -45,7 +49,8 @@ def show(target: str, key: str, *, output: str, with_history: bool, as_diff: boo
 
     if as_diff and not with_history:
         raise click.UsageError("--diff is about revisions: give --history too")
+    is_given = click.get_current_context().get_parameter_source("kubernetes") is not click.core.ParameterSource.DEFAULT
     if with_history:
         options = query_options(target, flags)
         run(lambda: run_history(options, key, output=output, as_diff=as_diff))
-    run(lambda: run_show(query_options(target, flags), key, output=output))
+    run(lambda: run_show(query_options(target, flags), key, output=output, kubernetes=kubernetes if is_given else ""))

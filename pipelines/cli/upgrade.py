@@ -8,6 +8,7 @@ import click
 
 from auditor.plan.options import FAIL_ON
 from pipelines.cli.options.engine import engine_options, jobs_of
+from pipelines.cli.options.kubernetes import kubernetes_option
 from pipelines.cli.options.report_mode import report_mode_option
 from pipelines.console import ignore_closed_stdout
 
@@ -19,9 +20,14 @@ __all__ = ["upgrade"]
 @click.option(
     "--new-crds",
     multiple=True,
-    required=True,
     metavar="PATH",
     help="New definitions: file, folder, Helm chart, dump, or - (e.g. helm template).",
+)
+@click.option(
+    "--to-kubernetes",
+    default="",
+    metavar="RELEASE",
+    help="Release of the API server after the upgrade, such as 1.38; alone or with --new-crds.",
 )
 @click.option("--via", multiple=True, metavar="PATH", help="Definitions of a release between: scan the two hops.")
 @click.option("--plan", "plan_file", default="", metavar="FILE", help="Write the plan as FILE.json and FILE.sh.")
@@ -78,6 +84,7 @@ __all__ = ["upgrade"]
     metavar="CMD",
     help="Command to run instead of conversion webhooks: ConversionReview on stdin and stdout.",
 )
+@kubernetes_option
 @click.option("--cluster-name", "cluster", default="", help="Value of the cluster column.")
 @click.option("--redact", is_flag=True, help="Leave values of objects out of the report (and with them its index).")
 @click.option("--include", multiple=True, metavar="KIND[.GROUP]", help="Only these kinds.")
@@ -88,6 +95,7 @@ __all__ = ["upgrade"]
 def upgrade(
     dumps: tuple[str, ...],
     new_crds: tuple[str, ...],
+    to_kubernetes: str,
     via: tuple[str, ...],
     plan_file: str,
     output: tuple[str, ...],
@@ -111,6 +119,7 @@ def upgrade(
     encryption_config: str,
     kms_decryptor: str,
     convert_with: str,
+    kubernetes: str,
     cluster: str,
     redact: bool,
     include: tuple[str, ...],
@@ -140,16 +149,23 @@ def upgrade(
       auditor upgrade export.json --old-crds v1/ --new-crds v2/ --report out/ --fail-on data-loss
       auditor upgrade snapshot.db --new-crds crds/ --missing delete --report out/
       auditor upgrade snapshot.db --new-crds crds/ --report out/ -o html=upgrade.html -o sarif=upgrade.sarif
+      auditor upgrade snapshot.db --to-kubernetes 1.38 --report out/
       auditor upgrade snapshot.db --new-crds v3/ --via v2/ --report out/ --plan plan
       auditor upgrade snapshot.db --new-crds crds/ --report out/ --assume-format k8s-name=dns1123subdomain
+
+    \f
+    Over 80 lines: it has an argument for each option.
     """
     from auditor.plan.options import AuditOptions, Scope  # noqa: PLC0415
+    from auditor.releases import find_release  # noqa: PLC0415
     from auditor.selectors.grammar import parse_field_selector, parse_label_selector  # noqa: PLC0415
     from auditor.shards.upgrade import UpgradeOptions  # noqa: PLC0415
     from auditor.upgrade import parse_assumptions  # noqa: PLC0415
     from pipelines.run.report.formats import check_place, parse_outputs, split_outputs  # noqa: PLC0415
     from pipelines.run.upgrade import UPGRADE_FORMS, run_upgrade, write_upgrade  # noqa: PLC0415
 
+    if not new_crds and not to_kubernetes:
+        raise click.UsageError("give --new-crds PATH, --to-kubernetes RELEASE, or both: what the upgrade changes")
     parse_label_selector(labels)
     parse_field_selector(fields)
     is_default = click.get_current_context().get_parameter_source("at") is click.core.ParameterSource.DEFAULT
@@ -172,12 +188,15 @@ def upgrade(
         encryption_config=encryption_config,
         kms_decryptor=kms_decryptor,
         convert_with=convert_with,
+        kubernetes=kubernetes,
         field_gates=field_gates,
         gate_sidecars=sidecar,
         scope=Scope(namespace, labels, fields, include, exclude),
         progress=sys.stderr.isatty(),
     )
-    wanted = UpgradeOptions(new_crds, missing, parse_assumptions(assume_formats), old_sidecar, via, plan_file)
+    assumed = parse_assumptions(assume_formats)
+    later = find_release(to_kubernetes).name if to_kubernetes else ""
+    wanted = UpgradeOptions(new_crds, missing, assumed, old_sidecar, via, plan_file, later)
     own, others = split_outputs(output, UPGRADE_FORMS, report)
     formats = parse_outputs(others, report)
     if plan_file:

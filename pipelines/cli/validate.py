@@ -6,6 +6,8 @@ import sys
 
 import click
 
+from pipelines.cli.options.kubernetes import kubernetes_option
+
 __all__ = ["validate"]
 
 
@@ -20,6 +22,7 @@ __all__ = ["validate"]
     show_default=True,
     help="What unknown and duplicate fields are.",
 )
+@kubernetes_option
 @click.option("--ignore-missing", is_flag=True, help="Pass over objects of kinds that have no definition.")
 @click.option(
     "-o",
@@ -36,6 +39,7 @@ def validate(
     *,
     field_validation: str,
     ignore_missing: bool,
+    kubernetes: str,  # noqa: ARG001 - the option itself has it reproduced
     output: tuple[str, ...],
 ) -> None:
     """Accept and refuse manifests as a create with `--dry-run=server` does, without a server.

@@ -23,7 +23,8 @@ import auditor
 from auditor.base import arrow, tables
 from auditor.base.arrow import concat
 from auditor.base.errors import DamagedDump
-from auditor.plan.plan import cut_shards, open_live
+from auditor.plan.cut import cut_shards
+from auditor.plan.plan import open_live
 from auditor.report.reader import REPEATED, SCHEMAS, OldReport, in_types
 from auditor.shards.columns import constant, part_name, write_parquet
 from pipelines.engines import run_in_background
@@ -230,7 +231,7 @@ class Assembly:
         self.audited = audited
         self.groups = groups
         self.parts = parts
-        self.meta = {"tool": auditor.__version__, "release": auditor.KUBERNETES_RELEASE, "crds": plan.crds_sha256}
+        self.meta = {"tool": auditor.__version__, "release": plan.options.release.version, "crds": plan.crds_sha256}
         self._pool = ThreadPoolExecutor(1)  # two wait for each other, and hold the rows of twice as much
         self._writing: list[Future[None]] = []
         self._live = [open_live(source) for source in plan.sources]

@@ -16,6 +16,7 @@ from auditor.base.statuses import Impact, Status
 from auditor.crds.definitions_file import FILE
 from auditor.plan.limits import SIZE_IN_MEMORY
 from auditor.plan.options import FAIL_ON
+from auditor.releases import running_as
 from auditor.sources.files.work_folder import clear_dead_folders, work_folder
 from pipelines.log import LOG
 from pipelines.run.report_mode import mode_of, set_modes
@@ -49,14 +50,19 @@ def run_audit(options: AuditOptions, run: Callable[..., list[Any]] | None = None
     Raises:
         AuditorError: A dump cannot be read as a whole, or the report cannot be written where it was asked for.
     """
+    with running_as(options.kubernetes):
+        return _run(options, run or run_shards)
+
+
+def _run(options: AuditOptions, run: Callable[..., list[Any]]) -> tuple[int, dict[str, Any]]:
     expected = expect_workers(options.dumps, engine=options.engine, jobs=options.jobs, since=options.since)
-    from auditor.plan.plan import cut_shards, look_again, make_plan  # noqa: PLC0415
+    from auditor.plan.cut import cut_shards  # noqa: PLC0415
+    from auditor.plan.plan import look_again, make_plan  # noqa: PLC0415
     from auditor.report.check import check_report  # noqa: PLC0415
     from auditor.report.manifest import merge, whole_report, write_empty_parts, write_manifest, write_versions  # noqa: PLC0415
     from auditor.shards.gates import check_plan  # noqa: PLC0415 - heavy imports only when work is done
     from auditor.sources.late import LateDigests  # noqa: PLC0415
 
-    run = run or run_shards
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     clock = time.monotonic()
     with new_report(options) as (spool, parts):
@@ -192,7 +198,7 @@ def new_report(options: AuditOptions, *inputs: str) -> Iterator[tuple[Path, Path
         yield spool, parts
         set_modes(parts, mode_of(options, parts))
         check_target(report, force=options.force, inputs=read)  # another run may have put one there meanwhile
-        put_in_place(parts, report)
+        put_in_place(parts, report, force=options.force)
 
 
 def run_shards(

@@ -24,6 +24,8 @@ from auditor.base.arrow import concat, in_one_piece, plain, whole_parquet
 from auditor.base.statuses import Impact, Status
 from auditor.base.visible import visible, visible_tree
 from auditor.plan.options import FAIL_ON
+from auditor.releases import active
+from auditor.releases.changes import OLD_TYPES
 from auditor.report.allclear import missing_lines, stale_lines
 from auditor.report.check import check_earlier
 from auditor.report.compared_rows import Selected, identified
@@ -87,9 +89,16 @@ class _Side:
         """Return those findings, with all of their columns."""
         return Selected(self.paths, self.counts, mask, tables.FINDINGS)
 
-    def finding_names(self) -> Any:
-        """Return one text for each finding, by which it is looked up in the other report."""
-        return _joined([self._whose(self.findings), *(_text(self.findings[name]) for name in _FINDING)])
+    def finding_names(self, *, of_other_release: bool) -> Any:
+        """Return one text for each finding, by which it is looked up in the other report.
+
+        Args:
+            of_other_release: The other report is of another release, which may have other names for a type.
+        """
+        columns = {name: _text(self.findings[name]) for name in _FINDING}
+        for new, old in OLD_TYPES.items() if of_other_release else ():
+            columns["type"] = pc.if_else(pc.equal(columns["type"], new), old, columns["type"])
+        return _joined([self._whose(self.findings), *columns.values()])
 
     def plurals(self, findings: pa.Table) -> Any:
         """Return the plural name of the kind of some findings; null if it is not known."""
@@ -166,7 +175,9 @@ class Difference:
 
     def __init__(self, old: _Side, new: _Side, before: dict[str, Any], now: dict[str, Any]) -> None:
         self.old, self.new = old, new
-        was, now_names = _paired(old.finding_names(), new.finding_names())
+        is_other = before.get("kubernetes_release") != now.get("kubernetes_release")
+        texts = (side.finding_names(of_other_release=is_other) for side in (old, new))
+        was, now_names = _paired(*texts)
         self.is_new = ~np.isin(now_names, was)
         gone = ~np.isin(was, now_names)
         self.is_fixed = np.zeros(len(was), dtype=bool)
@@ -231,7 +242,7 @@ class Difference:
 
     def write(self, crds_sha256: str) -> None:
         """Mark the findings of the new report, and write the fixed ones into its folder fixed/."""
-        meta = {"tool": auditor.__version__, "release": auditor.KUBERNETES_RELEASE, "crds": crds_sha256}
+        meta = {"tool": auditor.__version__, "release": active().version, "crds": crds_sha256}
         schema = tables.with_metadata(tables.COMPARED, **meta)
         change = np.where(self.is_new, "new", "same")
         start = 0

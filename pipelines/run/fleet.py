@@ -315,10 +315,14 @@ def _joined(
     hashes = "\n".join(str(manifest["definitions"]["sha256"]) for manifest in each)
     return {
         **{name: value for name, value in each[0].items() if name != "parts"},
+        "kubernetes_release": ", ".join(sorted({manifest["kubernetes_release"] for manifest in each})),
+        "server": None,
         "clusters": [
             {
                 "name": cluster.name,
                 "dump": shown_url(cluster.dump),
+                "kubernetes_release": manifest["kubernetes_release"],
+                "server": manifest["server"],
                 "exit_code": manifest["exit_code"],
                 "counts": manifest["counts"],
                 "parts": manifest["parts"],

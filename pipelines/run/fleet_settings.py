@@ -9,6 +9,7 @@ A file of a fleet (`--fleet FILE`) lists its clusters:
         crds: [crds/prod]
         sidecars: [gates/prod.yaml]
         fieldGates: Name=true
+        kubernetes: "1.37"
         featureGates: CRDValidationRatcheting=false
 
 Paths in it are relative to the file.
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.errors import AuditorError, PlanError
+from auditor.releases import active, find_release, running_as
 from auditor.sources.stores.locations import is_remote
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ __all__ = ["PLACEHOLDER", "ClusterSettings", "read_fleet", "settings_of"]
 PLACEHOLDER: Final = re.compile(r"\{(\w*)\}")
 """A part of an option that stands for the name of a dump, such as {1}, {name} or {parent}."""
 _KEYS: Final = frozenset({
-    "name", "dump", "encryptionConfig", "crds", "sidecars", "fieldGates", "featureGates",
+    "name", "dump", "encryptionConfig", "crds", "sidecars", "fieldGates", "featureGates", "kubernetes",
 })  # fmt: skip
 _LISTS: Final = frozenset({"crds", "sidecars"})
 
@@ -49,6 +51,7 @@ class ClusterSettings:
         gate_sidecars: Files of its field-level gates.
         field_gates: Its gates of definitions.
         ratcheting: Whether its API server has CRDValidationRatcheting on.
+        kubernetes: Release of its API server.
     """
 
     encryption_config: str | None = None
@@ -56,6 +59,7 @@ class ClusterSettings:
     gate_sidecars: tuple[str, ...] | None = None
     field_gates: str | None = None
     ratcheting: bool | None = None
+    kubernetes: str | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -64,7 +68,7 @@ class ClusterSettings:
 
     def applied_to(self, options: AuditOptions) -> AuditOptions:
         """Return the options of a run with those of the cluster in their place."""
-        names = ("encryption_config", "crds", "gate_sidecars", "field_gates", "ratcheting")
+        names = ("encryption_config", "crds", "gate_sidecars", "field_gates", "ratcheting", "kubernetes")
         own = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         return replace(options, **own)
 
@@ -133,16 +137,19 @@ def _entry(path: str, number: int, entry: Any) -> tuple[str, str, ClusterSetting
     def several(key: str) -> tuple[str, ...] | None:
         return tuple(map(here, entry[key])) if key in entry else None
 
+    release = find_release(entry["kubernetes"]) if "kubernetes" in entry else None
     ratcheting = None
     if "featureGates" in entry:
         from auditor.plan.feature_gates import parse_feature_gates  # noqa: PLC0415
 
-        ratcheting = parse_feature_gates(entry["featureGates"])
+        with running_as(release or active()):
+            ratcheting = parse_feature_gates(entry["featureGates"])
     settings = ClusterSettings(
         encryption_config=here(entry["encryptionConfig"]) if "encryptionConfig" in entry else None,
         crds=several("crds"),
         gate_sidecars=several("sidecars"),
         field_gates=entry.get("fieldGates"),
         ratcheting=ratcheting,
+        kubernetes=None if release is None else release.name,
     )
     return entry["name"], here(entry["dump"]), settings

@@ -6,6 +6,7 @@ one that reports use. Any other file in the folder, or an input of the run, make
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
@@ -35,6 +36,8 @@ __all__ = [
     "target_of",
 ]
 
+_TURNS: Final = 20
+"""Attempts to put a report in place beside other runs."""
 _PART: Final = r"part-\d{5,}\.parquet"
 _WRITTEN: Final = re.compile(
     rf"(objects|findings|fixed|changes)/{_PART}|index/group=[^/]*/version=[^/]*/kind=[^/]*/{_PART}"
@@ -65,6 +68,33 @@ def check_target(report: Path, *, force: bool, inputs: Iterable[Path] = ()) -> N
     Raises:
         PlanError: Names what was found.
     """
+    read = tuple(inputs)
+    for _ in range(_TURNS):
+        folder = _identity(report)
+        try:
+            _check_target(report, force=force, inputs=read)
+        except (PlanError, OSError):
+            if _identity(report) == folder:
+                raise
+            continue  # another run has replaced it while it was looked at
+        return
+    raise _replaced_again(report)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return which folder has a name now, or None if there is none."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _replaced_again(report: Path) -> PlanError:
+    return PlanError(str(report), "is replaced by other runs again and again", "", "give another --report")
+
+
+def _check_target(report: Path, *, force: bool, inputs: tuple[Path, ...]) -> None:
     if not report.exists():
         return
     if not report.is_dir():
@@ -181,15 +211,42 @@ def list_files(parts: Path, manifest: dict[str, Any]) -> None:
     (parts / MANIFEST).write_bytes(orjson.dumps(manifest, option=orjson.OPT_INDENT_2) + b"\n")
 
 
-def put_in_place(parts: Path, report: Path) -> None:
-    """Rename the finished folder to its name; an old report is renamed first, so that one is always complete."""
-    old = parts.parent / "old"
-    if report.exists():
-        report.rename(old)
+def put_in_place(parts: Path, report: Path, *, force: bool) -> None:
+    """Rename the finished folder to its name; an old report is renamed first, so that one is always complete.
+
+    Two runs may do this at once: each moves a whole report aside, and puts its own in place of nothing.
+
+    Args:
+        parts: The finished folder.
+        report: Its name.
+        force: Replace a report that another run puts there meanwhile.
+    """
+    for turn in range(_TURNS):
         try:
-            if any(old.iterdir()):
-                check_target(old, force=True)  # another process may have added files
-        except BaseException:
-            old.rename(report)
-            raise
-    parts.rename(report)
+            _move_aside(report, parts.parent / ("old" if turn == 0 else f"old-{turn}"))
+            parts.rename(report)
+        except FileNotFoundError:
+            if not parts.exists():
+                raise
+            continue  # another run has moved the old report aside
+        except OSError as error:
+            if error.errno not in {errno.ENOTEMPTY, errno.EEXIST} or turn + 1 == _TURNS:
+                raise
+            if not force:
+                check_target(report, force=False)  # another run has put its report there
+        else:
+            return
+    raise _replaced_again(report)
+
+
+def _move_aside(report: Path, old: Path) -> None:
+    """Rename an old report, if there is one, and put it back if it has other files."""
+    if not report.exists():
+        return
+    report.rename(old)
+    try:
+        if any(old.iterdir()):
+            check_target(old, force=True)  # another process may have added files
+    except BaseException:
+        old.rename(report)
+        raise

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from auditor.base.errors import PlanError
 from auditor.base.statuses import Status
 from auditor.crds.definitions_file import FILE
+from auditor.releases import running_as
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +47,7 @@ def run_upgrade(options: AuditOptions, upgrade: UpgradeOptions) -> tuple[int, di
     """
     from pipelines.run.remote import report_here  # noqa: PLC0415
 
-    with report_here(options) as local:
+    with running_as(options.kubernetes), report_here(options) as local:
         first = _first_hop(local, upgrade) if upgrade.via else None
         code, manifest, plan = _run_local(local, upgrade, options.report, first)
     if plan is not None:
@@ -68,6 +69,7 @@ def write_upgrade(
     import click  # noqa: PLC0415 - only at the end
 
     from auditor.report.upgrade_formats import upgrade_text  # noqa: PLC0415
+    from pipelines.run.report.findings import print_end  # noqa: PLC0415
     from pipelines.run.report.formats import prints, write_report  # noqa: PLC0415
     from pipelines.run.report.targets import write_text  # noqa: PLC0415
 
@@ -77,7 +79,10 @@ def write_upgrade(
             write_text(target, upgrade_text(manifest, report, form, most=None) + "\n", _TEXT_MODE)
     printed = [form for form, target in own if not target] or ([] if prints(formats) else ["table"])
     for form in printed:
-        click.echo(upgrade_text(manifest, report, form))
+        if form == "table":
+            print_end(report)
+        else:
+            click.echo(upgrade_text(manifest, report, form))
 
 
 def _first_hop(options: AuditOptions, upgrade: UpgradeOptions) -> _Hop:
@@ -123,7 +128,8 @@ class _Hop(NamedTuple):
 def _run_local(
     options: AuditOptions, upgrade: UpgradeOptions, shown: str, first: _Hop | None = None
 ) -> tuple[int, dict[str, Any], dict[str, Any] | None]:
-    from auditor.plan.plan import cut_shards, look_again  # noqa: PLC0415 - heavy imports only when work is done
+    from auditor.plan.cut import cut_shards  # noqa: PLC0415 - heavy imports only when work is done
+    from auditor.plan.plan import look_again  # noqa: PLC0415 - heavy imports only when work is done
     from auditor.report.allclear import judged_rows, not_judged  # noqa: PLC0415
     from auditor.report.check import check_report  # noqa: PLC0415
     from auditor.report.findings.build import write_causes  # noqa: PLC0415
@@ -145,7 +151,9 @@ def _run_local(
         raise PlanError("-", "standard input is named more than once", "one of dump and definitions", "use files")
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     clock = time.monotonic()
-    with new_report(options, *upgrade.new_crds, *upgrade.via, *upgrade.old_sidecars) as (spool, parts):
+    after = upgrade.to_kubernetes or options.kubernetes
+    target = new_report(options, *upgrade.new_crds, *upgrade.via, *upgrade.old_sidecars)
+    with running_as(after), target as (spool, parts):
         (parts / "changes").mkdir()
         scan = plan_upgrade(options, upgrade, spool)
         check_plan(scan.new)

@@ -78,7 +78,7 @@ def test_lists_are_joined_and_flattened(lists: list[list[str]]) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from("ab")), max_size=6))
-def test_whether_rows_stand_in_order(rows: list[tuple[int, str]]) -> None:
+def test_whether_rows_are_in_order(rows: list[tuple[int, str]]) -> None:
     assert arrow.is_sorted(*_columns(rows)) == (rows == sorted(rows))
 
 

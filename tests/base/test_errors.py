@@ -52,7 +52,7 @@ MEMORY = (
         (MemoryError("malloc of size 64 failed"), MEMORY),
     ],
 )
-def test_what_the_system_refuses_is_told_in_its_words(error, text):
+def test_what_the_system_refuses_is_reported_in_its_words(error, text):
     assert str(errors.refusal(error)) == text
 
 

@@ -57,7 +57,7 @@ def main() -> int:
         return 0
     cache = options.cache
     results = Results("invalid", "By the share of invalid objects")
-    results.settings |= {"objects": options.objects, "of which for the shares": options.part}
+    results.settings |= {"objects": options.objects, "for the shares": options.part}
     results.settings["repeats"] = options.repeats
     valid, invalid = split(options.objects, cache)
     for percent in options.shares:

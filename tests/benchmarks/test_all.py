@@ -83,7 +83,7 @@ def test_missed_limits_are_listed(folder):
     assert "None." in everything.rendered(everything.load(folder))
 
 
-def test_only_what_stands_between_the_marks_is_replaced(folder):
+def test_only_what_is_between_the_marks_is_replaced(folder):
     readme = folder / "README.md"
     readme.write_text(f"before\n{everything.BEGIN}\nold\n{everything.END}\nafter\n")
     everything.render(folder, readme)

@@ -104,7 +104,7 @@ def test_a_mixture_has_the_share_of_invalid_objects_spread_evenly(percent):
     assert halves == (percent, percent)
 
 
-def test_every_line_of_a_mixture_stands_where_it_stood():
+def test_every_line_of_a_mixture_is_where_it_was():
     assert invalid.mix([b"a", b"b", b"c", b"d"], [b"A", b"B", b"C", b"D"], 50) == b"aBcD"
 
 

@@ -64,7 +64,7 @@ def test_all_processor_time_is_booked_on_functions_and_stages():
     assert stage == profile.OTHER
 
 
-def test_decoding_is_told_apart_where_it_is_done(tmp_path, monkeypatch):
+def test_decoding_is_distinguished_where_it_is_done(tmp_path, monkeypatch):
     source = "import orjson\ndef classify(data, seconds, clock):\n end = clock() + seconds\n while clock() < end:\n  orjson.loads(data)\n"
     path = tmp_path / "auditor" / "shards" / "audit.py"
     path.parent.mkdir(parents=True)

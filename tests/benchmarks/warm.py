@@ -13,8 +13,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from auditor.plan.cut import cut_shards
 from auditor.plan.options import AuditOptions
-from auditor.plan.plan import cut_shards, make_plan
+from auditor.plan.plan import make_plan
 from auditor.shards.audit import setup
 
 if TYPE_CHECKING:

@@ -137,7 +137,7 @@ PODS: list[tuple[str, dict[str, str], str, str, str]] = []
         ),
     ],
 )
-def test_the_state_of_a_pod_is_told_from_its_containers(
+def test_the_state_of_a_pod_is_derived_from_its_containers(
     spec: Any, status: Any, ready: str, reason: str, restarts: str
 ) -> None:
     found = pod(spec, **status)

@@ -56,7 +56,7 @@ ODD = [None, "x", "", 5, True, [], [None], ["x"], [5], [["x"]], [{}], [{"type": 
 
 
 @pytest.mark.parametrize("value", ODD, ids=str)
-def test_whatever_stands_in_one_place_an_object_has_cells_and_fields(value: Any) -> None:
+def test_whatever_is_in_one_place_an_object_has_cells_and_fields(value: Any) -> None:
     for path in PATHS:
         check(placed([(path, value)]))
 

@@ -197,7 +197,7 @@ def test_a_quantity_an_amount_or_name_and_a_map_without_value_are_read() -> None
     assert decoded["data"] == {"k": "/wA="}
 
 
-def test_unknown_numbers_are_passed_over_and_the_last_scalar_wins() -> None:
+def test_unknown_numbers_are_ignored_and_the_last_scalar_wins() -> None:
     raw = _bytes(3, b"Opaque") + _bytes(99, b"?") + _bytes(3, b"other") + _tag(15, 5) + b"abcd"
     assert decode_stored(_stored("v1", "Secret", raw))["type"] == "other"
 

@@ -12,8 +12,8 @@ import pytest
 from auditor.builtin.judge import is_proven, target_at
 from auditor.builtin.stored import UndecodableError, read_stored
 from auditor.sources.crd_files import read_crd_documents
+from tests.corpus import real_definitions
 from tests.documents import definition_of
-from tests.shared import shared
 
 TARGET = target_at("apiextensions.k8s.io", "customresourcedefinitions")
 ODD: list[Any] = [
@@ -84,7 +84,7 @@ def test_a_usual_definition_is_proven() -> None:
 
 
 def test_real_definitions_are_proven() -> None:
-    for found in read_crd_documents([str(shared("corpus/crds"))]):
+    for found in read_crd_documents([str(real_definitions())]):
         assert is_proven(TARGET, json.dumps(found).encode()), found["metadata"]["name"]
 
 

@@ -9,7 +9,8 @@ import pytest
 
 import auditor
 from auditor.sources.crd_files import read_crd_documents
-from tests.shared import SHARED, shared, shared_lines
+from tests.corpus import real_definitions
+from tests.shared import SHARED, second_check, shared, shared_lines
 
 MINIMUM = {"conformance-crd.jsonl": 108, "conformance-crd-update.jsonl": 105, "golden/crds-bad/cases.ndjson.gz": 80}
 
@@ -32,6 +33,7 @@ def reason(checked: auditor.CheckedDefinition) -> str:
     return checked.unreadable.reason if checked.unreadable else ""
 
 
+@second_check("vectors/conformance-crd.jsonl", by="tests/crdcheck/test_drawn.py")
 @pytest.mark.parametrize("case", cases("conformance-crd.jsonl"))
 def test_a_create_is_answered_as_the_server_did(case: Any) -> None:
     shared("vectors/conformance-crd.jsonl")
@@ -42,6 +44,7 @@ def test_a_create_is_answered_as_the_server_did(case: Any) -> None:
     assert list(got.findings) == sorted(got.findings, key=lambda one: one.sort_key())
 
 
+@second_check("vectors/conformance-crd.jsonl", by="tests/crdcheck/test_drawn.py")
 @pytest.mark.parametrize("case", cases("conformance-crd-update.jsonl"))
 def test_an_update_is_answered_as_the_server_did(case: Any) -> None:
     shared("vectors/conformance-crd-update.jsonl")
@@ -53,6 +56,7 @@ def test_an_update_is_answered_as_the_server_did(case: Any) -> None:
     assert (list(got.stored_versions) or None) == expect["storedVersions"]
 
 
+@second_check("vectors/conformance-crd.jsonl", by="tests/crdcheck/test_drawn.py")
 def test_bad_values_are_those_of_the_server_as_data() -> None:
     wrong = {}
     for case in shared_lines("vectors/conformance-crd.jsonl"):
@@ -65,6 +69,7 @@ def test_bad_values_are_those_of_the_server_as_data() -> None:
     assert wrong == {}
 
 
+@second_check("golden/crds-bad", by="tests/crdcheck/test_drawn.py")
 def test_a_running_server_refused_the_same_definitions_in_the_same_words() -> None:
     wrong, run = {}, 0
     for case in shared_lines("golden/crds-bad/cases.ndjson.gz"):
@@ -81,13 +86,14 @@ def test_a_running_server_refused_the_same_definitions_in_the_same_words() -> No
     assert wrong == {}
 
 
+@second_check("vectors/conformance-crd.jsonl", by="tests/crdcheck/test_drawn.py")
 @pytest.mark.parametrize("name", ["conformance-crd.jsonl", "conformance-crd-update.jsonl"])
 def test_all_cases_are_there(name: str) -> None:
     assert len(shared_lines(f"vectors/{name}")) >= MINIMUM[name]
 
 
 def test_what_people_really_use_is_accepted() -> None:
-    documents = read_crd_documents([str(shared("corpus/crds"))])
+    documents = read_crd_documents([str(real_definitions())])
     refused = {}
     for document in documents:
         got = auditor.check_crd(document)

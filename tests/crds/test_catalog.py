@@ -53,7 +53,7 @@ def test_what_names_nothing_finds_nothing(text):
     assert CrdCatalog.from_documents([APPLES, PROBES]).find(text) is None
 
 
-def test_a_name_of_two_kinds_is_refused_and_told_apart():
+def test_a_name_of_two_kinds_is_refused_and_distinguished():
     catalog = CrdCatalog.from_documents([PROBES, OTHER])
     with pytest.raises(PlanError, match=r"probes\.other\.example\.com, probes\.probe\.example\.com"):
         catalog.find("probe")
@@ -67,7 +67,7 @@ def test_kinds_are_found_by_group_and_kind():
     assert catalog.by_group_kind("other.example.com", "probe") is None
 
 
-def test_documents_of_other_kinds_are_passed_over():
+def test_documents_of_other_kinds_are_ignored():
     catalog = CrdCatalog.from_documents([None, 5, [], {"kind": "Pod"}, APPLES])
     assert list(catalog.crds) == ["apples.fruit.example.com"]
     assert catalog.broken == {}

@@ -6,7 +6,7 @@ import pytest
 
 from auditor.base.errors import SchemaError
 from auditor.crds.definition import Scale, parse_definition
-from tests.shared import shared_lines
+from tests.shared import second_check, shared_lines
 
 NAMES = {"plural": "probes", "kind": "Probe"}
 STRING = {"type": "object", "properties": {"a": {"type": "string"}}}
@@ -218,6 +218,7 @@ def test_a_definition_survives_pickling():
     assert again.versions["v1"].structural.default == {}
 
 
+@second_check("vectors", by="tests/crds/test_outline.py")
 def test_every_definition_of_the_vectors_can_be_decoded():
     seen = 0
     for name in ("conformance-audit.jsonl", "conformance-versions.jsonl"):
@@ -256,7 +257,7 @@ def test_positions_that_say_something_else_have_nodes_of_their_own(other):
     assert tree["a"] is not tree["b"]
 
 
-def test_values_that_python_takes_for_equal_are_told_apart():
+def test_values_that_python_takes_for_equal_are_distinguished():
     root = {"properties": {str(n): {"enum": [value]} for n, value in enumerate([1, True, 1.5, "1", [1], [True]])}}
     tree = parse_definition(document(versions=[v1("v1", root)])).versions["v1"].schema.properties
     assert len({id(node) for node in tree.values()}) == 6

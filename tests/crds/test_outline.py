@@ -6,19 +6,19 @@ from auditor.crds.definition import parse_definition
 from auditor.crds.outline import VersionOutline, outline, skeleton, stored_versions
 from auditor.golang.jsontext import GoJsonError, encode
 from auditor.sources.crd_files import read_crd_documents
-from tests.shared import shared
+from tests.corpus import real_definitions
 
 
-def told(definition):
+def reported(definition):
     return [VersionOutline(one.name, one.served, one.storage) for one in definition.versions.values()]
 
 
 def test_real_definitions_are_outlined_as_they_parse():
-    documents = read_crd_documents([str(shared("corpus/crds"))])
+    documents = read_crd_documents([str(real_definitions())])
     assert len(documents) > 60
     for document in documents:
         definition = parse_definition(document, stored=True)
-        assert outline(document) == told(definition)
+        assert outline(document) == reported(definition)
         assert stored_versions(document) == list(definition.stored_versions)
 
 
@@ -43,7 +43,7 @@ def test_every_form_is_outlined_as_it_parses(version, spec, status):
         "status": status,
     }
     definition = parse_definition(document, stored=True)
-    assert outline(document) == told(definition)
+    assert outline(document) == reported(definition)
     assert stored_versions(document) == list(definition.stored_versions)
 
 
@@ -61,7 +61,7 @@ def agrees(document):
 
 
 def test_the_text_of_a_definition_is_outlined_without_its_schemas():
-    for document in read_crd_documents([str(shared("corpus/crds"))]):
+    for document in read_crd_documents([str(real_definitions())]):
         made = agrees(document)
         assert set(made) <= {"spec", "status"}
         assert all(set(version) <= {"name", "served", "storage"} for version in made["spec"]["versions"])

@@ -2,6 +2,7 @@
 
     python -m tests.differential.run                            # 20,000 objects of real definitions, 1,500 drawn definitions
     python -m tests.differential.run --objects 100000 --seed 7 --rules
+    python -m tests.differential.run --rules --kubernetes 1.38     # beside the libraries of another release
 
 Two corpora: objects that the generator draws for the definitions in ../shared/corpus/crds (or those of --crds, all of them
 such as a server takes), judged at their own version and read at every other one; and objects of definitions that are drawn themselves (`tests.properties.drawing`), with all
@@ -26,8 +27,10 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import auditor
+from auditor.releases import DEFAULT, find_release, running_as
 from auditor.sources.crd_files import read_crd_documents
 from tests.properties.drawing import Drawer
+from tests.reference.make import build_beside
 from tests.shared import SHARED
 from tests.vectors.test_audits import differences
 
@@ -153,6 +156,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--crds", type=Path, default=CRDS, help="folder with real definitions")
     parser.add_argument("--rules", action="store_true", help="with validation rules on both sides")
+    parser.add_argument(
+        "--kubernetes", default="", help="release of the libraries, and the one that the auditor reproduces"
+    )
     parser.add_argument("--oracle", type=Path)
     parser.add_argument("--gen", type=Path)
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "auditor-bench")
@@ -165,8 +171,17 @@ def main() -> int:
     if not (options.oracle and options.gen) and not shutil.which("go"):
         print("skipped: Go is missing, and no --oracle and --gen are given")
         return 0
+    release = find_release(options.kubernetes)
+    if release != DEFAULT and options.oracle is None:
+        options.oracle = build_beside(release.name)
     options.oracle = tool("oracle", options.oracle, options.cache)
     options.gen = tool("gen", options.gen, options.cache)
+    with running_as(release):
+        return compare_all(options)
+
+
+def compare_all(options: argparse.Namespace) -> int:
+    """Compare both corpora, print what differs; return the exit code."""
     wrong = 0
     with tempfile.TemporaryDirectory() as folder:
         for name, compare in (("real definitions", real), ("drawn definitions", drawn)):

@@ -106,7 +106,7 @@ def test_where_the_reference_data_are_missing_it_says_so(monkeypatch, capsys, tm
     assert capsys.readouterr().out.startswith("skipped: ../shared")
 
 
-def test_a_generator_of_which_not_all_is_read_does_not_wait_for_ever(tmp_path):
+def test_a_generator_that_is_not_read_to_its_end_does_not_wait_for_ever(tmp_path):
     """Workers hold its pipe open: here a process that lives as long as the test."""
     endless = tmp_path / "gen"
     endless.write_text("#!/bin/sh\nwhile :; do echo '{}'; done\n")

@@ -45,7 +45,7 @@ def test_a_judgement(program: AuditProgram, name: str) -> None:
     assert judgement.unevaluated == judgement.audited.unevaluated_rules
 
 
-def test_the_reference_comes_to_the_same(program: AuditProgram) -> None:
+def test_the_reference_has_the_same_result(program: AuditProgram) -> None:
     exact = AuditProgram(program.definition, program.version, compiled=False)
     for data, _, effect in CASES.values():
         judgement = exact.judge(data)

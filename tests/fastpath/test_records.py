@@ -179,7 +179,7 @@ def test_selectable_values_are_those_of_the_reference(path, data):
 
 @pytest.mark.parametrize("path", [".spec.n", ".spec.s", ".spec.any.a", ".spec.n.x", ".spec.few.a", ".spec.map.k"])
 @pytest.mark.parametrize("data", PROVEN[:4])
-def test_a_scale_that_cannot_be_had_is_not_proven(path, data):
+def test_a_scale_that_is_not_available_is_not_proven(path, data):
     scale = {"specReplicasPath": path, "statusReplicasPath": ".status.n"}
     program, reference = programs(subresources={"scale": scale})
     assert not typed_difference(program, reference.audit(data), data)

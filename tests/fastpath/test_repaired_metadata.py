@@ -19,7 +19,7 @@ FIELDS = [
 ]
 
 
-def told(audited):
+def reported(audited):
     return audited.unreadable, json.dumps(audited.object, sort_keys=True), audited.pruned, audited.findings
 
 
@@ -32,7 +32,7 @@ def test_both_paths_read_the_same(field, others):
         metadata = {"name": "a", "uid": "u", "creationTimestamp": "2024-01-01T00:00:00Z", "generation": 1}
         made = {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {**metadata, **others, field: value}}
         data = json.dumps(made).encode()
-        assert told(program.audit(data)) == told(reference.audit(data)), value
+        assert reported(program.audit(data)) == reported(reference.audit(data)), value
     assert program.proven + program.read > len(VALUES) / 2
 
 
@@ -45,7 +45,7 @@ def test_both_paths_read_the_same_owner_with_an_empty_field(value, field, empty)
     metadata = {"name": "a", "uid": "u", "generation": 1, "ownerReferences": [owner]}
     data = json.dumps({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": metadata}).encode()
     reference = AuditProgram(VERSION, version, compiled=False).audit(data)
-    assert told(AuditProgram(VERSION, version).audit(data)) == told(reference)
+    assert reported(AuditProgram(VERSION, version).audit(data)) == reported(reference)
 
 
 @pytest.mark.parametrize("written", ["0.0", "-0.0", "1e-400", "0", "-0", "1.0", "false", "null", "[]", "{}"])
@@ -57,4 +57,4 @@ def test_both_paths_read_the_same_in_the_fields_of_a_manager(written):
     made = json.dumps({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": metadata})
     data = made.replace('"?"', written).encode()
     reference = AuditProgram(VERSION, version, compiled=False).audit(data)
-    assert told(AuditProgram(VERSION, version).audit(data)) == told(reference)
+    assert reported(AuditProgram(VERSION, version).audit(data)) == reported(reference)

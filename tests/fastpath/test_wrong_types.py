@@ -63,7 +63,7 @@ WRONG = [
 
 @pytest.mark.parametrize("wrong", WRONG, ids=[json.dumps(value)[:30] for value in WRONG])
 @pytest.mark.parametrize("place", ["text", "number", "either", "pattern", "rows", "flag", "free", "map", "entry"])
-def test_what_stands_in_the_place_of_another_type_is_read_alike(place, wrong):
+def test_what_is_in_the_place_of_another_type_is_read_alike(place, wrong):
     body = {place: wrong}
     if place == "flag":
         body = {"rows": [{"flag": True}, {"flag": wrong}]}

@@ -10,7 +10,7 @@ from auditor.gates import gate_changes
 from tests.gates.support import gate, resolved
 
 
-def told(before: Any, after: Any) -> list[tuple[str, str, str, str]]:
+def reported(before: Any, after: Any) -> list[tuple[str, str, str, str]]:
     changes = gate_changes(resolved(*before), resolved(*after)).changes
     return [(one.gate, one.change, one.before, one.after) for one in changes]
 
@@ -50,7 +50,7 @@ ALPHA = gate("A", ".spec.replicas")
     ],
 )
 def test_each_change_is_named(before: Any, after: Any, expected: Any) -> None:
-    assert told(before, after) == expected
+    assert reported(before, after) == expected
 
 
 def test_fields_close_by_a_gate_a_switch_or_a_parent_and_open_again() -> None:

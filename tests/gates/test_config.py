@@ -135,7 +135,7 @@ def test_places_go_through_lists() -> None:
     ("path", "expected"),
     [(".spec.map.size", True), (".spec.list", False), (".spec.foo.qux", False), (".spec.nope.x", False)],
 )
-def test_paths_through_lists_are_told(path: str, expected: bool) -> None:
+def test_paths_through_lists_are_reported(path: str, expected: bool) -> None:
     assert goes_through_list(parse_path(path), definition([]).storage_version.schema) is expected
 
 

@@ -69,7 +69,7 @@ NUMBERS = [
 @DECODERS
 @pytest.mark.parametrize("around", [b"%s", b"[%s]", b'{"a":[{"b":%s}]}', b'["%s", %%s]' % (b"1" * 19)])
 @pytest.mark.parametrize(("text", "number"), NUMBERS, ids=[case[0].decode() for case in NUMBERS])
-def test_integers_beyond_int64_are_floats_wherever_they_stand(read, around, text, number):
+def test_integers_beyond_int64_are_floats_wherever_they_are(read, around, text, number):
     value = read(around % text)
     while type(value) in (list, dict):
         value = value[-1] if type(value) is list else next(iter(value.values()))

@@ -92,7 +92,7 @@ def test_create_verdicts_at_the_exported_version_equal_the_servers(report):
         message = row["message"].removeprefix(f"{row['field']}: ")
         found[row["group"], row["kind"], row["namespace"], row["name"]][row["field"], row["type"], message] += 1
     known = json.loads(KNOWN.read_text()) if KNOWN.exists() else {}
-    different, compared = {}, 0
+    different, compared, keys = {}, 0, set()
     for row in rows_of(folder, "objects"):
         assert [row[column] for column in UNKNOWN] == [None] * len(UNKNOWN)
         answer = sent[row["group"], row["kind"], row["namespace"], row["name"]]
@@ -104,6 +104,7 @@ def test_create_verdicts_at_the_exported_version_equal_the_servers(report):
         if (answer["crd"], version) in unevaluated and any(not check_is_ours(cause) for cause in theirs - ours):
             continue
         compared += 1
+        keys.add(f"{answer['key']} {version}")
         if ours != theirs or said["code"] not in {201, 422}:  # 400: the request was refused, nothing was judged
             different[f"{answer['key']} {version}"] = {
                 "ours": sorted((ours - theirs).elements()),
@@ -111,11 +112,11 @@ def test_create_verdicts_at_the_exported_version_equal_the_servers(report):
             }
     assert compared > 400
     assert {key: value for key, value in different.items() if key not in known} == {}
-    assert sorted(set(known) - set(different)) == [], "these agree now: take them out of the file"
+    assert sorted(keys & set(known) - set(different)) == [], "these agree now: take them out of the file"
     assert all(entry["reason"] for entry in known.values())
 
 
 def test_exports_are_judged_at_the_version_they_are_in(report):
     versions = {(row["kind"], row["audited_version"]) for row in rows_of(report[1], "objects")}
     assert {(obj["kind"], obj["apiVersion"].rpartition("/")[2]) for obj in exported()} == versions
-    assert ("PickPlan", "v2") in versions, "stored at v1, exported at v2"
+    assert any(version == "v2" for _, version in versions), "stored at v1, exported at v2"

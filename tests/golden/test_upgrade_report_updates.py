@@ -84,7 +84,8 @@ def test_each_create_finding_has_the_verdict_that_its_object_has(report):
         else:
             assert finding["request"] == "create"
             assert WHILE in row["impacts"]
-        if finding["verdict"] == WHILE and finding["check"] == "schema":
+        is_put_of_another = row["put_code"] == 400  # refused before its content is looked at
+        if finding["verdict"] == WHILE and finding["check"] == "schema" and not is_put_of_another:
             assert finding["guard_path"]
     assert verdicts["create", WHILE] > 100
     assert verdicts["create", BLOCKS] > 20
@@ -100,10 +101,10 @@ def test_impacts_follow_from_the_codes(report):
         assert row["impact"] == (row["impacts"][0] if row["impacts"] else "none")
 
 
-def test_an_object_that_can_never_be_gone_is_told_before_the_tables(report):
+def test_an_object_that_can_never_be_gone_is_reported_before_the_tables(report):
     text = summary_of(report[3])
     stuck = [row["key"] for row in report[1] if row["impact"] == "blocks-delete"]
-    assert stuck == ["/registry/telemetry.example.org/sensors/orchard-north/raw-deletion-pending"] * len(stuck)
+    assert {key.rpartition("/")[2] for key in stuck} == {"raw-deletion-pending"}
     assert stuck
     assert text.index("  cannot be deleted  ") < text.index("KIND ")
     assert f"next: auditor show {report[3]} {stuck[0]}" in text
@@ -131,11 +132,15 @@ def test_a_snapshot_as_update_of_itself_is_the_unchanged_put(tmp_path):
     assert manifest["changes"].keys() == {"updated"}
 
 
-def test_the_summary_counts_per_kind_what_updates_come_to(report):
+def test_the_summary_counts_per_kind_what_updates_result_in(report):
     text = summary_of(report[3])
     table = text[text.index("KIND ") :].splitlines()
     impacts = [name.lower() for name in table[0].split() if name.startswith(("BLOCKS-", "TOLERATED-"))]
     assert {"blocks-delete", "blocks-every-update", "tolerated-while-unchanged"} <= set(impacts)
-    named = next(line for line in table if line.startswith("Sensor.telemetry.example.org")).split()[-len(impacts) :]
-    sensors = [row for row in report[1] if row["kind"] == "Sensor"]
-    assert [int(count) for count in named] == [sum(impact in row["impacts"] for row in sensors) for impact in impacts]
+    counted = 0
+    for group, kind in {(row["group"], row["kind"]) for row in report[1] if "blocks-delete" in row["impacts"]}:
+        named = next(line for line in table if line.startswith(f"{kind}.{group}")).split()[-len(impacts) :]
+        rows = [row for row in report[1] if (row["group"], row["kind"]) == (group, kind)]
+        assert [int(count) for count in named] == [sum(impact in row["impacts"] for row in rows) for impact in impacts]
+        counted += 1
+    assert counted > 0

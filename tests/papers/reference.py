@@ -28,7 +28,7 @@ _TABLES: Final = (
     ("findings/", tables.FINDINGS, "One row for each finding, in key order, then by field, type and message."),
     ("causes.parquet", CAUSES, "One row for each cause and cluster, worst and new ones first."),
     ("versions.parquet", tables.VERSIONS, "One row for each version of each definition."),
-    ("changes/", tables.CHANGES, "Of `auditor upgrade`: one row for each path that changes."),
+    ("changes/", tables.CHANGES, "Written by `auditor upgrade`: one row for each path that changes."),
     ("fixed/", tables.COMPARED, "With `--diff`: findings of the earlier report that are gone, as they were."),
     ("index/", tables.index_schema([("PATH", "string")]), "One row for each object at each served version."),
 )

@@ -51,7 +51,7 @@ def test_the_tables_name_no_option_that_is_not_there():
     assert {*REACHING, *HARMLESS} <= names
 
 
-def test_an_option_that_nobody_classified_is_refused():
+def test_an_option_that_is_not_classified_is_refused():
     assert refused_unnamed(("audit",), click.Option(["--brand-new"]), "x")
 
 
@@ -143,13 +143,13 @@ def test_a_config_folder_that_is_not_absolute_is_none_of_the_users(tmp_path):
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero"), Path.mkdir])
-def test_what_is_no_file_is_not_read_where_nobody_named_it(tmp_path, make):
+def test_what_is_no_file_is_not_read_unless_it_is_named(tmp_path, make):
     make(tmp_path / "auditor.yaml")
     done = run("version", cwd=tmp_path)
     assert (done.returncode, "auditor.yaml: is not a regular file" in done.stderr) == (2, True)
 
 
-def test_nor_is_a_file_that_nobody_would_write(tmp_path):
+def test_nor_is_a_file_that_no_user_would_write(tmp_path):
     (tmp_path / "auditor.yaml").write_text("# " + "x" * (1 << 20))
     done = run("version", cwd=tmp_path)
     assert (done.returncode, "is longer than 1048576 bytes" in done.stderr) == (2, True)

@@ -142,12 +142,12 @@ def test_exception_in_a_worker_is_raised_with_its_trace():
         list(run_processes(failing_setup, [0], jobs=1, on_lost=lambda item, error: -1))
 
 
-def test_what_the_system_refuses_a_worker_is_told_without_a_trace():
+def test_what_the_system_refuses_a_worker_is_reported_without_a_trace():
     with pytest.raises(Refused, match=r"^No space left on device; free disk space"):
         list(run_processes(refused_setup, [0], jobs=1, on_lost=lambda item, error: -1))
 
 
-def test_slow_item_keeps_nobody_else_from_working():
+def test_slow_item_keeps_no_other_worker_from_working():
     answers = list(run_processes(slow_setup, range(6), jobs=2, on_lost=lambda item, error: -1))
     slow = next(pid for number, pid in answers if number == 0)
     assert all(pid != slow for number, pid in answers if number in {1, 2, 3})
@@ -161,7 +161,7 @@ def test_each_worker_gets_neighbours_and_then_helps_from_the_end():
     assert quick[4:] == [3, 2, 1][: len(quick) - 4]
 
 
-def test_nobody_waits_for_the_end_of_a_worker_that_has_answered_all():
+def test_the_parent_does_not_wait_for_the_end_of_a_worker_that_has_answered_all():
     (worker,) = run_processes(lingering_setup, [0], jobs=1, on_lost=lambda item, error: -1)
     os.kill(worker, signal.SIGKILL)  # it is still there
 
@@ -203,7 +203,7 @@ def test_a_call_whose_process_is_lost_is_made_here():
         assert result() == "made here"
 
 
-def test_a_call_that_nobody_waits_for_leaves_no_process(tmp_path):
+def test_a_call_that_is_not_awaited_leaves_no_process(tmp_path):
     with pytest.raises(KeyboardInterrupt), run_in_background(partial(waiting, str(tmp_path))):
         while not list(tmp_path.iterdir()):
             time.sleep(0.01)

@@ -36,7 +36,7 @@ def test_a_variable_that_is_no_options_is_refused_with_the_nearest(tmp_path, nam
 
 
 @pytest.mark.parametrize("name", ["AUDITOR_VERSION", "AUDITOR_BUILD", "AUDITOR_HOME"])
-def test_one_that_is_somebody_elses_is_a_warning(tmp_path, name):
+def test_one_of_another_user_is_a_warning(tmp_path, name):
     done = run("version", cwd=tmp_path, **{name: "1.2"})
     assert done.returncode == 0
     assert done.stderr.startswith(f"warning: {name}: no option has this environment variable")

@@ -144,9 +144,7 @@ def test_an_object_that_breaks_the_auditor_is_lost_by_name_and_alone(tmp_path: P
     assert [row["name"] for row in rows if row["status"] == "unreadable"] == ["o3"]
 
 
-def test_an_object_of_which_no_table_can_be_made_is_found_among_its_neighbours(
-    tmp_path: Path, monkeypatch: Any
-) -> None:
+def test_an_object_that_cannot_become_a_table_is_found_among_its_neighbours(tmp_path: Path, monkeypatch: Any) -> None:
     table = ObjectRows.table
 
     def failing(self: ObjectRows) -> Any:

@@ -209,7 +209,7 @@ def test_a_reader_that_closes_the_pipe_changes_no_exit_code(tmp_path, level, cod
         f"upgrade {SAMPLE} --new-crds {ROOT}/sample-data/next-crds.yaml --report u --jobs 1",
     ],
 )
-def test_what_was_found_wrong_is_told_by_the_code_when_nobody_reads(tmp_path, words):
+def test_what_was_found_wrong_is_reported_by_the_code_when_no_reader_is_left(tmp_path, words):
     (tmp_path / "xs.json").write_text(json.dumps(xs()))
     (tmp_path / "wrong.json").write_text(json.dumps({**xs(), "metadata": {"name": "ys.x.example.com"}}))
     document = {"apiVersion": "x.example.com/v1", "kind": "Xx", "metadata": {"name": "a", "namespace": "d"}, "size": 9}
@@ -322,7 +322,7 @@ def test_validate_judges_manifests_and_tells_what_it_skips(tmp_path):
     ],
     ids=" ".join,
 )
-def test_what_could_not_be_read_of_a_dump_is_told_by_every_command(tmp_path, words):
+def test_what_could_not_be_read_of_a_dump_is_reported_by_every_command(tmp_path, words):
     dump = tmp_path / "dump"
     dump.mkdir()
     (dump / "crd.json").write_text(json.dumps(xs()))
@@ -347,7 +347,7 @@ def test_what_could_not_be_read_of_a_dump_is_told_by_every_command(tmp_path, wor
     ],
     ids=lambda words: words[0],
 )
-def test_files_without_a_definition_are_not_passed_over(tmp_path, words):
+def test_files_without_a_definition_are_not_ignored(tmp_path, words):
     (tmp_path / "none.yaml").write_text("# kind: CustomResourceDefinition\n")
     (tmp_path / "crd.json").write_text(json.dumps(xs()))
     done = run(*words, cwd=tmp_path)

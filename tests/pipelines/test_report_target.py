@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +19,9 @@ from click.testing import CliRunner
 from auditor.base import tables
 from auditor.base.errors import AuditorError
 from pipelines.cli.main import cli
+from pipelines.run import report_target
 from tests.pipelines.reuse.support import definition, loaf
+from tests.shared import ROOT
 
 
 class Done(NamedTuple):
@@ -275,3 +281,91 @@ def test_a_manifest_that_lists_files_of_others_removes_none(
     else:
         assert (done.exit_code, snapshot(tmp_path)) == (2, before)
         assert f"it holds files that are not part of its report: {name};" in done.output
+
+
+# ---- two runs at once
+
+
+def whole_report(folder: Path, name: str) -> Path:
+    """Write a finished report of 60 files, each of which names its run."""
+    parts = folder / name / "report"
+    (parts / "objects").mkdir(parents=True)
+    names = [f"objects/part-{number:05d}.parquet" for number in range(60)]
+    for one in names:
+        (parts / one).write_text(name)
+    manifest = {"format": 1, "tool": {"name": "auditor", "version": "0"}, "run": name, "counts": {}, "files": names}
+    (parts / "manifest.json").write_text(json.dumps(manifest))
+    return parts
+
+
+def test_runs_with_force_replace_each_other_and_never_interleave(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sixteen runs put their reports in place at once: one of them is there, whole, and each of the others was."""
+    monkeypatch.setattr(report_target, "check_manifest_of", lambda *_: time.sleep(0.001))
+    report = tmp_path / "r"
+    every = [whole_report(tmp_path, f"run{number}") for number in range(16)]
+    errors: list[BaseException] = []
+    start = threading.Barrier(len(every))
+
+    def place(parts: Path) -> None:
+        start.wait()
+        try:
+            report_target.put_in_place(parts, report, force=True)
+        except BaseException as error:  # noqa: BLE001 - asserted below
+            errors.append(error)
+
+    threads = [threading.Thread(target=place, args=(parts,)) for parts in every]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    last = json.loads((report / "manifest.json").read_text())["run"]
+    assert {path.read_text() for path in (report / "objects").iterdir()} == {last}
+    assert len(list((report / "objects").iterdir())) == 60
+    aside = list(tmp_path.glob("run*/old*"))
+    assert len(aside) == len(every) - 1
+    for folder in aside:
+        assert {path.read_text() for path in (folder / "objects").iterdir()} == {
+            json.loads((folder / "manifest.json").read_text())["run"]
+        }
+
+
+def test_a_run_without_force_does_not_replace_what_another_run_puts_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine, others = whole_report(tmp_path, "mine"), whole_report(tmp_path, "others")
+    move = report_target._move_aside
+
+    def late(report: Path, old: Path) -> None:
+        move(report, old)
+        if others.exists():
+            others.rename(report)
+
+    monkeypatch.setattr(report_target, "_move_aside", late)
+    with pytest.raises(AuditorError, match="holds a report already"):
+        report_target.put_in_place(mine, tmp_path / "r", force=False)
+    assert json.loads((tmp_path / "r" / "manifest.json").read_text())["run"] == "others"
+
+
+@pytest.mark.slow
+def test_two_audits_with_force_leave_one_whole_report(tmp_path: Path) -> None:
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    for number, count in (("one", 3), ("two", 40)):
+        documents = [definition(), *(loaf(f"{number}{at}") for at in range(count))]
+        (tmp_path / f"{number}.ndjson").write_text("".join(json.dumps(one) + "\n" for one in documents))
+    report = tmp_path / "r"
+    for turn in range(3):
+        command = [sys.executable, "-m", "pipelines", "audit", "--report", str(report), "--force", "--fail-on", "never"]
+        runs = [
+            subprocess.Popen([*command, f"{name}.ndjson"], cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True)
+            for name in ("one", "two")
+        ]
+        said = [run.communicate(timeout=120)[1] for run in runs]
+        assert [run.returncode for run in runs] == [0, 0], said
+        manifest = json.loads((report / "manifest.json").read_text())
+        table = ds.dataset(report / "objects", format="parquet").to_table()
+        assert len(set(table["source"].to_pylist())) == 1, turn
+        assert len(table) - 1 == manifest["counts"]["statuses"]["valid"] in {3, 40}
+        assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []

@@ -261,7 +261,7 @@ def test_scope_counts_what_it_leaves_out(tmp_path):
     assert manifest["counts"]["rows"] + manifest["counts"]["out_of_scope"] == manifest["counts"]["keys"]
 
 
-def test_report_that_cannot_be_written_is_told_before_anything_is_read(tmp_path):
+def test_report_that_cannot_be_written_is_reported_before_anything_is_read(tmp_path):
     (tmp_path / "file").touch()
     done = auditor("audit", SAMPLE, "--report", tmp_path / "file" / "r")
     assert done.returncode == 2
@@ -282,7 +282,7 @@ def test_what_the_system_refuses_is_no_fault_of_ours(tmp_path, monkeypatch, dump
 
 
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="needs a device that is always full")
-def test_full_disk_behind_standard_output_is_told():
+def test_full_disk_behind_areard_output_is_reported():
     with Path("/dev/full").open("w") as full:
         env = {**os.environ, "PYTHONPATH": str(ROOT)}
         command = [sys.executable, "-m", "pipelines", "query", str(SAMPLE), "loaves", "-o", "json"]
@@ -387,7 +387,7 @@ RULED = {
 
 
 @pytest.mark.parametrize("skip", [False, True])
-def test_rules_are_evaluated_or_told_to_be_skipped(tmp_path, skip):
+def test_rules_are_evaluated_or_reported_as_skipped(tmp_path, skip):
     scale = {
         "apiVersion": "shop.example.com/v1",
         "kind": "Scale",

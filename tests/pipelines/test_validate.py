@@ -135,7 +135,7 @@ def test_definitions_are_checked_as_a_server_checks_them(tmp_path: Path) -> None
     assert any("spec.versions[0].schema.openAPIV3Schema.type: Invalid value" in line for line in lines)
 
 
-def test_a_file_without_objects_is_told(tmp_path: Path, crds: Path) -> None:
+def test_a_file_without_objects_is_reported(tmp_path: Path, crds: Path) -> None:
     path = tmp_path / "m.yaml"
     path.write_text("# nothing\n---\n")
     code, lines, said = validate("--crds", crds, path)

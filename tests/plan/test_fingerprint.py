@@ -27,6 +27,7 @@ OTHERS: dict[str, Any] = {
     "old": ("old.db",),
     "apply": "replace",
     "scope": Scope(namespace="a"),
+    "kubernetes": "1.38",
 }
 RECORDED = "e6e05867611a8c919343c7ae87b5e659"
 """Of the default options, in reports of the first release."""

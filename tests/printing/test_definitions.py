@@ -11,7 +11,7 @@ import auditor
 from auditor.crdcheck.fieldpath import FieldPathError, find_field
 from auditor.schema.parse import schema_type
 from auditor.schema.typed import decode_typed
-from tests.shared import shared
+from tests.shared import second_check, shared
 
 STRING = {"type": "string"}
 SPEC = {
@@ -38,6 +38,7 @@ def _cases(name: str) -> list[Any]:
         return []
 
 
+@second_check("vectors/printing.json", by="tests/crdcheck/test_drawn.py")
 @pytest.mark.parametrize("case", _cases("selectable_paths"), ids=lambda case: repr(case["jsonPath"]))
 def test_paths_of_selectable_fields_lead_where_the_server_says(case: Any) -> None:
     if "error" in case:
@@ -71,6 +72,7 @@ def _definition(column: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+@second_check("vectors/printing.json", by="tests/crdcheck/test_drawn.py")
 @pytest.mark.parametrize("case", _cases("column_validation"), ids=lambda case: f"{case['type']}-{case['jsonPath']}")
 def test_columns_are_judged_as_the_server_judges_them(case: Any) -> None:
     column = {"name": "C", "type": case["type"], "jsonPath": case["jsonPath"]}

@@ -19,7 +19,7 @@ from auditor.printing.get.errors import StatusError, not_found
 from auditor.printing.get.options import GetOptions
 from auditor.printing.tables import Header, upper
 from auditor.selectors.grammar import parse_field_selector, parse_label_selector
-from tests.shared import shared
+from tests.shared import second_check, shared
 
 NOW = 1_750_000_000
 
@@ -159,6 +159,7 @@ def _normal(text: str) -> str:
     return re.sub(r"(jsonpath engine was:\n).*", r"\1<Go dump of the object>\n", text, flags=re.DOTALL)
 
 
+@second_check("vectors/printing.json", by="tests/printing/kubectl/test_replay.py")
 @pytest.mark.parametrize("case", [pytest.param(c, id=f"{c['fixture']}-{' '.join(c['args'])}") for c in _cases()])
 def test_a_recorded_run_is_repeated(case: Any) -> None:
     store = FixtureStore(_recorded()["fixtures"][case["fixture"]])
@@ -174,12 +175,14 @@ def test_a_recorded_run_is_repeated(case: Any) -> None:
     assert code == case["rc"]
 
 
+@second_check("vectors/printing.json", by="tests/printing/kubectl/test_replay.py")
 def test_runs_are_there() -> None:
     shared("vectors/printing.json")
     assert len(_cases()) > 300
 
 
-def test_groups_and_versions_stand_in_discovery_order() -> None:
+@second_check("vectors/printing.json", by="tests/printing/kubectl/test_replay.py")
+def test_groups_and_versions_are_in_discovery_order() -> None:
     order = json.loads(shared("vectors/printing.json").read_text())["group_order"]
     found = Discovery.sorted_by_priority(Resource(group, version, "K", "ks") for group, version in order["registered"])
     groups: dict[str, list[str]] = {}

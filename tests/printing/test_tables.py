@@ -38,7 +38,7 @@ def test_minus_zero_loses_its_sign_as_a_number(kind: str, text: str) -> None:
     assert cell(kind, -0.0) == text
 
 
-def test_labels_stand_in_the_order_of_their_pairs() -> None:
+def test_labels_are_in_the_order_of_their_pairs() -> None:
     rows = [Row(("x",), "", {"a": "", "a.b": "1", "a/b": "v", "A": "1", "a-b": ""})]
     text = TableText(show_labels=True).render([Header("Name", is_name=True)], rows)
     assert text == "NAME   LABELS\nx      A=1,a-b=,a.b=1,a/b=v,a=\n"

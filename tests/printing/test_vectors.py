@@ -17,7 +17,9 @@ from auditor.printing.jsonpath import JsonPathError, compile_template, relaxed
 from auditor.printing.jsonprint import to_json
 from auditor.printing.yamltext import YamlTextError, to_yaml
 from auditor.selectors.fields import selectable
-from tests.shared import shared
+from tests.shared import second_check, shared
+
+pytestmark = second_check("vectors/printing.json", by="tests/printing/kubectl/test_replay.py")
 
 
 @cache

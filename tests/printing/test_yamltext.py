@@ -38,7 +38,7 @@ def test_odd_texts_are_printed_as_the_library_prints_them(text, printed):
         ["a-", "a9", "a\U00031350"],  # the last is a letter, since Unicode 15.0
     ],
 )
-def test_keys_stand_as_the_library_orders_them(keys):
+def test_keys_are_as_the_library_orders_them(keys):
     assert list(yaml.safe_load(to_yaml(dict.fromkeys(keys, 1)))) == keys
 
 

@@ -92,7 +92,7 @@ def test_commands_and_transcripts_are_found() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_auditor_commands_stand_in_blocks_that_are_run(page: Path) -> None:
+def test_auditor_commands_are_in_blocks_that_are_run(page: Path) -> None:
     for language, block in blocks_of(page):
         assert language or not re.search(r"^(\$ )?auditor ", block, re.MULTILINE), (
             "a block of `auditor` commands is ```sh"
@@ -115,6 +115,16 @@ def test_files_that_a_page_names_exist(page: Path) -> None:
     named = set(re.findall(r"`((?:auditor|pipelines|tests|docs)/[\w./-]+)`", page.read_text()))
     assert len(named) >= 5
     assert sorted(name for name in named if not (ROOT / name).exists()) == []
+
+
+def test_a_typical_change_takes_at_most_four_files() -> None:
+    table = (ROOT / "CONTRIBUTING.md").read_text().partition("## Typical changes")[2]
+    rows = [line.split("|")[1:3] for line in table.splitlines() if line.startswith("| ") and "`" in line]
+    assert len(rows) >= 15
+    for change, files in rows:
+        parts = [part for one in files.split(", ") for part in one.split(" and ")]
+        assert 1 <= len(parts) <= 4, change
+        assert all("`" in part or part.strip() for part in parts)
 
 
 @pytest.mark.parametrize("members", [Status, Impact])

@@ -1,4 +1,4 @@
-"""The words of sources: strings, docstrings and comments use the terms of Kubernetes, etcd, Arrow and Python."""
+"""The words of sources, tests and documents: they use the terms of Kubernetes, etcd, Arrow and Python."""
 
 from __future__ import annotations
 
@@ -95,6 +95,57 @@ def found_in(source: str) -> list[tuple[int, str, str]]:
                 for one in re.finditer(pattern, flat, flags)
             ]
     return found
+
+
+def phrases(text: str) -> list[str]:
+    """Return the forbidden phrases of a text."""
+    flags = {pattern: re.MULTILINE if pattern.startswith("(^") else re.IGNORECASE for pattern in FORBIDDEN}
+    return [one[0].strip() for pattern in FORBIDDEN for one in re.finditer(pattern, text, flags[pattern])]
+
+
+def names_in(source: str) -> list[str]:
+    """Return the names of functions and classes of a module that hold a phrase."""
+    return [
+        node.name
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        and phrases(node.name.strip("_").replace("_", " "))
+    ]
+
+
+def prose(text: str) -> str:
+    """Return a Markdown document without its code."""
+    return re.sub(r"`[^`]*`", "`code`", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE))
+
+
+TESTS: Final = sorted((ROOT / "tests").rglob("*.py"))
+DOCUMENTS: Final = sorted(
+    path
+    for folder, pattern in (
+        (ROOT, "*.md"),
+        (ROOT / "docs", "**/*.md"),
+        (ROOT / "deploy", "**/*.md"),
+        (ROOT / "tests", "**/*.md"),
+    )
+    for path in folder.glob(pattern)
+)
+
+
+def test_names_of_tests_use_plain_words() -> None:
+    found = {path.relative_to(ROOT).as_posix(): names_in(path.read_text()) for path in TESTS}
+    assert {name: names for name, names in found.items() if names} == {}
+
+
+def test_documents_use_plain_words() -> None:
+    found = {path.relative_to(ROOT).as_posix(): phrases(prose(path.read_text())) for path in DOCUMENTS}
+    assert {name: words for name, words in found.items() if words} == {}
+    assert len(found) > 20
+
+
+def test_phrases_of_names_and_documents_are_found() -> None:
+    assert names_in("def test_an_error_is_told():\n    pass\n") == ["test_an_error_is_told"]
+    assert names_in("def test_an_error_is_reported():\n    pass\n") == []
+    assert phrases(prose("Nobody `nobody`\n\n```\nnobody\n```\n")) == ["Nobody"]
 
 
 def finished() -> list[Path]:

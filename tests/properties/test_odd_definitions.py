@@ -15,11 +15,11 @@ from auditor.fastpath.dicts.consistent import contradiction
 from auditor.program.program import AuditProgram
 from auditor.schema.parse import parse_schema
 from auditor.sources.crd_files import read_crd_documents
+from tests.corpus import real_definitions
 from tests.documents import definition_of
 from tests.properties.drawing import Drawer
 from tests.properties.odd_definitions import KEYWORDS, cases
 from tests.properties.test_paths_agree import differences
-from tests.shared import SHARED
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "d", "labels": {"a": "b"}}}
 VALUES = [None, True, 1, 1.5, "", "a", [], [1], [[]], [{}, {}], ["a", "a"], [{"k": "a"}, {"k": "a"}], {}, {"a": 1}, {"a": {}}, POD]  # fmt: skip
@@ -90,9 +90,8 @@ def test_sound_definitions_keep_their_code():
             assert contradiction(version.schema) == "", json.dumps(document)
 
 
-@pytest.mark.skipif(not (SHARED / "corpus" / "crds").exists(), reason="the definitions are not beside the project")
 def test_no_real_definition_contradicts_itself():
-    documents = read_crd_documents([str(SHARED / "corpus" / "crds")])
+    documents = read_crd_documents([str(real_definitions())])
     found = [contradiction(version.schema) for one in documents for version in parse_definition(one).versions.values()]
     assert len(found) > 90
     assert not any(found)

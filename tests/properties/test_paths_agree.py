@@ -24,7 +24,7 @@ from tests.typed import typed_difference
 MANY = settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
 
 
-def told(audited):
+def reported(audited):
     """Everything that an audit says, with 1, 1.0 and true apart."""
     return {
         "unreadable": audited.unreadable.reason if audited.unreadable else None,
@@ -58,7 +58,7 @@ def differences(document, texts):
         for text in texts:
             data = text.encode()
             exact = reference.audit(data)
-            expected = told(exact)
+            expected = reported(exact)
             if wrong := typed_difference(program, exact, data):
                 found.append((text, version.name, "typed", wrong))
             ways = {"generated": partial(program.audit, data)}
@@ -72,7 +72,7 @@ def differences(document, texts):
                 if type(decoded) is dict:
                     ways["decoded"] = partial(program.audit, data, decoded)
             for way, run in ways.items():
-                got = told(run())
+                got = reported(run())
                 found += [
                     (text, version.name, way, part, expected[part], got[part])
                     for part in expected

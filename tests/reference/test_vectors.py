@@ -118,7 +118,7 @@ def shown(value):
 
 
 @pytest.mark.parametrize(("suite", "case"), cases("expression"))
-def test_an_expression_comes_to_what_it_comes_to_in_the_server(suite, case):
+def test_an_expression_has_the_value_that_it_has_in_the_server(suite, case):
     self_ = jsontext.decode(case["self"].encode())
     declared, objects = DYN, []
     if "schema" in case:

@@ -127,7 +127,7 @@ def test_what_does_not_fit_is_dropped_whole_or_fails(key, value, text):
     assert str(caught.value) == text
 
 
-def test_the_first_error_in_order_of_keys_is_told_but_times_come_before():
+def test_the_first_error_in_order_of_keys_is_reported_but_times_come_before():
     with pytest.raises(CoerceError, match="annotations"):
         coerce_metadata({"metadata": {"uid": 5, "annotations": 5}}, drop=False)
     with pytest.raises(CoerceError, match="parsing time"):

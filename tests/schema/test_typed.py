@@ -75,13 +75,13 @@ def test_a_float_is_an_integer_where_its_text_is_one():
         ({"raw": "*"}, "illegal base64 data"),
     ],
 )
-def test_what_does_not_fit_is_told_in_the_words_of_go(value, text):
+def test_what_does_not_fit_is_reported_in_the_words_of_go(value, text):
     with pytest.raises(GoTypeError) as caught:
         decode_typed(value, OUTER)
     assert str(caught.value) == text
 
 
-def test_the_first_error_is_told():
+def test_the_first_error_is_reported():
     with pytest.raises(GoTypeError, match=r"Inner\.inner\.count"):
         decode_typed({"inner": {"count": "x", "name": 5}, "text": 5}, OUTER)
 

@@ -84,6 +84,6 @@ def test_a_report_without_the_record_has_names_as_they_are(index: object) -> Non
 
 
 @pytest.mark.parametrize("row", [5, {}, {"folder": 7}, {"folder": "group=a/version=v1/kind=B", "crd": []}])
-def test_records_that_are_none_are_passed_over(row: object) -> None:
+def test_records_that_are_none_are_ignored(row: object) -> None:
     folder = "group=a/version=v1/kind=B"
     assert recorded_folders({"index": [row]}, [folder])[folder] == IndexFolder("", "a", "", "v1", "B")

@@ -234,7 +234,7 @@ def test_a_value_of_another_type_is_looked_at(tmp_path: Path) -> None:
     assert found.to_pylist() == [{"name": "n", UNKNOWN: True}]
 
 
-def test_nothing_is_in_an_empty_list_and_nobody_looks(tmp_path: Path) -> None:
+def test_nothing_is_in_an_empty_list_and_is_not_looked_at(tmp_path: Path) -> None:
     objects = [{"metadata": {"name": "n"}}]
     table = index_table(objects)
     pq.write_table(table, tmp_path / "part-00000.parquet")
@@ -261,7 +261,7 @@ def test_an_absent_number_is_decided_where_none_is_an_empty_text(tmp_path: Path)
         assert rows == ([{"name": "n", UNKNOWN: True}] if unclear else [])
 
 
-def test_row_groups_are_passed_over_by_their_statistics(tmp_path: Path) -> None:
+def test_row_groups_are_skipped_by_their_statistics(tmp_path: Path) -> None:
     objects = [
         {"metadata": {"name": f"n{at}", "namespace": "p"}, "spec": {"color": f"c{at // 10}", "size": at // 10}}
         for at in range(100)

@@ -111,7 +111,7 @@ def test_a_predicate_selects_where_the_index_can_tell(report: Path) -> None:
         index.select("loaves", where="spec.tags.size() > 1")
 
 
-def test_what_is_wrong_is_told(report: Path, tmp_path: Path) -> None:
+def test_what_is_wrong_is_reported(report: Path, tmp_path: Path) -> None:
     index = auditor.open_index(report)
     with pytest.raises(SelectorError, match=r"field label not supported: spec\.shape"):
         index.select("loaves", field_selector="spec.shape=x")
@@ -193,7 +193,7 @@ def test_an_absent_number_needs_no_object(tmp_path: Path, version: str) -> None:
 
 
 @pytest.mark.parametrize("label", LABELS[1:])
-def test_an_empty_text_in_place_of_a_number_is_told_by_its_finding(tmp_path: Path, label: str) -> None:
+def test_an_empty_text_in_place_of_a_number_is_reported_by_its_finding(tmp_path: Path, label: str) -> None:
     index = _audited(tmp_path, [VALUES, _with(label, "")], _definition())
     place = index.resolve("X.v1.x.example.com")
     assert index.unclear_fields(place) == {label, "spec.deep.maybe"}

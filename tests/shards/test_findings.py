@@ -43,7 +43,7 @@ def test_the_columns_of_the_object_are_those_of_its_row(rows):
     assert rows.positions().tolist() == [1, 2]
 
 
-def test_what_is_told_stands_with_the_finding_it_is_told_of(rows):
+def test_what_is_reported_is_with_the_finding_that_it_is_about(rows):
     rows.add(0, finding(), UpdateColumns("create", "tolerated", "spec", "helm", "2023-12-15T16:45:45Z"))
     rows.add(0, finding(rule="self > 1"), NO_UPDATES)
     first, second = rows.table(rows.objects.table()).to_pylist()

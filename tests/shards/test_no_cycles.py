@@ -56,7 +56,7 @@ def test_of_recorded_objects_with_every_kind_of_defect(tmp_path, options):
     assert (found, rows > 3000) == (0, True)
 
 
-def test_of_metadata_mended_in_several_fields(tmp_path):
+def test_of_metadata_repaired_in_several_fields(tmp_path):
     crds, dump = tmp_path / "crd.json", tmp_path / "mended.ndjson"
     crds.write_text(json.dumps(definition_of({"type": "object"})))
     metadata = {"name": "a", "namespace": "b", "uid": 5, "labels": [], "extra": 1, "creationTimestamp": "soon"}

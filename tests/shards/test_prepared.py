@@ -66,7 +66,7 @@ def test_what_says_another_thing_is_another_definition(changed: dict[str, Any], 
         ("labels", 5),
     ],
 )
-def test_metadata_that_no_server_decodes_are_not_passed_over(name: str, value: Any) -> None:
+def test_metadata_that_no_server_decodes_are_not_ignored(name: str, value: Any) -> None:
     prepared = Prepared()
     prepared.definition(of_cluster(1), stored=True)
     torn = of_cluster(2)

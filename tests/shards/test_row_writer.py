@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
+from auditor.plan.cut import cut_shards
 from auditor.plan.options import AuditOptions
-from auditor.plan.plan import cut_shards, make_plan
+from auditor.plan.plan import make_plan
 from auditor.shards.audit import ShardAuditor
 from auditor.shards.row_writer import PartFiles, RowWriter
 from tests.documents import definition_of

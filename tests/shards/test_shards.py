@@ -10,10 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from auditor.base import tables
+from auditor.plan.cut import cut_shards
 from auditor.plan.options import AuditOptions
-from auditor.plan.plan import Plan, cut_shards
+from auditor.plan.plan import Plan, make_plan
 from auditor.sources.plan import SourcePlan
 from pipelines.run.audit import run_audit
+from tests.benchmarks.definitions import synthetic, write_dump
 from tests.documents import thing_definition
 
 MIB = 1 << 20
@@ -69,7 +71,7 @@ def test_mixed_sizes_are_shared_out_by_bytes(tmp_path):
 
 
 @pytest.mark.parametrize("place", [0, 1000, 1999])
-def test_an_object_greater_than_a_shard_stands_in_one_and_leaves_none_empty(tmp_path, place):
+def test_an_object_greater_than_a_shard_is_in_one_and_leaves_none_empty(tmp_path, place):
     lengths = [10_000] * 2000
     lengths[place] = 100 * MIB
     shards = cut_shards(planned(tmp_path, lengths))
@@ -201,7 +203,7 @@ POISON = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", POISON)
-def test_a_poison_object_starves_nobody(tmp_path, kind):
+def test_a_poison_object_starves_no_other_object(tmp_path, kind):
     """A 1.5 MiB object with a list of 100,000 takes seconds of one worker; the others take everything else."""
     is_slow, items, poison = POISON[kind]
     (tmp_path / "crd.json").write_text(json.dumps(definition(items)))
@@ -222,3 +224,20 @@ def test_a_poison_object_starves_nobody(tmp_path, kind):
     [held] = (path for path, names in found.items() if "poison" in names)
     if is_slow:
         assert sum(at < written[held] for at in written.values()) > len(written) / 2
+
+
+def test_kinds_with_few_objects_are_shared_out_as_what_their_definitions_cost(tmp_path):
+    number = 120
+    definitions = [synthetic(at) for at in range(number)]
+    for one in definitions:  # as large as real ones are
+        one["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["description"] = "x" * 60_000
+    write_dump(tmp_path / "dump.json", definitions, number, number, corpus=False)
+    plan = make_plan(AuditOptions(dumps=(str(tmp_path / "dump.json"),)), tmp_path)
+    shards = cut_shards(plan)
+    defined = number  # rows of definitions come first
+    with_objects = [one for one in shards if one.shard.stop > defined]
+    assert len(shards) == 12
+    assert len(with_objects) > 6
+    assert sum(one.shard.stop - one.shard.start for one in shards) == 2 * number
+    in_fleet = replace(plan, options=replace(plan.options, in_fleet=True))
+    assert len([one for one in cut_shards(in_fleet) if one.shard.stop > defined]) == 1

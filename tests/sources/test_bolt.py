@@ -186,7 +186,7 @@ SMALL = bolt_file({b"b": ROWS}, page_size=1024, fill=0.5)
 
 @given(st.integers(2048, len(SMALL) - 1), st.integers(0, 7), st.sampled_from([3, 70, 1 << 14]))
 @settings(deadline=None, max_examples=400)
-def test_one_bit_costs_what_is_told_and_no_more(at: int, bit: int, batch: int) -> None:
+def test_one_bit_costs_what_is_reported_and_no_more(at: int, bit: int, batch: int) -> None:
     """Where the walk tells nothing, all keys are there; a key that is gone lies in a gap that it tells."""
     data = flip(SMALL, at, bit)
     tree = tree_of(data, batch_rows=batch)
@@ -329,7 +329,7 @@ def test_an_empty_leaf_is_a_root_or_damage() -> None:
         (struct.pack("<QQ", 999, 0), "not among the pages of the file"),
     ],
 )
-def test_a_bucket_that_cannot_be_read_is_told(value: bytes, reason: str) -> None:
+def test_a_bucket_that_cannot_be_read_is_reported(value: bytes, reason: str) -> None:
     writer = BoltWriter(page_size=1024)
     root = writer.put_tree([(1, b"b", value), writer.row(b"c", {b"k": b"v"}, inline=True)])
     writer.finish(root)

@@ -83,7 +83,7 @@ def test_live_keys_are_those_that_the_server_listed(name: str, batch_rows: int |
 
 
 @pytest.mark.parametrize("name", SNAPSHOTS)
-def test_leases_stand_in_the_messages(name: str, tmp_path: Path) -> None:
+def test_leases_are_in_the_messages(name: str, tmp_path: Path) -> None:
     """The live table has no lease column; the message parser reads it all the same."""
     file = EtcdFile.open(unpacked(f"{FOLDER}/{name}", tmp_path))
     leases: dict[bytes, int] = {}
@@ -154,7 +154,7 @@ def test_children_of_a_damaged_branch_page_are_read_all_the_same(tmp_path: Path)
         assert "11 children were read" in damage.reason
 
 
-def test_a_changed_value_is_told_by_the_digest(tmp_path: Path) -> None:
+def test_a_changed_value_is_reported_by_the_digest(tmp_path: Path) -> None:
     path = unpacked(f"{FOLDER}/damaged/flip-leaf-value.db.gz", tmp_path)
     status = snapshot_status(path, workdir=tmp_path)
     assert status.digest == "mismatch"

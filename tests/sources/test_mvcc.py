@@ -157,7 +157,7 @@ def test_other_spellings_of_a_message_are_read_too(message: bytes, value: bytes)
         (b"\xff" * 12, "a number is too long"),
     ],
 )
-def test_a_malformed_message_is_told_with_page_and_element(message: bytes, reason: str) -> None:
+def test_a_malformed_message_is_reported_with_page_and_element(message: bytes, reason: str) -> None:
     with pytest.raises(MalformedKeyValue, match=reason):
         parse_key_value(message, 0, len(message))
     found, view, told = decode([(revision(6), key_value(b"a", 6, 6, 1, b"x")), (revision(7), message)])
@@ -175,14 +175,14 @@ def test_a_malformed_message_is_told_with_page_and_element(message: bytes, reaso
         (revision(7), b"\x2a\x01v", "revision 7: its message has no key"),
     ],
 )
-def test_rows_that_are_no_revisions_are_told_and_left_out(key: bytes, value: bytes, reason: str) -> None:
+def test_rows_that_are_no_revisions_are_reported_and_left_out(key: bytes, value: bytes, reason: str) -> None:
     found, _, told = decode([(key, value)])
     assert len(found) == 0
     assert len(told) == 1
     assert reason in told[0][2]
 
 
-def test_a_message_of_another_revision_is_told_and_kept_unless_its_page_is_damaged() -> None:
+def test_a_message_of_another_revision_is_reported_and_kept_unless_its_page_is_damaged() -> None:
     rows = [(revision(8), MESSAGE)]
     found, _, told = decode(rows)
     assert (len(found), told) == (1, [(9, 0, "revision 8: its message says it is revision 7")])

@@ -13,7 +13,7 @@ from auditor.golang.jsontext import decode
 from auditor.selectors.fields import selectable
 from auditor.sources.yaml import documents
 from auditor.storage_read.read import NO_METADATA, ReadError, choose_version, decode_value, read_object
-from tests.shared import shared
+from tests.shared import second_check, shared
 
 # The storage codec reads it, but no server can answer with it (shared/oracle/README.md).
 LISTS = "*unstructured.Unstructured is not a list: no Items field in this object"
@@ -107,6 +107,7 @@ def audits(name):
     return [case for case in go_lines(f"vectors/{name}") if "object" in case or "objectText" in case]
 
 
+@second_check("vectors", by="tests/reference/test_vectors.py")
 @pytest.mark.parametrize("name", ["conformance-audit.jsonl", "conformance-versions.jsonl", "real-audit.jsonl.gz"])
 def test_every_audit_of_the_vectors_reads_as_the_server_reads_it(name):
     cases = audits(name)
@@ -115,6 +116,7 @@ def test_every_audit_of_the_vectors_reads_as_the_server_reads_it(name):
     assert wrong == {}
 
 
+@second_check("vectors", by="tests/reference/test_vectors.py")
 @pytest.mark.parametrize("name", ["conformance-audit.jsonl", "conformance-versions.jsonl"])
 def test_reasons_of_unreadable_objects_are_the_servers(name):
     seen = 0

@@ -69,7 +69,7 @@ def test_the_stored_value_is_asked_for_only_where_something_is_lost():
     assert compare_reads(read({"a": 1}), read({"a": 2}, (), ["a"]), never) == [Change("default-changed", "a", 1, 2)]
 
 
-def test_nothing_and_null_are_told_apart():
+def test_nothing_and_null_are_distinguished():
     assert Change("pruned", "a", old=None).texts() == ("null", None)
     assert Change("pruned", "a", old=ABSENT, new="x").texts() == (None, '"x"')
     assert Change("pruned", "a", old=None).is_loss

@@ -91,7 +91,7 @@ def test_all_definitions_together_are_as_bad_as_the_worst():
     assert found.sentence.endswith("and 2 more definitions")
 
 
-def test_the_answer_to_an_update_separates_what_migration_mends():
+def test_the_answer_to_an_update_separates_what_migration_repairs():
     old = crd(version(spec(a=string()), "v1"), version(spec(a=string()), "v0", storage=False), stored=["v0", "v1"])
     new = crd(version(spec(a=string()), "v1"))
     change = change_of_definition("things.example.com", old, new)

@@ -38,7 +38,7 @@ def comparison(count):
     return partial(compare_reads, read("a"), read("ab"), lambda: stored)
 
 
-def test_every_item_that_loses_a_field_is_told():
+def test_every_item_that_loses_a_field_is_reported():
     assert [change.path for change in comparison(20_000)()] == sorted(f"rows[{at}].b" for at in range(20_000))
 
 

@@ -61,7 +61,7 @@ def test_versions_of_objects_out_of_scope_are_not_called_unused(tmp_path):
 @pytest.mark.parametrize(
     ("namespace", "said"), [("elsewhere", "no object was judged"), ("default", "safe (of the objects in scope)")]
 )
-def test_nobody_is_to_apply_definitions_for_objects_that_were_left_out(tmp_path, namespace, said):
+def test_no_user_is_to_apply_definitions_for_objects_that_were_left_out(tmp_path, namespace, said):
     objects = [thing("a", {"color": "red"}), thing("b", {"color": "red"}, metadata={"namespace": "other"})]
     done = scan(tmp_path, [crd(V1, stored=["v1"])], [crd(V1)], objects, scope=Scope(namespace=namespace))
     text = upgrade_summary(done.manifest, "r")

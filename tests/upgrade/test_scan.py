@@ -72,7 +72,7 @@ def test_pruned_paths_carry_the_stored_value(tmp_path):
     }  # fmt: skip
 
 
-def test_a_part_that_goes_whole_is_told_once_with_all_that_was_stored(tmp_path):
+def test_a_part_that_goes_whole_is_reported_once_with_all_that_was_stored(tmp_path):
     stored = thing("a", {"o": {"k": 1, "stray": 2}})
     done = scanned(tmp_path, spec(o=spec(k={"type": "integer"})), spec(a=string()), stored)
     assert done.changes("pruned") == [("a", "pruned", "spec.o", {"k": 1, "stray": 2}, None)]
@@ -156,7 +156,7 @@ def test_the_sample_says_who_last_wrote_the_field(tmp_path):
     assert (lost["text"], lost["last_manager"]) == ('spec.b = "x"', "helm")
 
 
-def test_what_gets_better_is_mended_and_what_stays_bad_is_told_apart(tmp_path):
+def test_what_gets_better_is_repaired_and_what_stays_bad_is_distinguished(tmp_path):
     def definition(rule, **more):
         one = crd(version(spec(a=string(), b=string())), **more)
         one["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["x-kubernetes-validations"] = [{"rule": rule}]
@@ -173,7 +173,7 @@ def test_what_gets_better_is_mended_and_what_stays_bad_is_told_apart(tmp_path):
     assert done.code == 0
 
 
-def test_where_update_verdicts_are_left_out_nobody_claims_that_objects_are_tolerated(tmp_path):
+def test_where_update_verdicts_are_left_out_no_summary_claims_that_objects_are_tolerated(tmp_path):
     done = scanned(tmp_path, spec(a=string()), spec(a=string(minLength=2)), thing("a", {"a": "x"}), skip=("updates",))
     assert done.definition["categories"] == {"invalid": 1}
     assert "whether updates pass is not known" in done.definition["sentence"]
@@ -225,7 +225,7 @@ def test_a_version_that_goes_while_objects_are_stored_at_it(tmp_path):
     assert done.code == 1
 
 
-def test_what_is_lost_once_it_is_migrated_is_told_before(tmp_path):
+def test_what_is_lost_once_it_is_migrated_is_reported_before(tmp_path):
     done = scan(
         tmp_path,
         [two(first_storage=False, stored=["v1alpha1", "v1"])],
@@ -347,7 +347,7 @@ def test_missing_definitions_are_kept_or_deleted_with_their_objects(tmp_path):
         )
 
 
-def test_a_new_definition_adopts_keys_that_nobody_owned(tmp_path):
+def test_a_new_definition_adopts_keys_without_an_owner(tmp_path):
     done = scan(
         tmp_path, [], [crd(version(spec(a=string(minLength=2))))], [thing("a", {"a": "x"}), thing("b", {"a": "xx"})]
     )

@@ -85,10 +85,10 @@ def _run(oracle: str, folder: str, command: str, lines: list[str], *flags: str) 
     call = [oracle, command, "--crds", f"{folder}/crds", "--in", str(given), *flags]
     environment = {**os.environ, "GOMAXPROCS": "1"}
     done = subprocess.run(call, check=True, capture_output=True, env=environment)
-    return [_told(json.loads(line)) for line in done.stdout.splitlines()]
+    return [_reported(json.loads(line)) for line in done.stdout.splitlines()]
 
 
-def _told(answer: dict[str, Any]) -> dict[str, Any]:
+def _reported(answer: dict[str, Any]) -> dict[str, Any]:
     """Return an answer in the words of the oracle, whichever program gave it."""
     if "findings" in answer:
         answer["errors"] = answer.pop("findings")

@@ -314,7 +314,7 @@ def test_of_branches_with_equal_match_counts_the_first_is_shown():
     assert [finding.field for finding in validate_value(root, {})] == ["<nil>", "y"]
 
 
-def test_failures_of_two_branches_with_one_text_are_told_once():
+def test_failures_of_two_branches_with_one_text_are_reported_once():
     branch = {"maxLength": 1}
     root = compile_schema(parse_schema({"allOf": [branch, branch], "maxLength": 1}))[0]
     assert [finding.type for finding in validate_value(root, "ab")] == ["FieldValueTooLong", "FieldValueInvalid"]

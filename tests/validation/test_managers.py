@@ -20,7 +20,7 @@ AT = "metadata.managedFields[0].manager"
         ("\t", "\\t|U+0009 (at position 0)"),
     ],
 )
-def test_what_prints_to_go_may_stand_in_a_manager(manager: str, shown: str) -> None:
+def test_what_prints_to_go_may_be_in_a_manager(manager: str, shown: str) -> None:
     entry = {"manager": manager, "operation": "Update", "apiVersion": "g.io/v1", "time": "2024-01-01T00:00:00Z"}
     fields = [{**entry, "fieldsType": "FieldsV1", "fieldsV1": {}}]
     quoted, _, character = shown.partition("|")

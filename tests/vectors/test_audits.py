@@ -12,7 +12,7 @@ from auditor.golang import jsontext
 from auditor.program.impact import impacts_of, worst
 from auditor.program.program import AuditProgram
 from auditor.updates import request
-from tests.shared import shared, shared_lines
+from tests.shared import second_check, shared, shared_lines
 from tests.typed import typed_difference
 
 FILES = ["conformance-audit.jsonl", "conformance-versions.jsonl", "real-audit.jsonl.gz"]
@@ -65,6 +65,7 @@ def differences(got, expect, rules_left_out=None):
     [(True, True), (False, True), (True, False)],
     ids=["compiled", "interpreted", "without-rules"],
 )
+@second_check("vectors", by="tests/reference/test_vectors.py")
 @pytest.mark.parametrize("name", FILES)
 def test_audits_equal_the_servers(name, compiled, rules, catalogs, monkeypatch):
     programs = {}

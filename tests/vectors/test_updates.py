@@ -9,7 +9,9 @@ from collections import Counter
 import pytest
 
 import auditor
-from tests.shared import shared_lines
+from tests.shared import second_check, shared_lines
+
+pytestmark = second_check("vectors", by="tests/reference/test_vectors.py")
 
 FILES = {"conformance-update.jsonl": 34, "conformance-versions.jsonl": 20, "real-update.jsonl.gz": 1018}
 

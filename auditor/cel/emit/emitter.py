@@ -6,6 +6,8 @@ left out that could fail (`exists_one` looks at all items), and what Python lets
 negative index, an integer beyond 64 bits, null).
 
 Source: cel-go interpreter/interpretable.go, parser/macro.go.
+
+Over 500 lines: one walk over the nodes of an expression, whose cases share its state.
 """
 
 from __future__ import annotations

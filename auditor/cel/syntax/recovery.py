@@ -6,6 +6,8 @@ depend on the state of its machine. Here is that machine, made from the grammar;
 only after the parser proper has failed.
 
 Source: cel-go parser/gen/CEL.g4, parser/parser.go; ANTLR's adaptive prediction (ALL(*)) and its default error strategy.
+
+Over 500 lines: a model of ANTLR's error recovery, whose parts mean nothing alone.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ import numpy as np
 
 from auditor.base.longtext import cut
 from auditor.report.findings.coded import Coded, combined, groups_of
-from auditor.report.findings.rows import FindingRows, ObjectImpacts, is_new
+from auditor.report.findings.rows import FindingRows, ObjectImpacts, follows_of, is_new
 from auditor.report.findings.severity import SEVERITIES, rank, severity_of
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ class Counting:
             self.topics[clusters.text(row), int(rows.topic[row])] += 1
         self._places(rows, group, group_first, pair_first, owner)
         order = np.where(pair_new, 0, len(VERDICTS) + 1) + worst
-        self._examples(rows, group_first, pair_first, pair_group, order, message)
+        self._examples(rows, group_first, _own_first(rows, pair, pair_first), pair_group, order, message)
 
     def _places(
         self,
@@ -230,7 +230,10 @@ class Counting:
         order: Numbers,
         message: Callable[[int], str] | None,
     ) -> None:
-        """Note the first objects of each cause: new ones first, then those with the worst verdict."""
+        """Note the first objects of each cause: new ones first, then those with the worst verdict.
+
+        `pair_first` is for each object of a cause the row whose message is noted.
+        """
         clusters = rows.columns["cluster"]
         ordered = np.lexsort((np.arange(len(pair_first)), order, pair_group))
         begins = np.searchsorted(pair_group[ordered], np.arange(len(group_first)))
@@ -309,3 +312,11 @@ def object_name(columns: dict[str, Coded], row: int) -> str:
     """Return the key of an object; NAMESPACE/NAME if it has none."""
     key = columns["key"].of(row)
     return key if key is not None else f"{columns['namespace'].text(row)}/{columns['name'].text(row)}"
+
+
+def _own_first(rows: FindingRows, pair: Numbers, pair_first: Numbers) -> Numbers:
+    """Return for each pair of a cause and an object its first row that follows from no other; without one its first."""
+    own = np.flatnonzero(~follows_of(rows.columns))
+    found = np.full(len(pair_first), len(rows))
+    np.minimum.at(found, pair[own], own)
+    return np.where(found < len(rows), found, pair_first)

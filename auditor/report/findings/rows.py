@@ -23,6 +23,7 @@ __all__ = [
     "FindingRows",
     "ObjectImpacts",
     "concerned",
+    "follows_of",
     "is_new",
 ]
 
@@ -146,11 +147,17 @@ def _runs(columns: list[NDArray[np.int64]]) -> NDArray[np.int64]:
     return np.cumsum(begins)
 
 
-def _followed(columns: dict[str, Coded], cause: NDArray[np.int64], objects: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the causes of rows; a finding that follows from others has the cause of the first of these."""
+def follows_of(columns: dict[str, Coded]) -> NDArray[np.bool_]:
+    """Return for each row of findings/ whether it follows from others of its object."""
     details = columns["detail"]
     begins = np.array([text is not None and text.startswith(FOLLOWS) for text in details.texts])
-    follows = begins[details.codes] & (columns["field"].numbers(("<nil>",)) == 0)
+    follows: NDArray[np.bool_] = begins[details.codes] & (columns["field"].numbers(("<nil>",)) == 0)
+    return follows
+
+
+def _followed(columns: dict[str, Coded], cause: NDArray[np.int64], objects: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the causes of rows; a finding that follows from others has the cause of the first of these."""
+    follows = follows_of(columns)
     if not follows.any():
         return cause
     out = cause.copy()

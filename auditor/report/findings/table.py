@@ -10,6 +10,7 @@ import pyarrow
 import auditor
 from auditor.base import tables
 from auditor.base.arrow import dictionary_encoded, read_parquet, whole_parquet
+from auditor.releases import active
 from auditor.shards.columns import write_parquet
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def write_rows(rows: Iterable[dict[str, Any]], report: Path, *, crds: str) -> No
     """
     content = list(rows)
     arrays = [_array([row[field.name] for row in content], field.type) for field in CAUSES]
-    schema = tables.with_metadata(CAUSES, tool=auditor.__version__, release=auditor.KUBERNETES_RELEASE, crds=crds)
+    schema = tables.with_metadata(CAUSES, tool=auditor.__version__, release=active().version, crds=crds)
     write_parquet(pa.Table.from_arrays(arrays, schema=schema), report / CAUSES_FILE)
 
 

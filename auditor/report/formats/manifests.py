@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import auditor
 from auditor.base.longtext import cut
+from auditor.releases import active
 from auditor.report.findings.causes import Cause
 from auditor.report.findings.fields import generic_field
 from auditor.report.findings.keys import CauseKey, form_of, ids_of
@@ -135,7 +136,7 @@ def content_of_answers(
             reused=None,
             checked=len(answers),
             tool=auditor.__version__,
-            kubernetes=auditor.KUBERNETES_RELEASE,
+            kubernetes=active().version,
             exit_code=exit_code,
             compared_with=None,
         ),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from auditor.base.visible import shell_word, visible, visible_tree
 from auditor.base.wording import by_count, counted, objects
+from auditor.releases import DEFAULT
 from auditor.report.allclear import judged_rows
 from auditor.report.findings.causes import Topic
 from auditor.report.findings.severity import SEVERITIES
@@ -15,6 +16,7 @@ from auditor.report.views.advice import next_step
 from auditor.report.views.fleet import cluster_lines
 from auditor.report.views.layout import Column, Line, command_lines, fitted, table_lines, width_of, wrapped
 from auditor.report.views.state import kind_lines, state_lines
+from auditor.report.views.upgrade import upgrade_lines
 
 if TYPE_CHECKING:
     import datetime
@@ -54,7 +56,10 @@ def summary_lines(model: FindingsModel, width: int, most: int = LINES) -> list[L
         width: Columns of the terminal.
         most: Lines at most.
     """
+    if "upgrade" in model.manifest:
+        return upgrade_lines(model, width, most)
     head = [part for line in _head(model) for part in wrapped(line, width, between=" · " if "·" in line.text else " ")]
+    head += [part for line in _servers(model) for part in wrapped(line, width)]
     absent = [Line(visible(text), "critical") for text in [*model.missing, *model.stale, *model.damage]]
     if len(absent) > (shown := max(_ABSENT, most // 8)):
         absent = [*absent[: shown - 1], Line(f"and {len(absent) - shown + 1} more such lines", "critical")]
@@ -80,7 +85,8 @@ def _head(model: FindingsModel) -> list[Line]:
     work = f"{run.keys:,} {by_count(run.keys, 'key', 'keys')}"
     if run.reused is not None:
         work = f"{run.reused:,} {by_count(run.reused, 'object', 'objects')} unchanged, {run.checked:,} checked"
-    parts = [visible(name), file, f"{run.started:%Y-%m-%d %H:%M} UTC", f"{work}, {run.seconds:.1f} s"]
+    release = "" if run.kubernetes == DEFAULT.version else f"Kubernetes {visible(run.kubernetes)}"
+    parts = [visible(name), file, release, f"{run.started:%Y-%m-%d %H:%M} UTC", f"{work}, {run.seconds:.1f} s"]
     line = f"{VERDICT_WORDS[word]}  " + " · ".join(filter(None, parts))
     out = [Line(line, word if word in ("worse", "better") else "bold")]
     why = ", ".join(model.verdict.reasons)
@@ -88,6 +94,19 @@ def _head(model: FindingsModel) -> list[Line]:
         out.append(Line(f"  {why or 'nothing changed'} since {visible(run.compared_with)}"))
     elif why:
         out.append(Line(f"  {why}"))
+    return out
+
+
+def _servers(model: FindingsModel) -> list[Line]:
+    """Return a line for each cluster whose dump shows another release of the API server than the one reproduced."""
+    manifest = model.manifest
+    out = []
+    for part in manifest["clusters"] if model.is_fleet else [manifest]:
+        server, judged = part.get("server"), part.get("kubernetes_release", manifest["kubernetes_release"])
+        if server and server["version"].split(".")[:2] != judged.split(".")[:2]:
+            of = f" of {visible(part['name'])}" if model.is_fleet else ""
+            seen = f"  API server{of} was {visible(server['version'])} (image of {visible(server['key'])})"
+            out.append(Line(f"{seen}, judged as {judged}: give --kubernetes (auditor releases lists them)"))
     return out
 
 
@@ -308,8 +327,6 @@ def _end(model: FindingsModel, width: int) -> list[Line]:
     if first is None and any(cause.accepted_objects for cause in model.causes):
         text = "every finding is accepted; to read them:"
         command = f"auditor findings {shell_word(model.shown)}"
-    elif "upgrade" in manifest:
-        text, command = manifest["upgrade"]["sentence"], ""
     else:
         text, command = next_step(manifest, model.shown, "" if first is None else first.id)
     line = f"Next: {text}"

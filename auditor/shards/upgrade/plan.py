@@ -14,6 +14,7 @@ from auditor.crds.definitions_file import definition_entry, write_definitions
 from auditor.golang.jsontext import decode, encode
 from auditor.plan.definition_paths import definition_documents
 from auditor.plan.plan import Plan, make_plan
+from auditor.releases import Release, find_release
 from auditor.upgrade import after_update, in_cluster
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class UpgradeOptions:
             the ones to come.
         via: Files or folders with the definitions of a release between; the scan is then that of the second hop.
         plan_file: Where the plan goes; empty: nowhere.
+        to_kubernetes: Release of the API server after the upgrade; empty: that of today.
     """
 
     new_crds: tuple[str, ...]
@@ -47,6 +49,7 @@ class UpgradeOptions:
     old_sidecars: tuple[str, ...] = ()
     via: tuple[str, ...] = ()
     plan_file: str = ""
+    to_kubernetes: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,22 @@ class UpgradePlan:
     applied: frozenset[str]
     deleted: frozenset[str]
     options: UpgradeOptions
+
+    @property
+    def changes_release(self) -> bool:
+        """Whether the API server is another one after the upgrade, so that what does not change is compared, too."""
+        return self.old.options.kubernetes != self.new.options.kubernetes
+
+    @property
+    def releases(self) -> tuple[Release, Release]:
+        """The releases of the API server before and after."""
+        return find_release(self.old.options.kubernetes), find_release(self.new.options.kubernetes)
+
+    @property
+    def compared(self) -> frozenset[str]:
+        """Names of the definitions whose objects may be affected."""
+        every = {entry.name for entry in self.new.entries} if self.changes_release else set()
+        return self.applied | self.deleted | every
 
     def documents(self, name: str) -> tuple[JsonObject | None, JsonObject | None]:
         """Return the old and the new document of a definition, or None if it has none."""
@@ -91,9 +110,10 @@ def plan_upgrade(options: AuditOptions, upgrade: UpgradeOptions, workdir: Path) 
     old = make_plan(asked, workdir, go_on=True)
     if upgrade.via:
         old = _applied(old, _given(upgrade.via), workdir / "definitions-between.ndjson")
-    given = _given(upgrade.new_crds)
+    given = _given(upgrade.new_crds) if upgrade.new_crds or not upgrade.to_kubernetes else {}
     before = {entry.name for entry in old.entries}
-    new = replace(_applied(old, given, workdir / "definitions-new.ndjson"), options=options)
+    later = replace(options, kubernetes=upgrade.to_kubernetes or options.kubernetes)
+    new = replace(_applied(old, given, workdir / "definitions-new.ndjson"), options=later)
     gone = before - given.keys() if upgrade.missing == "delete" else ()
     return UpgradePlan(old, new, frozenset(given), frozenset(gone), upgrade)
 

@@ -17,6 +17,7 @@ from auditor.base.statuses import Status
 from auditor.gates.change import gate_changes
 from auditor.gates.paths import places
 from auditor.golang.jsontext import encode
+from auditor.releases import running_as
 from auditor.schema.structural import ABSENT
 from auditor.shards.audit import ShardAuditor, lost_shard
 from auditor.shards.columns import Rows, write_parquet
@@ -30,6 +31,7 @@ from auditor.shards.upgrade.sides import (
     categories_of,
     decoded,
     is_refused,
+    is_reworded,
     managed_versions,
     newly,
     reason_of,
@@ -106,7 +108,11 @@ class UpgradeAuditor:
 
     def begin(self) -> None:
         """Forget what was noticed of objects."""
-        meta = {"tool": auditor.__version__, "release": auditor.KUBERNETES_RELEASE, "crds": self.plan.crds_sha256}
+        meta = {
+            "tool": auditor.__version__,
+            "release": self.plan.options.release.version,
+            "crds": self.plan.crds_sha256,
+        }
         self.rows = Rows(tables.with_metadata(tables.CHANGES, **meta))
         self.tallies = {}
 
@@ -158,7 +164,7 @@ class UpgradeAuditor:
         self._count_gates(tally, row, definition, old_definition)
         self._count_concerns(tally, row, definition, old_definition)
         pairing = self._pairing(old_definition, definition, audited)
-        if pairing is not None and pairing.is_same(audited.stored_version):
+        if pairing is not None and not self.scan.changes_release and pairing.is_same(audited.stored_version):
             tally.unreadable_before += new.rank == 4
             self._add(row, tally, new, [], {"broken-before"} if new.rank >= 3 else set())
             return
@@ -205,9 +211,10 @@ class UpgradeAuditor:
     ) -> Outcome:
         if audited.object is None or not self.plan.options.judges_updates:
             return NOT_ASKED
-        program = side.program(definition, audited.audited_version or "")
         place = (row.namespace, row.name)
-        return side.verdicts.judge(program, audited, data, place, row.revision, is_export=row.key is None)
+        with running_as(side.release):
+            program = side.program(definition, audited.audited_version or "")
+            return side.verdicts.judge(program, audited, data, place, row.revision, is_export=row.key is None)
 
     def _compare(
         self,
@@ -260,6 +267,8 @@ class UpgradeAuditor:
         if is_new and not self._needs_webhook(self.before, old, before):
             categories.add("needs-conversion")
         categories |= newly(new, was.rank)
+        if self.scan.changes_release and was.rank == new.rank and is_reworded(was, new):
+            categories.add("reworded")
         if self.is_export and new.state is Status.NEEDS_CONVERSION and new.audited.audited_version in old.versions:
             categories = (categories - {"needs-conversion"}) | {"unconverted"}
         tally.unreadable_before += new.rank == 4 and was.rank == 4

@@ -24,6 +24,7 @@ __all__ = [
     "categories_of",
     "decoded",
     "is_refused",
+    "is_reworded",
     "managed_versions",
     "newly",
     "reason_of",
@@ -92,6 +93,11 @@ def by_field(side: Side) -> dict[str, str]:
     return worst_by_field((finding.field, update.verdict) for finding, update in side.outcome.rows(side.audited))
 
 
+def is_reworded(old: Side, new: Side) -> bool:
+    """Tell whether servers of two releases say the same of an object in other words."""
+    return {one.message for one in old.audited.findings} != {one.message for one in new.audited.findings}
+
+
 def is_refused(outcome: Outcome) -> bool:
     """Tell whether the server refuses to write an object back unchanged."""
     code = outcome.codes[0]
@@ -133,6 +139,8 @@ def sample_of(row: Any, new: Side, changes: list[Change], category: str) -> Samp
     key = shown_key(row)
     if category in ("unreadable", "needs-conversion"):
         return Sample(key, reason_of(new.audited))
+    if category == "reworded":
+        return Sample(key, next((one.message for one in new.audited.findings), ""))
     if category in ("blocked", "invalid", "tolerated"):
         fields = {change.path for change in changes if change.change == VERDICT}
         shown = [one for one in new.outcome.rows(new.audited) if one[0].field in fields or None in fields]

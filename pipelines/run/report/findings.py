@@ -34,6 +34,7 @@ __all__ = ["ViewOptions", "opened", "print_end", "run_findings", "run_summary", 
 
 _NARROWEST: Final = 60
 _WIDTH: Final = 80
+_UNBOUNDED: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,9 @@ def print_end(report: str) -> None:
 
 
 def _print_summary(model: FindingsModel, color: str = "auto", lines: int = LINES) -> None:
-    _print(summary_lines(model, terminal_width(), lines or 1 << 20), color)
+    """Print the summary; that of an upgrade, whose sentences others search, is only wrapped for a terminal."""
+    is_wide = "upgrade" in model.manifest and not sys.stdout.isatty()
+    _print(summary_lines(model, _UNBOUNDED if is_wide else terminal_width(), lines or _UNBOUNDED), color)
 
 
 def run_findings(options: ViewOptions, cause: str) -> int:

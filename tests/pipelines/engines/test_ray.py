@@ -180,7 +180,7 @@ def test_leaving_early_ends_the_tasks(tmp_path):
     assert ray.is_initialized(), "the connection was there before"
 
 
-def test_tasks_end_themselves_where_nobody_waits_for_them(tmp_path, monkeypatch):
+def test_tasks_end_themselves_when_they_are_not_awaited(tmp_path, monkeypatch):
     """Ray is not asked to cancel any: it may then end this process."""
     asked = []
     monkeypatch.setattr(ray, "cancel", lambda *task, **how: asked.append(task))
@@ -199,7 +199,7 @@ def test_tasks_end_themselves_where_nobody_waits_for_them(tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1"])
-def test_an_address_where_nobody_listens_is_told_at_once(tmp_path, monkeypatch, address):
+def test_an_address_without_a_listener_is_reported_at_once(tmp_path, monkeypatch, address):
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     with pytest.raises(PlanError, match=f"--ray-address {address}: Ray cannot be reached: .*refused"):
         list(engine.run_ray(make_square, [1], on_lost=give_up, shared=tmp_path, address=address))
@@ -251,7 +251,7 @@ def parts(report):
     return {str(path.relative_to(report)): path.read_bytes() for path in report.rglob("*.parquet")}
 
 
-def told(manifest):
+def reported(manifest):
     unstable = ("started", "seconds", "programs", "fallbacks")
     return {name: value for name, value in manifest.items() if name not in unstable}
 
@@ -260,7 +260,7 @@ def test_a_report_is_byte_for_byte_that_of_the_other_engines(dump, tmp_path):
     reports = {}
     for name in ("inline", "processes", "ray"):
         code, manifest = run_audit(options(dump, tmp_path / name, engine=name, jobs=2))
-        reports[name] = code, told(manifest), parts(tmp_path / name)
+        reports[name] = code, reported(manifest), parts(tmp_path / name)
     assert sum(path.startswith("objects/") for path in reports["ray"][2]) == 12
     assert reports["ray"] == reports["inline"]
     assert reports["processes"] == reports["inline"]
@@ -330,13 +330,13 @@ def test_a_fleet_is_one_dump_a_task(tmp_path):
     reports = {}
     for name in ("inline", "ray"):
         code, manifest = run_anywhere(options(tmp_path, tmp_path / "out" / name, engine=name, **given))
-        reports[name] = code, told(manifest), parts(tmp_path / "out" / name)
+        reports[name] = code, reported(manifest), parts(tmp_path / "out" / name)
     assert reports["ray"][0] == 3
     assert [one["name"] for one in reports["ray"][1]["clusters"]] == ["north", "south", "west"]
     assert reports["ray"] == reports["inline"]
 
 
-def test_a_wrong_option_is_told_by_a_fleet_as_without_ray(tmp_path):
+def test_a_wrong_option_is_reported_by_a_fleet_as_without_ray(tmp_path):
     (tmp_path / "crd.json").write_text(json.dumps(definition()))
     for name in ("a", "b"):
         (tmp_path / f"{name}.ndjson").write_text("".join(things(3)))

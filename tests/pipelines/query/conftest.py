@@ -4,25 +4,35 @@ from __future__ import annotations
 
 import gzip
 import shutil
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.shared import shared
+from tests.shared import recorded, shared
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.fixture(scope="session")
 def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return _unpacked("golden/upgrade/snapshot.db.gz", tmp_path_factory)
+    return _unpacked(shared("golden/upgrade/snapshot.db.gz"), tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def bakery(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the snapshot of the cluster that tests/golden/server writes."""
+    return _unpacked(recorded("golden/upgrade/snapshot.db.gz"), tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
 def compacted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return _unpacked("golden/upgrade/snapshot-compacted.db.gz", tmp_path_factory)
+    """Return the same after a compaction."""
+    return _unpacked(recorded("golden/upgrade/snapshot-compacted.db.gz"), tmp_path_factory)
 
 
-def _unpacked(name: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("snapshot") / Path(name).stem
-    with gzip.open(shared(name)) as packed, path.open("wb") as plain:
+def _unpacked(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("snapshot") / source.stem
+    with gzip.open(source) as packed, path.open("wb") as plain:
         shutil.copyfileobj(packed, plain)
     return path

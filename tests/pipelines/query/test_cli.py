@@ -86,7 +86,7 @@ def test_a_broken_kind_still_answers_and_says_what_a_server_would(target: Path) 
     assert json.loads(plain.stdout)["code"] == 500
 
 
-def test_a_refused_label_is_told_to_people_and_to_programs(target: Path) -> None:
+def test_a_refused_label_is_reported_to_people_and_to_programs(target: Path) -> None:
     done = auditor("query", target, "loaves", "--field-selector", "spec.shape=long", "-o", "json")
     assert done.returncode == 2
     assert json.loads(done.stdout)["message"] == "field label not supported: spec.shape"
@@ -153,7 +153,7 @@ def test_a_wrong_kind_says_what_comes_nearest(target: Path) -> None:
     )
 
 
-def test_an_ambiguous_short_name_is_told_and_the_first_one_taken(tmp_path: Path) -> None:
+def test_an_ambiguous_short_name_is_reported_and_the_first_one_taken(tmp_path: Path) -> None:
     def definition(group: str, kind: str) -> dict[str, object]:
         plural = f"{kind.lower()}s"
         names = {
@@ -290,7 +290,7 @@ def test_signal_ends_with_its_code_no_trace_and_nothing_left(tmp_path: Path, num
     ],
 )
 @pytest.mark.parametrize("size", [10, 300])
-def test_a_report_that_is_cut_short_is_told_by_file(
+def test_a_report_that_is_cut_short_is_reported_by_file(
     tmp_path: Path, pattern: str, command: str, what: str, size: int
 ) -> None:
     dump, folder = tmp_path / "cluster.db", tmp_path / "cut"
@@ -316,14 +316,14 @@ def test_a_report_without_its_manifest_is_no_folder_of_manifests(report: Path, t
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", "null", '{"inputs": null}'])
-def test_a_manifest_that_no_audit_wrote_is_told(tmp_path: Path, text: str) -> None:
+def test_a_manifest_that_no_audit_wrote_is_reported(tmp_path: Path, text: str) -> None:
     (tmp_path / "manifest.json").write_text(text)
     done = auditor("query", tmp_path, "loaves")
     assert done.returncode == 2
     assert "is no report (its manifest.json is damaged)" in done.stderr
 
 
-def test_tables_are_plain_where_nobody_looks(target: Path) -> None:
+def test_tables_are_plain_without_a_terminal(target: Path) -> None:
     assert "\x1b" not in auditor("query", target, "loaves").stdout
 
 

@@ -15,7 +15,7 @@ from auditor.printing.get.errors import StatusError
 from auditor.server.reader import ReadMode
 from pipelines.cli.main import cli
 from pipelines.run.query import QueryOptions, open_store
-from tests.shared import shared, shared_lines
+from tests.shared import recorded, recorded_lines
 from tests.sources.bolt_writer import bolt_file, key_value, revision
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def _options(*, keys: bool) -> QueryOptions:
-    folder = shared("golden/encrypted/aescbc")
+    folder = recorded("golden/encrypted/aescbc")
     config = str(folder / "encryption-config.json") if keys else ""
     options = QueryOptions(str(folder / "snapshot.db.gz"), encryption_config=config)
     options.mode = ReadMode(show_secrets=True)
@@ -33,7 +33,7 @@ def _options(*, keys: bool) -> QueryOptions:
 def test_every_value_is_answered_as_the_server_did_with_its_keys() -> None:
     checked: dict[Any, int] = {}
     with open_store(_options(keys=True), lambda _: None) as store:
-        for line in shared_lines("golden/encrypted/aescbc/expected.ndjson.gz"):
+        for line in recorded_lines("golden/encrypted/aescbc/expected.ndjson.gz"):
             *_, namespace, name = line["key"].split("/")
             if "object" in line:
                 resource = store.discovery.resolve("secrets")
@@ -57,7 +57,7 @@ def test_every_value_is_answered_as_the_server_did_with_its_keys() -> None:
     assert checked[200] > 20
 
 
-def test_without_the_keys_what_is_in_the_clear_is_shown_and_the_rest_told() -> None:
+def test_without_the_keys_what_is_in_the_clear_is_shown_and_the_rest_reported() -> None:
     told: list[str] = []
     with open_store(_options(keys=False), told.append) as store:
         names = [one["metadata"]["name"] for one in store.list_objects(store.discovery.resolve("secrets"), "", "", "")]
@@ -72,18 +72,18 @@ def test_without_the_keys_what_is_in_the_clear_is_shown_and_the_rest_told() -> N
 
 @pytest.mark.parametrize("flags", [(), ("--as", "stored"), ("-o", "json"), ("--count",)])
 def test_a_list_without_sealed_objects_is_not_whole_and_has_one_note(flags: tuple[str, ...]) -> None:
-    dump = str(shared("golden/encrypted/aescbc") / "snapshot.db.gz")
+    dump = str(recorded("golden/encrypted/aescbc") / "snapshot.db.gz")
     told = CliRunner().invoke(cli, ["query", dump, "secrets", *flags])
     assert told.exit_code == 3
     assert told.stderr.count("note: 6 objects of secrets are not shown") == len(told.stderr.splitlines()) == 1
 
 
 def test_a_sealed_object_and_a_kind_with_no_other_are_neither_missing_nor_corrupt() -> None:
-    dump = str(shared("golden/encrypted/aescbc") / "snapshot.db.gz")
+    dump = str(recorded("golden/encrypted/aescbc") / "snapshot.db.gz")
     note = "values are sealed by aescbc"
     for args in (
-        ("secrets", "mill-pass-2", "-n", "packing"),
-        ("secrets", "--field-selector", "metadata.name=mill-pass-2"),
+        ("secrets", "pass-2", "-n", "market"),
+        ("secrets", "--field-selector", "metadata.name=pass-2"),
     ):
         told = CliRunner().invoke(cli, ["query", dump, *args])
         assert told.exit_code == 3
@@ -91,30 +91,30 @@ def test_a_sealed_object_and_a_kind_with_no_other_are_neither_missing_nor_corrup
         assert not any(
             word in told.output for word in ("corrupt", "NotFound", "No resources found", "Error from server")
         )
-    told = CliRunner().invoke(cli, ["query", dump, "irrigationlines", "-n", "nowhere"])
+    told = CliRunner().invoke(cli, ["query", dump, "recipes", "-n", "nowhere"])
     assert told.exit_code == 3
     assert "No resources found" not in told.output
 
 
 def test_show_says_that_a_value_is_sealed() -> None:
-    dump = str(shared("golden/encrypted/aescbc") / "snapshot.db.gz")
-    told = CliRunner().invoke(cli, ["show", dump, "/registry/secrets/packing/mill-pass-2", "-o", "json"])
+    dump = str(recorded("golden/encrypted/aescbc") / "snapshot.db.gz")
+    told = CliRunner().invoke(cli, ["show", dump, "/registry/secrets/market/pass-2", "-o", "json"])
     shown = json.loads(told.stdout)
     assert (shown["status"], shown["impact"]) == ("sealed", "unknown")
     assert shown["reason"].startswith('sealed by aescbc, key "aescbc-')
 
 
 def test_a_report_made_with_the_keys_notes_what_lacks_them_now(tmp_path: Path) -> None:
-    folder = shared("golden/encrypted/aescbc")
+    folder = recorded("golden/encrypted/aescbc")
     dump, report = str(folder / "snapshot.db.gz"), str(tmp_path / "report")
     keys = ("--encryption-config", str(folder / "encryption-config.json"))
     CliRunner().invoke(cli, ["audit", dump, "--report", report, "--fail-on", "never", *keys])
     for more, code in ((keys, 0), ((), 3)):
-        told = CliRunner().invoke(cli, ["query", report, "irrigationlines", "--dump", dump, *more])
+        told = CliRunner().invoke(cli, ["query", report, "recipes", "--dump", dump, *more])
         assert (told.exit_code, told.stderr.count("note: 12 objects of")) == (code, int(code == 3))
     CliRunner().invoke(cli, ["audit", dump, "--report", report, "--fail-on", "never", "--force"])
     for more, code, lines in ((keys, 0, 16), ((), 3, 4)):
-        told = CliRunner().invoke(cli, ["query", report, "irrigationlines", "--dump", dump, *more])
+        told = CliRunner().invoke(cli, ["query", report, "recipes", "--dump", dump, *more])
         assert (told.exit_code, len(told.stdout.splitlines())) == (code, lines), told.output
 
 

@@ -15,13 +15,17 @@ from pipelines.run.fields import run_fields
 from pipelines.run.query import QueryOptions, open_store, run_query
 from pipelines.run.show import run_show
 from pipelines.run.watch import run_watch
+from tests.shared import recorded
 from tests.sources.bolt_writer import History, bolt_file, etcd_buckets
 from tests.sources.bolt_writer import snapshot as snapshot_bytes
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-LATEST = 2363
+STATE = json.loads(recorded("golden/upgrade/summary.json").read_bytes())["etcdutlStatus"]
+LATEST = STATE["revision"]
+COMPACTED = LATEST - 40
+SPOILT = "/registry/bakery.example.com/loaves/market"
 
 
 def _names(path: Path, kind: str, fields: str, as_of: int) -> dict[str, str]:
@@ -39,23 +43,26 @@ def _name(obj: Any) -> str:
 @pytest.mark.parametrize(
     ("kind", "fields"),
     [
-        ("leases", ""),
-        ("leases", "metadata.name=node-pear"),
-        ("pods", "spec.nodeName!=node-plum"),
-        ("shipmanifests", ""),
-        ("shipmanifests", "spec.consignee!="),
-        ("pickplans.v1.harvest.example.org", "spec.grade=A"),
-        ("sensors", "metadata.namespace!=packing"),
+        ("loaves", ""),
+        ("loaves.v1.bakery.example.com", "spec.flour=rye"),
+        ("loaves", "metadata.namespace!=north"),
+        ("pods", "spec.nodeName!=node-apple"),
+        ("ovens", ""),
+        ("recipes.v2.kitchen.example.org", "spec.code!="),
     ],
 )
-def test_replaying_a_watch_gives_the_list_at_each_revision(snapshot: Path, kind: str, fields: str) -> None:
-    with open_store(QueryOptions(str(snapshot)), lambda _: None) as store:
+def test_replaying_a_watch_gives_the_list_at_each_revision(bakery: Path, kind: str, fields: str) -> None:
+    with open_store(QueryOptions(str(bakery)), lambda _: None) as store:
         assert isinstance(store, DumpStore)
         resource = store.discovery.resolve(kind)
         crds = key_revisions(store.plan.sources[0], b"/registry/apiextensions.k8s.io/")
         defined = max(one.revision for one in crds) if store.catalog.definition(resource) is not None else 0
         revisions = sorted(
-            {one for one in (1900, 2200, defined, (defined + LATEST) // 2, LATEST) if one >= max(defined, 1)}
+            {
+                one
+                for one in (LATEST // 2, LATEST * 3 // 4, defined, (defined + LATEST) // 2, LATEST)
+                if one >= max(defined, 1)
+            }
         )
         found = list(changes(store, resource, namespace="", labels="", fields=fields, after=None))
     state: dict[bytes, tuple[str, str]] = {}
@@ -72,18 +79,18 @@ def test_replaying_a_watch_gives_the_list_at_each_revision(snapshot: Path, kind:
             else:
                 assert (change.type == "MODIFIED") is (change.key in state)
                 state[change.key] = (_name(change.object), str(change.revision))
-        assert dict(sorted(state.values())) == _names(snapshot, kind, fields, revision)
+        assert dict(sorted(state.values())) == _names(bakery, kind, fields, revision)
     assert at == len(found) > 0
 
 
-def test_a_watch_begins_after_a_revision(snapshot: Path) -> None:
-    with open_store(QueryOptions(str(snapshot)), lambda _: None) as store:
+def test_a_watch_begins_after_a_revision(bakery: Path) -> None:
+    with open_store(QueryOptions(str(bakery)), lambda _: None) as store:
         assert isinstance(store, DumpStore)
-        resource = store.discovery.resolve("leases")
+        resource = store.discovery.resolve("ovens")
         every = list(changes(store, resource, namespace="", labels="", fields="", after=None))
         some = list(changes(store, resource, namespace="", labels="", fields="", after=every[9].revision))
     assert some == [one for one in every if one.revision > every[9].revision]
-    assert {one.type for one in some} <= {"ADDED", "MODIFIED", "DELETED"}
+    assert {one.type for one in some} <= {"ADDED", "MODIFIED", "DELETED", "ERROR"}
 
 
 def _pod(name: str, node: str, **labels: str) -> bytes:
@@ -133,37 +140,38 @@ def test_what_begins_and_ceases_to_fit_is_added_and_deleted_as_it_was(tmp_path: 
         assert [one[0] for one in seen(fields="metadata.name=b")] == ["ADDED", "DELETED"]
 
 
-def test_compacted_and_future_revisions_are_refused_in_etcds_words(compacted: Path, snapshot: Path) -> None:
+def test_compacted_and_future_revisions_are_refused_in_etcds_words(compacted: Path, bakery: Path) -> None:
     for path, revision, words in (
         (compacted, 100, "etcdserver: mvcc: required revision has been compacted"),
-        (snapshot, 99_999, "etcdserver: mvcc: required revision is a future revision"),
+        (bakery, 99_999, "etcdserver: mvcc: required revision is a future revision"),
     ):
         with pytest.raises(PlanError, match=words), open_store(QueryOptions(str(path), as_of=revision), print):
             pass
     with open_store(QueryOptions(str(compacted)), lambda _: None) as store:
         assert isinstance(store, DumpStore)
-        resource = store.discovery.resolve("leases")
-        with pytest.raises(PlanError, match=r"too old resource version: 5 \(2323\)"):
+        resource = store.discovery.resolve("ovens")
+        with pytest.raises(PlanError, match=rf"too old resource version: 5 \({COMPACTED}\)"):
             list(changes(store, resource, namespace="", labels="", fields="", after=5))
         known = list(changes(store, resource, namespace="", labels="", fields="", after=None))
-    assert all(one.revision > 2323 for one in known)
+    assert all(one.revision > COMPACTED for one in known)
 
 
-def test_the_newest_state_as_of_is_the_state(snapshot: Path, compacted: Path) -> None:
-    for kind in ("pickplans", "pods", "crd"):
-        with open_store(QueryOptions(str(snapshot)), lambda _: None) as store:
+def test_the_newest_state_as_of_is_the_state(bakery: Path, compacted: Path) -> None:
+    for kind in ("ovens", "pods", "crd"):
+        with open_store(QueryOptions(str(bakery)), lambda _: None) as store:
             found = store.list_objects(store.discovery.resolve(kind), "", "", "")
             now = {_name(one): one["metadata"]["resourceVersion"] for one in found}
-        assert _names(snapshot, kind, "", LATEST) == now == _names(compacted, kind, "", LATEST)
+        assert _names(bakery, kind, "", LATEST) == now == _names(compacted, kind, "", LATEST)
 
 
-def test_definitions_are_those_of_the_time(snapshot: Path) -> None:
-    with open_store(QueryOptions(str(snapshot), as_of=20), lambda _: None) as store:
-        early = {one.api_version for one in store.discovery.resources if one.plural == "pickplans"}
-    with open_store(QueryOptions(str(snapshot)), lambda _: None) as store:
-        late = {one.api_version for one in store.discovery.resources if one.plural == "pickplans"}
-    assert "harvest.example.org/v1" in early
-    assert late > early
+def test_definitions_are_those_of_the_time(bakery: Path) -> None:
+    with open_store(QueryOptions(str(bakery)), lambda _: None) as store:
+        late = {one.api_version for one in store.discovery.resources if one.plural == "recipes"}
+        first = next(iter(key_revisions(store.plan.sources[0], b"/registry/kitchen.example.org/"))).revision
+    with open_store(QueryOptions(str(bakery), as_of=first), lambda _: None) as store:
+        early = {one.api_version for one in store.discovery.resources if one.plural == "recipes"}
+    assert early == {"kitchen.example.org/v1"}
+    assert late == {"kitchen.example.org/v1", "kitchen.example.org/v2"}
 
 
 def test_an_export_has_no_past(tmp_path: Path) -> None:
@@ -176,81 +184,88 @@ def test_an_export_has_no_past(tmp_path: Path) -> None:
 # -- the commands ------------------------------------------------------------------------------------------------------
 
 
-def test_query_as_of_counts_what_there_was(snapshot: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    options = QueryOptions(str(snapshot), args=("pickplans",), as_of=1000, get=GetOptions(count=True))
+def test_query_as_of_counts_what_there_was(bakery: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = QueryOptions(str(bakery), args=("ovens",), as_of=LATEST // 2, get=GetOptions(count=True))
     assert run_query(options) == 0
-    assert capsys.readouterr().out == f"{len(_names(snapshot, 'pickplans', '', 1000))}\n"
+    assert capsys.readouterr().out == f"{len(_names(bakery, 'ovens', '', LATEST // 2))}\n"
 
 
-def test_watch_prints_a_table_or_events(snapshot: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    options = QueryOptions(str(snapshot), fields="metadata.name=amber-02")
-    assert run_watch(options, "coldstores", after=None, output="table") == 0
-    assert capsys.readouterr().out.splitlines()[:3] == [
-        "REVISION   EVENT     NAME       SPEC.SITE",
-        "93         ADDED     amber-02   quayside",
-        "828        DELETED   amber-02   quayside",
-    ]
-    assert run_watch(options, "coldstores", after=93, output="json") == 0
+def test_watch_prints_a_table_or_events(bakery: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with open_store(QueryOptions(str(bakery)), lambda _: None) as store:
+        assert isinstance(store, DumpStore)
+        resource = store.discovery.resolve("loaves")
+        every = [one for one in changes(store, resource, namespace="", labels="", fields="", after=None) if one.object]
+    gone = next(one for one in every if one.type == "DELETED")
+    [added, *_] = mine = [one for one in every if one.key == gone.key]
+    name, namespace = gone.object["metadata"]["name"], gone.object["metadata"]["namespace"]
+    options = QueryOptions(str(bakery), fields=f"metadata.name={name},metadata.namespace={namespace}")
+    assert run_watch(options, "loaves", after=None, output="table") == 0
+    head, *lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert head == ["REVISION", "EVENT", "NAMESPACE", "NAME", "SPEC.FLOUR", "SPEC.GRAMS"]
+    seen = [line[:4] for line in lines if line[1] != "ERROR"]
+    assert seen == [[str(one.revision), one.type, namespace, name] for one in mine]
+    assert run_watch(options, "loaves", after=added.revision, output="json") == 0
     events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [one["type"] for one in events][:2] == ["DELETED", "ADDED"]
-    assert events[0]["object"]["metadata"]["resourceVersion"] == "828"
+    events = [one for one in events if one["type"] != "ERROR"]
+    assert [one["type"] for one in events] == [one.type for one in mine[1:]]
+    assert events[-1]["object"]["metadata"]["resourceVersion"] == str(gone.revision)
 
 
-def test_watch_says_why_it_cannot(snapshot: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_watch(QueryOptions(str(snapshot), fields="spec.x=1"), "coldstores", after=None, output="table") == 2
+def test_watch_says_why_it_cannot(bakery: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_watch(QueryOptions(str(bakery), fields="spec.x=1"), "recipes", after=None, output="table") == 2
     assert "field label not supported: spec.x" in capsys.readouterr().err
-    assert run_watch(QueryOptions(str(snapshot)), "coldstorez", after=None, output="table") == 2
-    assert "did you mean coldstores.orchard.example.com?" in capsys.readouterr().err
+    assert run_watch(QueryOptions(str(bakery)), "recipez", after=None, output="table") == 2
+    assert "did you mean recipes.kitchen.example.org?" in capsys.readouterr().err
 
 
-def test_watch_of_a_damaged_object_is_an_error_event(snapshot: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_watch(QueryOptions(str(snapshot)), "oddities", after=2300, output="json") == 0
+def test_watch_of_a_damaged_object_is_an_error_event(bakery: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_watch(QueryOptions(str(bakery)), "loaves", after=LATEST // 2, output="json") == 0
     events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     errors = [one["object"]["message"] for one in events if one["type"] == "ERROR"]
-    assert any("corrupt object /registry/rough.example.com/oddities/orchard-north/raw-empty" in one for one in errors)
+    assert any(f"corrupt object {SPOILT}/raw-empty" in one for one in errors)
 
 
-def test_show_tells_all_of_a_key(snapshot: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    key = "/registry/harvest.example.org/pickplans/orchard-north/cobalt-06"
-    assert run_show(QueryOptions(str(snapshot)), key, output="json") == 0
+def test_show_tells_all_of_a_key(bakery: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    key = f"/registry/bakery.example.com/ovens/{min(_names(bakery, 'ovens', '', LATEST)).removeprefix('/')}"
+    assert run_show(QueryOptions(str(bakery)), key, output="json") == 0
     found = json.loads(capsys.readouterr().out)
-    with open_store(QueryOptions(str(snapshot)), lambda _: None) as store:
+    with open_store(QueryOptions(str(bakery)), lambda _: None) as store:
         assert isinstance(store, DumpStore)
         wanted = [one.revision for one in key_revisions(store.plan.sources[0], key.encode(), exact=True)]
     assert [one["revision"] for one in found["revisions"]] == wanted
-    assert found["stored"]["metadata"]["name"] == found["read"]["metadata"]["name"] == "cobalt-06"
+    assert found["stored"]["metadata"]["name"] == found["read"]["metadata"]["name"] == key.rpartition("/")[2]
     assert found["status"] in ("valid", "invalid")
-    assert run_show(QueryOptions(str(snapshot)), key, output="yaml") == 0
+    assert run_show(QueryOptions(str(bakery)), key, output="yaml") == 0
     assert capsys.readouterr().out.startswith(f"key: {key}\n")
 
 
-def test_show_of_a_broken_a_secret_and_an_unknown_key(snapshot: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    options = QueryOptions(str(snapshot))
-    assert run_show(options, "/registry/rough.example.com/oddities/orchard-north/raw-array", output="json") == 0
+def test_show_of_a_broken_a_secret_and_an_unknown_key(bakery: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = QueryOptions(str(bakery))
+    assert run_show(options, f"{SPOILT}/raw-array", output="json") == 0
     assert json.loads(capsys.readouterr().out)["status"] == "unreadable"
-    assert run_show(options, "/registry/secrets/orchard-north/apple-secret-0", output="json") == 0
+    assert run_show(options, "/registry/secrets/north/key-0", output="json") == 0
     found = json.loads(capsys.readouterr().out)
     assert found["read"]["data"] == found["stored"]["data"] == {"token": "***"}
     with pytest.raises(PlanError, match="there is no key /registry/none"):
         run_show(options, "/registry/none", output="yaml")
 
 
-def test_fields_lists_what_each_version_takes(snapshot: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_fields(QueryOptions(str(snapshot)), "pickplans", values=False, limit=9, output="table") == 0
+def test_fields_lists_what_each_version_takes(bakery: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_fields(QueryOptions(str(bakery)), "loaves", values=False, limit=9, output="table") == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert ["harvest.example.org/v2", "spec.priority", "integer"] in rows
-    assert ["harvest.example.org/v1", "spec.grade", "string"] in rows
-    assert not any(row[:2] == ["harvest.example.org/v2", "spec.grade"] for row in rows)
+    assert ["bakery.example.com/v1", "spec.grams", "integer"] in rows
+    assert ["bakery.example.com/v1", "spec.flour", "string"] in rows
+    assert not any(row[:2] == ["bakery.example.com/v1alpha1", "spec.flour"] for row in rows)
 
 
-def test_fields_counts_values_as_selectors_see_them(snapshot: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    options = QueryOptions(str(snapshot))
-    assert run_fields(options, "pickplans.v1.harvest.example.org", values=True, limit=9, output="json") == 0
+def test_fields_counts_values_as_selectors_see_them(bakery: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = QueryOptions(str(bakery))
+    assert run_fields(options, "recipes.v2.kitchen.example.org", values=True, limit=9, output="json") == 0
     for one in json.loads(capsys.readouterr().out):
         for value in one["values"]:
             asked = QueryOptions(
-                str(snapshot),
-                args=("pickplans.v1.harvest.example.org",),
+                str(bakery),
+                args=("recipes.v2.kitchen.example.org",),
                 fields=f"{one['field']}={value['value']}",
                 get=GetOptions(count=True),
             )

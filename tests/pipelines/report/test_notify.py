@@ -119,7 +119,7 @@ def test_a_webhook_gets_json(report, web, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_slack_gets_a_payload_that_mentions_nobody(report, web):
+def test_slack_gets_a_payload_that_mentions_no_user(report, web):
     notify(str(report), parse_receivers([f"slack+http://127.0.0.1:{port(web)}/hook"]))
     [(_, data)] = web.got
     assert set(data) == {"text", "mrkdwn", "unfurl_links", "link_names"}

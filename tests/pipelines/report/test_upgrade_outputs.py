@@ -4,6 +4,10 @@ import json
 
 import pytest
 
+from auditor.report.findings.model import FindingsModel
+from auditor.report.upgrade_terminal import upgrade_summary
+from auditor.report.views.layout import width_of
+from auditor.report.views.summary import summary_lines
 from tests.pipelines.report.test_commands import auditor
 from tests.report.findings.reports import definition, export, widget
 
@@ -35,6 +39,26 @@ def test_forms_and_formats_are_written_beside_the_table(given, tmp_path):
     assert "spec.size" in result["message"]["text"]
     assert "should be less than or equal to 5" in files["html"].read_text()
     assert 'name="team/a"' in files["junit"].read_text()
+
+
+def test_the_summary_of_the_report_is_the_end_of_the_scan(given, tmp_path):
+    done = upgrade(given, tmp_path / "report")
+    lines = done.stdout.splitlines()
+    assert auditor("summary", tmp_path / "report").stdout == done.stdout
+    assert lines[-2] == f"Report: {tmp_path / 'report'}"
+    assert lines[-1].startswith("Next: ")
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_the_summary_of_an_upgrade_fits_a_terminal_and_has_every_word(given, tmp_path, width):
+    upgrade(given, tmp_path / "report")
+    model = FindingsModel.open(tmp_path / "report")
+    lines = [line.text for line in summary_lines(model, width)]
+    assert all(width_of(line) <= width for line in lines)
+    whole = upgrade_summary(model.manifest, model.shown)
+    said = " ".join("\n".join(lines).replace("\\\n", "").split())
+    for text in (line for line in whole.splitlines() if "   " not in line.strip() and "auditor" not in line):
+        assert " ".join(text.split()) in said
 
 
 def test_a_printed_form_takes_the_place_of_the_table(given, tmp_path):

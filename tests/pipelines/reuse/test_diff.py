@@ -87,7 +87,7 @@ def test_what_cannot_be_judged_any_more_was_not_fixed(nights, tmp_path):
 
 
 @pytest.mark.parametrize("forms", [("etcdctl", "export"), ("export", "etcdctl")], ids="-".join)
-def test_what_has_no_definition_any_more_is_told_by_its_name_where_an_export_has_no_keys(nights, tmp_path, forms):
+def test_what_has_no_definition_any_more_is_reported_by_its_name_where_an_export_has_no_keys(nights, tmp_path, forms):
     pan = definition("Pan", scope="Cluster")
     first = Store(definition(), pan, loaf("heavy", grams=900), loaf("odd", flour="sand"), loaf("gone", grams=900))
     first.put(loaf("wide", kind="Pan", namespace=None, grams=900))
@@ -107,7 +107,7 @@ def test_rules_of_a_definition_that_do_not_compile_are_the_same_in_an_export(nig
     assert found["same"] > 1  # one of the definition, the others of its object
 
 
-def test_other_options_are_told(nights, tmp_path):
+def test_other_options_are_reported(nights, tmp_path):
     first, second = two_days(tmp_path, "etcdctl", bakery(), bakery())
     old, _, _ = nights.audit(first)
     _, manifest, _ = nights.audit(second, diff=str(old), scope=Scope(namespace="south"))
@@ -290,7 +290,7 @@ def test_a_fleet_keeps_the_rows_of_each_cluster(nights, tmp_path):
     assert manifest["diff"]["findings"]["new"] == 2
 
 
-def test_findings_of_a_fleet_are_told_apart_by_cluster(nights, tmp_path):
+def test_findings_of_a_fleet_are_distinguished_by_cluster(nights, tmp_path):
     heavy, fine = Store(definition(), loaf("x", grams=900)), Store(definition(), loaf("x"))
     old, _, _ = audit_fleet(nights, fleet(tmp_path, 1, east=heavy, west=fine, south=heavy))
     for store in (fine, heavy):
@@ -307,7 +307,7 @@ def test_findings_of_a_fleet_are_told_apart_by_cluster(nights, tmp_path):
     assert run("diff", old, report, "--fail-on", "invalid").returncode == 3
 
 
-def test_a_fleet_of_which_one_dump_is_left_fixes_nothing_of_the_others(nights, tmp_path):
+def test_a_fleet_with_one_dump_left_fixes_nothing_of_the_others(nights, tmp_path):
     heavy = Store(definition(), loaf("x", grams=900))
     old, _, _ = audit_fleet(nights, fleet(tmp_path, 1, east=heavy, west=heavy))
     report, manifest, _ = audit_fleet(nights, fleet(tmp_path, 2, east=heavy), diff=str(old))

@@ -58,7 +58,7 @@ def _changed(store):
     store.put(loaf("loaf-03", grams=901))
 
 
-def _mended(store):
+def _repaired(store):
     store.put(loaf("heavy"))
 
 
@@ -86,14 +86,14 @@ def _all_gone(store):
 
 
 def _everything(store):
-    for change in (_changed, _mended, _removed, _new, _moved):
+    for change in (_changed, _repaired, _removed, _new, _moved):
         change(store)
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
     "change",
-    [_same, _changed, _mended, _removed, _new, _moved, _first_broken_changes, _all_gone, _everything],
+    [_same, _changed, _repaired, _removed, _new, _moved, _first_broken_changes, _all_gone, _everything],
     ids=lambda change: change.__name__.strip("_"),
 )
 def test_tables_are_those_of_a_full_run(nights, tmp_path, form, change):
@@ -371,7 +371,7 @@ def test_objects_of_a_definition_that_is_sealed_today_are_no_longer_orphaned(nig
     assert "orphaned" not in manifest["counts"]["statuses"]
 
 
-def test_objects_of_one_name_are_told_apart(nights, tmp_path):
+def test_objects_of_one_name_are_distinguished(nights, tmp_path):
     twice = [loaf("twin", grams=900), loaf("twin", flour="sand"), loaf("twin"), loaf("twin", grams=900, flour="oat")]
     first, second = tmp_path / "1.ndjson", tmp_path / "2.ndjson"
     lines = [json.dumps(one) for one in (definition(), *twice, loaf("other", grams=777))]
@@ -440,7 +440,7 @@ def test_what_is_stuck_at_a_later_version_alone_is_named_too(nights, tmp_path):
 def test_night_after_night(nights, tmp_path):
     store = bakery()
     report, _, _ = nights.audit(day(store, tmp_path, "etcdctl", 0))
-    for number, change in enumerate((_changed, _new, _removed, _mended, _same), 1):
+    for number, change in enumerate((_changed, _new, _removed, _repaired, _same), 1):
         change(store)
         path = day(store, tmp_path, "etcdctl", number)
         whole, expected, _ = nights.audit(path)
@@ -713,7 +713,7 @@ def test_a_report_with_a_part_that_is_cut_short_is_refused(nights, tmp_path):
     ],
     ids=["page", "column"],
 )
-def test_a_report_with_a_part_of_which_bytes_changed_is_refused(nights, tmp_path, table, damage, option):
+def test_a_report_with_a_part_whose_bytes_changed_is_refused(nights, tmp_path, table, damage, option):
     path = day(bakery(), tmp_path, "etcdctl", 1)
     old, _, _ = nights.audit(path)
     part = next((old / table).glob("*"))

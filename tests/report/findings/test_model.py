@@ -172,3 +172,16 @@ def test_the_causes_of_100_000_findings_are_listed_within_a_second(tmp_path):
         best = min(best, time.process_time() - clock)
     assert sum(row["findings"] for row in found) == 100_000
     assert best < 1.0  # made of the tables; a stored causes.parquet is read instead
+
+
+def test_the_example_of_a_cause_quotes_a_finding_of_its_own(tmp_path):
+    """A rule that was not checked because the object is invalid follows from the cause; it comes first in the report."""
+    crd = definition({"size": {"type": "integer", "maximum": 5}, "color": {"type": "string", "enum": ["red"]}})
+    schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["x-kubernetes-validations"] = [{"rule": "self.spec.size > 0"}]
+    objects = [widget(name, {"size": "x", "color": "green"}) for name in ("a", "b")]
+    model = FindingsModel.open(audited(tmp_path / "report", export(tmp_path / "dump.ndjson", crd, *objects)))
+    assert any(row["detail"].startswith("some validation rules were not checked") for row in model.findings())
+    messages = {cause.field: cause.messages for cause in model.causes}
+    assert all("spec.size" in text for text in messages["spec.size"])
+    assert not any("were not checked" in text for every in messages.values() for text in every)

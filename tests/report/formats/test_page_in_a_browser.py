@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import datetime
 import io
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from auditor.report.formats.problems import KindCount
 from auditor.report.formats.registry import FORMATS
 from tests.report.formats.drawn import HOSTILE, content, many
 from tests.shared import ROOT
@@ -205,6 +207,30 @@ def test_a_link_to_a_filter_shows_it_again(browser: Any, large: Path) -> None:
         other.goto(link)
         wait_for_count(other, "1 of")
         assert "object-77777" in other.locator("#rows").inner_text()
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+def test_every_label_of_a_chart_is_inside_it(width: int, browser: Any, tmp_path: Path) -> None:
+    names = ("CustomResourceDefinition", "W" * 24, "Ö" * 60)
+    kinds = [
+        KindCount("apiextensions.k8s.io", name, dict.fromkeys(("valid", "invalid", "unreadable", "sealed"), 1_000_000))
+        for name in names
+    ]
+    start = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+    runs = [(start + datetime.timedelta(days=day), {"critical": 3, "low": day}) for day in range(90)]
+    what = dataclasses.replace(content(3), kinds=kinds, nights=runs, space=lambda: {"M" * 40: 7 << 40, "b": 1})
+    with opened(browser, written(what, tmp_path / "report.html"), viewport={"width": width, "height": 900}) as seen:
+        outside = seen.page.evaluate(
+            """() => [...document.querySelectorAll("svg.chart")].flatMap(chart => {
+                const whole = chart.getBoundingClientRect();
+                return [...chart.querySelectorAll("text")].filter(one => {
+                    const box = one.getBoundingClientRect();
+                    return box.left < whole.left - 1 || box.right > whole.right + 1 || box.bottom > whole.bottom + 1;
+                }).map(one => one.textContent);
+            })"""
+        )
+        assert outside == [], outside
+        assert seen.page.locator("svg.chart").count() == 4
 
 
 def test_print_shows_the_tables_and_no_tools(browser: Any, large: Path) -> None:

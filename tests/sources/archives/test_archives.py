@@ -116,7 +116,7 @@ def test_a_folder_of_a_backup_that_may_not_be_read_is_damage(tmp_path: Path) -> 
     assert [(one.where, one.reason) for one in plan.damage] == [("folder 'resources/shut'", "Permission denied")]
 
 
-def test_other_versions_of_an_object_are_left_out_and_told(tmp_path: Path) -> None:
+def test_other_versions_of_an_object_are_left_out_and_reported(tmp_path: Path) -> None:
     path = tmp_path / "backup.tar.gz"
     path.write_bytes(tgz(velero(OBJECTS, other_versions=True)))
     (plan,) = plans_of(path, tmp_path / "work")
@@ -125,7 +125,7 @@ def test_other_versions_of_an_object_are_left_out_and_told(tmp_path: Path) -> No
     assert any("were not read, being no objects by their names: metadata/version" in note for note in plan.notes)
 
 
-def test_an_object_that_stands_only_below_its_version_is_read(tmp_path: Path) -> None:
+def test_an_object_that_is_only_below_its_version_is_read(tmp_path: Path) -> None:
     files = {
         "metadata/version": b"1.1.0",
         "resources/widgets.example.com/v1-preferredversion/namespaces/a/w.json": text(widget("w", "a")),
@@ -257,7 +257,7 @@ BROKEN = b"SQLite format 3\0" + bytes(4000)
 
 
 @pytest.mark.parametrize("below", ["", "west/"])
-def test_a_dump_of_which_nothing_can_be_read_leaves_those_beside_it(below: str, tmp_path: Path) -> None:
+def test_a_dump_that_cannot_be_read_at_all_leaves_those_beside_it(below: str, tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "other")) as connection:
         connection.execute("CREATE TABLE grafana (id INTEGER)")
     other = (tmp_path / "other").read_bytes()
@@ -274,7 +274,7 @@ def test_a_dump_of_which_nothing_can_be_read_leaves_those_beside_it(below: str, 
 @pytest.mark.parametrize(
     ("below", "told"), [("", r"no dump that can be read; b\.tgz was not read"), ("west/", "no manifest in this folder")]
 )
-def test_a_folder_of_dumps_of_which_nothing_can_be_read_says_so(below: str, told: str, tmp_path: Path) -> None:
+def test_a_folder_of_dumps_that_cannot_be_read_at_all_says_so(below: str, told: str, tmp_path: Path) -> None:
     folder = unpack({f"{below}a.db": BROKEN, f"{below}b.tgz": tgz({"x.txt": b"x"})}, tmp_path / "f")
     with pytest.raises(DamagedDump, match=r"a\.db: a SQLite database that cannot be read"):
         plans_of(folder, tmp_path / "work")
@@ -343,7 +343,9 @@ END = bytes(1024)
     ],
 )
 @pytest.mark.parametrize("container", ["tar", "zip"])
-def test_names_that_lead_out_are_left_out_and_told(container: str, name: bytes, reason: str, tmp_path: Path) -> None:
+def test_names_that_lead_out_are_left_out_and_reported(
+    container: str, name: bytes, reason: str, tmp_path: Path
+) -> None:
     body = text(widget("evil", "a"))
     path = tmp_path / "work" / "archive"
     path.parent.mkdir()
@@ -361,7 +363,7 @@ def test_names_that_lead_out_are_left_out_and_told(container: str, name: bytes, 
     ("kind", "reason"),
     [(b"1", "a hard link"), (b"2", "a symbolic link"), (b"3", "a device"), (b"6", "a pipe"), (b"S", "a sparse file")],
 )
-def test_links_and_devices_are_left_out_and_told(kind: bytes, reason: str, tmp_path: Path) -> None:
+def test_links_and_devices_are_left_out_and_reported(kind: bytes, reason: str, tmp_path: Path) -> None:
     path = tmp_path / "archive.tar"
     path.write_bytes(raw_member(b"link.json", b"", kind, b"/etc/passwd") + GOOD + END)
     (plan,) = plans_of(path, tmp_path / "work")
@@ -419,7 +421,7 @@ def test_bytes_that_are_no_header_end_the_archive(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("zeros", [1, 2, 20])
-def test_what_stands_behind_zeros_in_a_tar_is_read_and_the_zeros_are_told(zeros: int, tmp_path: Path) -> None:
+def test_what_follows_zeros_in_a_tar_is_read_and_the_zeros_are_reported(zeros: int, tmp_path: Path) -> None:
     """A hole, or archives that were put one behind the other."""
     path = tmp_path / "archive.tar"
     path.write_bytes(GOOD + bytes(512 * zeros) + raw_member(b"x.json", text(widget("x", "a"))) + END)
@@ -440,7 +442,7 @@ def test_a_file_of_a_tar_is_one_by_every_kind_that_says_nothing_else(kind: bytes
     assert (plan.rows, plan.damage) == (2, ())
 
 
-def test_a_file_of_a_tar_without_a_name_is_told(tmp_path: Path) -> None:
+def test_a_file_of_a_tar_without_a_name_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "archive.tar"
     path.write_bytes(GOOD + raw_member(b"", text(widget("x", "a"))) + END)
     (plan,) = plans_of(path, tmp_path / "work")
@@ -541,7 +543,7 @@ def test_files_that_the_list_of_a_zip_lost_are_damage(tmp_path: Path) -> None:
     ]
 
 
-def test_a_dump_in_an_archive_of_which_nothing_can_be_read_leaves_the_others(tmp_path: Path) -> None:
+def test_a_dump_in_an_archive_that_cannot_be_read_at_all_leaves_the_others(tmp_path: Path) -> None:
     path = tmp_path / "archive.tar"
     path.write_bytes(tar({"a.json": text(widget("a", "x")), "b.db": b"SQLite format 3\0" + bytes(4000)}))
     (plan,) = plans_of(path, tmp_path / "work")
@@ -551,7 +553,7 @@ def test_a_dump_in_an_archive_of_which_nothing_can_be_read_leaves_the_others(tmp
     ]
 
 
-def test_an_archive_of_dumps_of_which_nothing_can_be_read_says_so(tmp_path: Path) -> None:
+def test_an_archive_of_dumps_that_cannot_be_read_at_all_says_so(tmp_path: Path) -> None:
     bad = b"SQLite format 3\0" + bytes(4000)
     path = tmp_path / "archive.tar"
     path.write_bytes(tar({"a.db": bad, "b.db": bad}))
@@ -598,7 +600,7 @@ def test_a_compressed_archive_is_never_unpacked_to_a_file(tmp_path: Path) -> Non
     assert plan.rows
 
 
-def test_links_out_of_a_folder_and_in_circles_are_told_or_passed_by(tmp_path: Path) -> None:
+def test_links_out_of_a_folder_and_in_circles_are_reported_or_passed_by(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     (tmp_path / "elsewhere").mkdir()
     unpack(velero(OBJECTS), folder)

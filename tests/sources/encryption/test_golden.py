@@ -81,7 +81,7 @@ def test_without_the_configuration_every_encrypted_key_is_an_unreadable_row(fold
         assert not any(count["opened"] for count in manifest["encryption"])
 
 
-def test_with_keys_of_somebody_else_the_reason_is_the_servers(folder: str, tmp_path: Path) -> None:
+def test_with_keys_of_another_user_the_reason_is_the_servers(folder: str, tmp_path: Path) -> None:
     config = json.loads(shared(f"{folder}/encryption-config.json").read_bytes())
     for provider in config["resources"][0]["providers"]:
         for keys in provider.values():

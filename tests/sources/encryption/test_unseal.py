@@ -60,7 +60,7 @@ def test_without_configuration_every_resource_has_the_identity_provider(data: by
     assert Unsealer().open(KEY, SECRETS, data) == opened
 
 
-def test_reasons_of_providers_and_their_keys_stand_in_one_list() -> None:
+def test_reasons_of_providers_and_their_keys_are_in_one_list() -> None:
     first = Provider("aescbc", (Key("one", bytes(16)), Key("one:", bytes(16))))
     second = Provider("aescbc", (Key("two", bytes(16)),))
     data = b"k8s:enc:aescbc:v1:one::" + bytes(31)
@@ -107,7 +107,7 @@ def test_what_a_configuration_does_not_open_is_unreadable_and_not_sealed(
     assert unsealer.open(KEY, resource, data) == Sealed(None, reason)
 
 
-def test_the_command_is_told_what_it_unwraps_and_asked_once(tmp_path: Path) -> None:
+def test_the_command_receives_what_it_unwraps_and_asked_once(tmp_path: Path) -> None:
     log = tmp_path / "log"
     code = (
         "import os, sys; data = sys.stdin.buffer.read(); sys.stdout.buffer.write(bytes(b ^ 90 for b in data[::-1])); "

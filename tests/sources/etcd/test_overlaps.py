@@ -54,7 +54,7 @@ def forged(elements: int, size: int) -> bytes:
 
 
 @pytest.mark.parametrize("elements", [3, 60])
-def test_elements_over_each_other_are_told_and_not_read_twice(elements: int, tmp_path: Path) -> None:
+def test_elements_over_each_other_are_reported_and_not_read_twice(elements: int, tmp_path: Path) -> None:
     data = forged(elements, 3_000_000)
     tree = BoltTree(FileView(data), read_metas(FileView(data)).valid[0])
     clock = time.monotonic()

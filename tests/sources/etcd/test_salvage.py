@@ -130,7 +130,7 @@ def test_a_root_page_that_is_gone_is_looked_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page_size", [4096, 16384, 65536])
-def test_a_file_whose_beginning_is_gone_is_told_by_its_pages(page_size: int, tmp_path: Path) -> None:
+def test_a_file_whose_beginning_is_gone_is_reported_by_its_pages(page_size: int, tmp_path: Path) -> None:
     """Nothing is left that says what the file is; both metas are zeros."""
     rows = {revision(main): key_value(b"/registry/a/b/%d" % main, main, main, 1, b"x" * 3000) for main in range(2, 400)}
     meta = {b"consistent_index": struct.pack(">Q", 9)}

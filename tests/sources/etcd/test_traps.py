@@ -126,7 +126,7 @@ def test_an_object_under_the_name_of_another_can_be_read_and_never_written(rows:
         assert rows[f"{PREFIX}/example.com/widgets/{key}"]["impact"] == "blocks-every-update"
 
 
-def test_what_is_dropped_of_a_large_value_is_told(rows: dict[str, dict[str, Any]]) -> None:
+def test_what_is_dropped_of_a_large_value_is_reported(rows: dict[str, dict[str, Any]]) -> None:
     row = rows[f"{PREFIX}/example.com/widgets/ns/large"]
     assert (row["impact"], row["size"]) == ("loses-data", len(TRAPS["example.com/widgets/ns/large"][0]))
 

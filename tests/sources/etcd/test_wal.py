@@ -104,7 +104,7 @@ def test_keys_are_named_once_and_ranges_counted(tmp_path: Path) -> None:
     assert read_wal(tmp_path, 8).unapplied == Unapplied()
 
 
-def test_the_keys_of_revoked_leases_are_told(tmp_path: Path) -> None:
+def test_the_keys_of_revoked_leases_are_reported(tmp_path: Path) -> None:
     wal = WalWriter(tmp_path)
     for lease in (5, 7):
         wal.entry(message((9, message((1, lease)))))
@@ -113,7 +113,7 @@ def test_the_keys_of_revoked_leases_are_told(tmp_path: Path) -> None:
     assert "0 keys and the keys of 2 revoked leases may be newer" in next(wal_notes(log))
 
 
-def test_more_keys_than_are_kept_are_told_as_such_and_ranges_still_counted(tmp_path: Path) -> None:
+def test_more_keys_than_are_kept_are_reported_as_such_and_ranges_still_counted(tmp_path: Path) -> None:
     wal = WalWriter(tmp_path)
     for number in range(1200):
         wal.entry(put(b"%d" % number))
@@ -163,7 +163,7 @@ def test_a_file_that_is_missing_ends_the_reading(tmp_path: Path) -> None:
     assert log.unapplied.entries == 1
 
 
-def test_a_snapshot_above_the_database_is_told(tmp_path: Path) -> None:
+def test_a_snapshot_above_the_database_is_reported(tmp_path: Path) -> None:
     """What etcd does: a committed one takes the place of the entries up to it, one that is not is passed over."""
     wal = WalWriter(tmp_path)
     for _ in range(3):

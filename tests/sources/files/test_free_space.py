@@ -62,7 +62,7 @@ def test_stated_sizes(kind: str, data: bytes, expected: int | None) -> None:
     assert stream.tell() == min(7, len(data))
 
 
-def test_a_size_that_nobody_knows_or_that_fits_is_no_reason(tmp_path: Path, free: object) -> None:
+def test_a_size_that_is_unknown_or_that_fits_is_no_reason(tmp_path: Path, free: object) -> None:
     for size in (None, 0, 50_000):
         check_free_space("dump", tmp_path, size)
     with pytest.raises(

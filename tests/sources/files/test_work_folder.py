@@ -58,7 +58,7 @@ def test_folders_of_dead_processes_are_removed_and_of_live_ones_not(tmp_path: Pa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_process_that_nobody_waited_for_is_dead(tmp_path: Path) -> None:
+def test_a_process_that_was_not_awaited_is_dead(tmp_path: Path) -> None:
     process, left = hold(tmp_path)
     process.send_signal(signal.SIGKILL)
     while _start_of(process.pid) != "ended":

@@ -132,7 +132,7 @@ def test_a_folder_of_k3s_leads_to_its_store(tmp_path: Path) -> None:
         (0.0, "nothing in it can be applied"),
     ],
 )
-def test_a_log_that_is_damaged_is_told(share: float, reason: str, tmp_path: Path) -> None:
+def test_a_log_that_is_damaged_is_reported(share: float, reason: str, tmp_path: Path) -> None:
     path = store_with_log(tmp_path)
     wal = path.with_name("state.db-wal")
     log = bytearray(wal.read_bytes())
@@ -147,7 +147,7 @@ def test_a_log_that_is_damaged_is_told(share: float, reason: str, tmp_path: Path
     assert reason in damage.reason
 
 
-def test_a_log_that_ends_inside_a_transaction_is_told(tmp_path: Path) -> None:
+def test_a_log_that_ends_inside_a_transaction_is_reported(tmp_path: Path) -> None:
     path = store_with_log(tmp_path, "CREATE INDEX kine_name_index ON kine (name)")
     wal = path.with_name("state.db-wal")
     log = wal.read_bytes()
@@ -234,7 +234,7 @@ def test_rows_that_an_index_lacks_are_read(tmp_path: Path) -> None:
     assert [damage.reason for damage in plan.damage] == ["not sound: row 7 missing from index kine_id_deleted_index"]
 
 
-def test_a_name_that_is_not_the_one_in_the_indices_is_told(tmp_path: Path) -> None:
+def test_a_name_that_is_not_the_one_in_the_indices_is_reported(tmp_path: Path) -> None:
     path = store(tmp_path / "state.db", ROWS)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("CREATE INDEX kine_name_index ON kine (name)")
@@ -299,7 +299,7 @@ def test_rows_behind_damaged_pages_are_read(tmp_path: Path) -> None:
     assert plan.revision == 5000
 
 
-def test_rows_behind_the_last_page_that_can_be_read_are_told(tmp_path: Path) -> None:
+def test_rows_behind_the_last_page_that_can_be_read_are_reported(tmp_path: Path) -> None:
     rows: list[Row] = [(n, f"/registry/x/{n}", 1, 0, 0, 0, 0, b'{"n":%d}' % n * 40, None) for n in range(1, 400)]
     path = store(tmp_path / "state.db", rows)
     data = bytearray(path.read_bytes())
@@ -485,7 +485,7 @@ def test_a_real_table_as_text_is_the_store(name: str, tmp_path: Path) -> None:
         assert again == live
 
 
-def test_columns_stand_in_any_order_and_only_some_are_needed(tmp_path: Path) -> None:
+def test_columns_are_in_any_order_and_only_some_are_needed(tmp_path: Path) -> None:
     path = tmp_path / "kine.csv"
     path.write_bytes(b'value,deleted,id,name\n\\x7b7d,0,5,/registry/a\n"{""a"":1}",f,6,/registry/b\n')
     assert read(path, tmp_path / "work")[1] == {b"/registry/a": (0, 5, b"{}"), b"/registry/b": (0, 6, b'{"a":1}')}

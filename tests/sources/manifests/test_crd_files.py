@@ -12,7 +12,7 @@ import pytest
 
 from auditor.base.errors import AuditorError, DamagedDump, SourceError
 from auditor.sources.crd_files import definitions_in, files_digest, read_crd_documents
-from tests.shared import shared
+from tests.corpus import real_definitions
 
 
 def definition(name: str, **more):
@@ -38,7 +38,7 @@ def test_a_definition_is_one():
     [None, 1, "x", {}, {"kind": "CustomResourceDefinition"}, {**definition("a"), "apiVersion": "example.com/v1"},
      {**definition("a"), "kind": "Widget"}, {"kind": 3}, {"kind": "List"}, {"kind": "List", "items": [1, None]}],
 )  # fmt: skip
-def test_anything_else_is_passed_over(document):
+def test_anything_else_is_ignored(document):
     assert list(definitions_in(document)) == []
 
 
@@ -132,7 +132,7 @@ def test_yaml_may_follow_json(tmp_path):
 
 
 def test_every_definition_of_the_corpus_is_found():
-    folder = shared("corpus/crds")
+    folder = real_definitions()
     files = [path for path in folder.rglob("*.yaml") if "\nkind: CustomResourceDefinition\n" in "\n" + path.read_text()]
     found = read_crd_documents([str(folder)])
     assert len(set(names(found))) == len(found)

@@ -46,6 +46,6 @@ def test_few_rows_are_in_the_order_of_many(
         assert written(objects, path) == few
 
 
-def test_rows_stand_by_group_kind_namespace_name_and_what_has_no_header_behind_all(tmp_path: Path) -> None:
+def test_rows_are_by_group_kind_namespace_name_and_what_has_no_header_behind_all(tmp_path: Path) -> None:
     objects = [None, ("v1", "B", "n", "b"), ("v1", "B", "n", "a"), ("v1", "A", "z", "z"), ("v1", "B", "", "c"), None]
     assert written(objects, tmp_path / "live.arrow") == [30, 40, 20, 10, 0, 50]

@@ -357,7 +357,7 @@ HEADS = [
 
 
 @pytest.mark.parametrize(("head", "form"), HEADS)
-def test_manifests_are_told_by_their_head(head, form):
+def test_manifests_are_detected_by_their_head(head, form):
     assert looks_like_manifests(head) == form
 
 
@@ -429,7 +429,7 @@ def test_an_item_of_a_long_yaml_list_may_begin_below_its_hyphen(opened) -> None:
     ],
     ids=["end mark", "end mark, comment", "flow", "objects", "indented", "CR", "NEL", "long list"],
 )
-def test_what_stands_behind_a_yaml_document_is_told(opened, text: str, line: int) -> None:
+def test_what_follows_a_yaml_document_is_reported(opened, text: str, line: int) -> None:
     plan = opened(text)
     assert "B" not in {one["kind"] for one in objects(plan)}
     assert [one.reason for one in plan.damage] == [f"it ends before line {line}; the rest was not read"]
@@ -441,7 +441,7 @@ def test_a_yaml_document_may_have_an_end_mark_and_comments_behind_it(opened, tex
     assert (objects(plan), plan.damage) == ([{"kind": "A"}], ())
 
 
-def test_items_that_stand_twice_in_a_long_yaml_list_count_as_the_last_of_them(opened) -> None:
+def test_items_that_are_twice_in_a_long_yaml_list_count_as_the_last_of_them(opened) -> None:
     text = f'kind: List\nitems:\n- {{kind: A, pad: {"x" * PIECEWISE_FROM}}}\n"items":\n- kind: B\n'
     assert [one["kind"] for one in objects(opened(text))] == ["B"]
 

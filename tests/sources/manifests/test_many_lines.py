@@ -118,7 +118,7 @@ def test_an_export_tells_which_rows_definitions_may_be_among(
     assert plan.defining == (((row, row + 1),) if expected else ())
 
 
-def test_rows_that_definitions_may_be_among_are_told_in_ranges(tmp_path: Path) -> None:
+def test_rows_that_definitions_may_be_among_are_reported_in_ranges(tmp_path: Path) -> None:
     definition = b'{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"%d"}}'
     lines = [PLAIN[1], definition % 1, b'{"kind":', PLAIN[0], definition % 2, b'{"kind":', PLAIN[1]]
     dump = tmp_path / "dump"

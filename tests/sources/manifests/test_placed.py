@@ -95,7 +95,7 @@ def test_repeated_keys_are_those_of_one_object() -> None:
     assert field_line(third, "b") == 23
 
 
-def test_json_values_stand_one_after_another_with_numbers_as_kubectl_sends_them() -> None:
+def test_json_values_are_one_after_another_with_numbers_as_kubectl_sends_them() -> None:
     assert read(b'\xef\xbb\xbf{"a": 1.0}\n{"b":\n2.5} {"c":') == [
         (1, {"a": 1}, ""),
         (2, {"b": 2.5}, ""),

@@ -120,7 +120,7 @@ def test_an_upgrade_is_judged_from_store_to_store(store: tuple[str, dict[str, by
     assert "upgrade" in json.loads(objects["backups/reports/upgrade/manifest.json"])
 
 
-def test_what_is_wrong_with_a_definition_is_told_by_its_url(store: tuple[str, dict[str, bytes]]) -> None:
+def test_what_is_wrong_with_a_definition_is_reported_by_its_url(store: tuple[str, dict[str, bytes]]) -> None:
     base, objects = store
     objects |= {"backups/crds/a.json": text(CRD), "backups/crds/b/c.yaml": b"a: [\n"}
     assert [one["metadata"]["name"] for one in read_crd_documents([f"{base}/crds/*.json"])] == ["widgets.example.com"]
@@ -155,7 +155,7 @@ def test_a_container_is_shown_and_a_secret_is_not(url: str, shown: str) -> None:
     assert shown_url(url) == shown
 
 
-def test_endpoints_can_stand_in_the_url(tmp_path: Path) -> None:
+def test_endpoints_can_be_in_the_url(tmp_path: Path) -> None:
     with serving(Google) as (host, objects):
         objects["backups/x.ndjson"] = LINES
         url = f"gs://backups/x.ndjson?endpoint_override={host}&scheme=http&anonymous=1"

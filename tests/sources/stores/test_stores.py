@@ -233,7 +233,7 @@ def test_what_is_not_there_is_a_clear_error(url: str, store: Any, tmp_path: Path
     assert str(caught.value).startswith(url)
 
 
-def test_what_is_wrong_behind_a_url_is_told_of_the_url(tmp_path: Path) -> None:
+def test_what_is_wrong_behind_a_url_is_reported_of_the_url(tmp_path: Path) -> None:
     """Not of the copy, whose name says nothing and which is gone when a person reads it."""
     dump = gzip.decompress((ROOT / "sample-data" / "cluster.db.gz").read_bytes())
     files = {"odd.bin": b"neither", "folder/a.db": dump, "folder/beside.txt": b"", "folder/cut.db": dump[:5000]}
@@ -314,7 +314,7 @@ def test_a_fleet_of_one_is_a_report_of_that_cluster(tmp_path: Path) -> None:
     assert {row["cluster"] for row in rows_of(tmp_path / "report")} == {"prod"}
 
 
-def test_a_fleet_of_which_nothing_can_be_read_writes_no_report(tmp_path: Path) -> None:
+def test_a_fleet_that_cannot_be_read_at_all_writes_no_report(tmp_path: Path) -> None:
     unpack({"a/x.db": b"", "b/x.db": b"?"}, tmp_path)
     with pytest.raises(SourceError):
         run_anywhere(AuditOptions(dumps=(f"{tmp_path}/*/x.db",), report=str(tmp_path / "report")))

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from auditor.sources.yaml import YamlError, quick, yaml_chunks, yaml_to_json
 from auditor.sources.yaml import text as whole_room
 from auditor.sources.yaml.quick import quick_value
-from tests.shared import shared
+from tests.corpus import real_definitions
+from tests.shared import second_check, shared
 
 
 def parsed(data: bytes, monkeypatch: pytest.MonkeyPatch) -> Any:
@@ -125,6 +126,7 @@ def test_bytes_that_are_no_text_are_left_to_the_parser() -> None:
     assert quick_value(b"a: \xff\n") is None
 
 
+@second_check("vectors/yaml.json", by="tests/sources/yaml/test_quick.py")
 def test_the_quick_reader_says_what_the_parser_says_of_every_reference_case(monkeypatch: pytest.MonkeyPatch) -> None:
     read = 0
     for case in json.loads(shared("vectors/yaml.json").read_text()):
@@ -136,7 +138,7 @@ def test_the_quick_reader_says_what_the_parser_says_of_every_reference_case(monk
 def test_every_definition_of_the_corpus_is_read_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     left = [
         str(path)
-        for path in sorted(shared("corpus/crds").rglob("*.yaml"))
+        for path in sorted(real_definitions().rglob("*.yaml"))
         for chunk in yaml_chunks(path.read_bytes())
         if chunk.text.strip() and not assert_agrees(chunk.text, monkeypatch)
     ]

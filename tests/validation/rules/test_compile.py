@@ -21,7 +21,7 @@ def test_a_schema_without_rules_has_no_tree():
     assert compile_rules(None) is None
 
 
-def test_rules_that_stand_only_below_all_of_never_run():
+def test_rules_that_are_only_below_all_of_never_run():
     assert compiled({"type": "object", "allOf": [ruled("false")]}) == []
     beside = {"type": "object", "allOf": [ruled("false")], "properties": {"a": ruled("true", type="integer")}}
     assert [each.rule.rule for each in compiled(beside)] == ["false", "true"]

@@ -13,12 +13,15 @@ if TYPE_CHECKING:
 
 __all__ = ["bars", "columns", "stacked_bars"]
 
-_WIDTH: Final = 640
-_LABEL: Final = 220
+_WIDTH: Final = 470
+_LABEL: Final = 190
 _ROW: Final = 22
 _NUMBER: Final = 80
+_AXIS: Final = 50
 _LEGEND: Final = 95
-_LONGEST_LABEL: Final = 30
+_WIDEST_LABEL: Final = 25.0
+"""In widths of a small letter."""
+_WIDE: Final = frozenset("MWmw@%")
 _HEIGHT: Final = 120
 _WIDEST: Final = 24
 
@@ -53,11 +56,10 @@ def stacked_bars(title: str, rows: Sequence[tuple[str, Sequence[tuple[int, str]]
     )
     parts = _head(title, text, height)
     if has_legend:
-        parts += _legend(names, _LABEL)
+        parts += _legend(names, 4)
     for number, (label, pieces) in enumerate(rows, has_legend):
         top = number * _ROW
-        shown = label if len(label) <= _LONGEST_LABEL else label[: _LONGEST_LABEL - 1] + "…"
-        parts.append(f'<text x="{_LABEL - 8}" y="{top + 15}" text-anchor="end">{escape(shown)}</text>')
+        parts.append(f'<text x="{_LABEL - 8}" y="{top + 15}" text-anchor="end">{escape(_fitted(label))}</text>')
         left = float(_LABEL)
         for count, name in pieces:
             width = max(count * scale, 1.0) if count else 0.0
@@ -69,6 +71,16 @@ def stacked_bars(title: str, rows: Sequence[tuple[str, Sequence[tuple[int, str]]
     return Markup("".join(parts) + "</svg>")  # noqa: S704 - every text in it was escaped above
 
 
+def _fitted(label: str) -> str:
+    """Return a label that is not wider than its place; one that was cut ends in an ellipsis."""
+    room = _WIDEST_LABEL
+    for at, letter in enumerate(label):
+        room -= 1.75 if letter in _WIDE else 2 if letter > "\u2e80" else 1.4 if letter.isupper() else 1
+        if room < 0:
+            return label[: max(1, at - 1)] + "…"
+    return label
+
+
 def columns(title: str, nights: Sequence[tuple[str, dict[str, int]]]) -> Markup:
     """Return a chart of stacked columns, one for each night, the oldest on the left.
 
@@ -78,29 +90,29 @@ def columns(title: str, nights: Sequence[tuple[str, dict[str, int]]]) -> Markup:
     """
     nights = [(visible(label), pieces) for label, pieces in nights]
     largest = max((sum(pieces.values()) for _, pieces in nights), default=0) or 1
-    step = min(_WIDEST, (_WIDTH - _NUMBER) / max(1, len(nights)))
+    step = min(_WIDEST, (_WIDTH - _AXIS) / max(1, len(nights)))
     order = dict.fromkeys(name for _, pieces in nights for name in pieces)
     names = [name for name in order if any(pieces.get(name) for _, pieces in nights)]
     text = "; ".join(
         f"{label}: " + (", ".join(f"{count} {name}" for name, count in pieces.items() if count) or "none")
         for label, pieces in nights
     )
-    parts = [*_head(title, text, _HEIGHT + 44), *_legend(names, _NUMBER)]
+    parts = [*_head(title, text, _HEIGHT + 44), *_legend(names, _AXIS)]
     floor = _HEIGHT + 24
-    parts.append(f'<text x="{_NUMBER - 8}" y="34" text-anchor="end">{largest:,}</text>')
-    parts.append(f'<text x="{_NUMBER - 8}" y="{floor}" text-anchor="end">0</text>')
+    parts.append(f'<text x="{_AXIS - 8}" y="34" text-anchor="end">{largest:,}</text>')
+    parts.append(f'<text x="{_AXIS - 8}" y="{floor}" text-anchor="end">0</text>')
     for number, (_, pieces) in enumerate(nights):
         top = float(floor)
         for name, count in reversed(pieces.items()):
             tall = count * _HEIGHT / largest
             top -= tall
-            place = f'x="{_NUMBER + number * step:.1f}" y="{top:.1f}" width="{step * 0.85:.1f}" height="{tall:.1f}"'
+            place = f'x="{_AXIS + number * step:.1f}" y="{top:.1f}" width="{step * 0.85:.1f}" height="{tall:.1f}"'
             if count:
                 parts.append(f'<rect class="c-{escape(name)}" {place}/>')
     if nights:
-        parts.append(f'<text x="{_NUMBER}" y="{floor + 16}">{escape(nights[0][0])}</text>')
+        parts.append(f'<text x="{_AXIS}" y="{floor + 16}">{escape(nights[0][0])}</text>')
     if len(nights) > 1:
-        right = max(_NUMBER + 180.0, _NUMBER + len(nights) * step)
+        right = max(_AXIS + 290.0, _AXIS + len(nights) * step)
         parts.append(f'<text x="{right:.1f}" y="{floor + 16}" text-anchor="end">{escape(nights[-1][0])}</text>')
     return Markup("".join(parts) + "</svg>")  # noqa: S704 - every text in it was escaped above
 

@@ -1,0 +1,105 @@
+"""Cuts the rows of a plan into shards that are about equal work."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from auditor.base.records import Shard
+from auditor.plan.plan import CRD_PATH, SourceShard, open_live
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from auditor.plan.plan import Plan
+
+__all__ = ["cut_shards"]
+
+_EVEN: Final = 12
+"""A number of shards that most numbers of workers divide."""
+_SMALLEST: Final = 8
+"""How many times smaller than the limit a shard may be; below that, starting workers costs more than they save."""
+_KIND, _DEFINED, _RULES = 12, 3, 8
+"""What a definition costs, as so many times its length in bytes of objects: to read it and to judge its first object,
+to prove that a server decodes it, and to compile its rules."""
+_RULE: Final = b'"x-kubernetes-validations"'
+_LEAST_COST, _LEAST_SHARE = 64 << 20, 0.25
+"""Definitions count in the cut from this cost on, about a second of work, if it is this share of all the work."""
+
+
+def cut_shards(plan: Plan) -> list[SourceShard]:
+    """Cut every source into ranges in key order that are alike in bytes, whatever the number of workers.
+
+    There are enough of them to share out evenly, and none is much above `shard_bytes`: the number is one that 2, 3, 4,
+    6 and 12 workers divide. A row counts as its value and a little more, so that many small objects are work too.
+    Where there are many kinds for few objects, the first row of each kind also counts as what its definition costs.
+    """
+    options = plan.options
+    row = options.shard_bytes / options.shard_rows
+    tables = [open_live(source) for source in plan.sources]
+    lengths = [table["length"].to_numpy() for table in tables]
+    costs = [length + row for length in lengths]
+    total = float(sum(cost.sum() for cost in costs))
+    count = max(1, _shard_count(total, options.shard_bytes))
+    kinds = [_kind_costs(plan, table) for table in tables]
+    if (more := float(sum(one.sum() for one in kinds))) > max(_LEAST_COST, _LEAST_SHARE * total):
+        costs = [cost + one for cost, one in zip(costs, kinds, strict=True)]
+        total += more
+        count = max(count, min(_EVEN, _shard_count(total, options.shard_bytes)))
+    weights = list(map(np.cumsum, costs))
+    out: list[SourceShard] = []
+    for number, (length, weight) in enumerate(zip(lengths, weights, strict=True)):
+        if not len(weight):
+            continue
+        parts = max(1, round(count * float(weight[-1]) / total))
+        stops = np.searchsorted(weight, weight[-1] * np.arange(1, parts) / parts, side="left") + 1
+        bounds = sorted({0, *stops.tolist(), len(weight)})  # one great object can fill several shares
+        for start, stop in pairwise(bounds):
+            sizes = length[start:stop]
+            out.append(SourceShard(number, Shard(len(out), start, stop), int(sizes.sum()), int(sizes.max())))
+    return out
+
+
+def _shard_count(total: float, limit: int) -> int:
+    """Return the number of shards to cut work into, so that none should exceed a limit."""
+    least = math.ceil(total / limit)
+    if least > _EVEN:
+        return math.ceil(least / _EVEN) * _EVEN
+    return min(_EVEN, math.ceil(total * _SMALLEST / limit))
+
+
+def _kind_costs(plan: Plan, table: pa.Table) -> np.ndarray[Any, Any]:
+    """Return what definitions cost at each row of a dump.
+
+    That is nothing in an export, which is not sorted by kind, and in a fleet, where each cluster has one worker.
+    """
+    costs = np.zeros(table.num_rows)
+    keys = table["key"]
+    if not table.num_rows or keys.null_count or plan.options.in_fleet:
+        return costs
+    prefix = plan.options.etcd_prefix.rstrip("/")
+    for entry, text in plan.definitions_file.texts(plan.entries):
+        rules = _RULES if _RULE in text and "rules" not in plan.options.skip else 0
+        at = _first(keys, f"{prefix}/{entry.group}/{entry.plural}/".encode("utf-8", "surrogateescape"))
+        has_objects = at is not None
+        if at is not None:
+            costs[at] += (_KIND + rules) * entry.length
+        at = _first(keys, f"{prefix}{CRD_PATH}{entry.name}".encode("utf-8", "surrogateescape"))
+        if at is not None:
+            costs[at] += (_DEFINED + rules * has_objects) * entry.length
+    return costs
+
+
+def _first(keys: pa.ChunkedArray, start: bytes) -> int | None:
+    """Return the first of sorted keys that begins so, or None."""
+    low, high = 0, len(keys)
+    while low < high:
+        middle = (low + high) // 2
+        if keys[middle].as_py() < start:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < len(keys) and keys[low].as_py().startswith(start) else None

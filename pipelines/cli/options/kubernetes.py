@@ -1,0 +1,31 @@
+"""The option that says which release of Kubernetes a command reproduces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+__all__ = ["kubernetes_option"]
+
+
+def _run_as(context: click.Context, _: click.Parameter, value: str) -> str:
+    """Reproduce a release until the command ends; return its name."""
+    from auditor.releases import find_release, running_as  # noqa: PLC0415 - help stays light
+
+    release = find_release(value)
+    context.with_resource(running_as(release))
+    return release.name
+
+
+def kubernetes_option(command: Any) -> Any:
+    """Add --kubernetes to a command."""
+    option = click.option(
+        "--kubernetes",
+        default="",
+        metavar="RELEASE",
+        callback=_run_as,
+        is_eager=True,
+        help="Release of the API server to reproduce, such as 1.38; see `auditor releases`.",
+    )
+    return option(command)

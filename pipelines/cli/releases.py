@@ -1,0 +1,100 @@
+"""`auditor releases`: the releases of Kubernetes, and what differs between them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pipelines.console import ignore_closed_stdout
+
+if TYPE_CHECKING:
+    from auditor.releases import Release
+
+__all__ = ["releases"]
+
+
+@click.command(short_help="List the releases of Kubernetes, and what changes between two of them.")
+@click.argument("first", default="", metavar="[FROM")
+@click.argument("last", default="", metavar="TO]")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def releases(first: str, last: str, *, output: str) -> None:
+    """List the releases that --kubernetes takes, or what changes between two for objects, definitions and messages.
+
+    Each record names the files of Kubernetes in which the behaviour can be read. A release is reproduced if all
+    recorded answers of its libraries are; the others cannot be compared.
+
+    \b
+    Examples:
+      auditor releases
+      auditor releases 1.37 1.38
+      auditor releases 1.37 1.38 -o json
+    """
+    from auditor.releases import find_release  # noqa: PLC0415
+
+    if first and not last:
+        raise click.UsageError("give two releases, or none")
+    with ignore_closed_stdout():
+        if not first:
+            _print_releases(output)
+        else:
+            _print_changes(find_release(first), find_release(last), output)
+
+
+def _print_releases(output: str) -> None:
+    from auditor.releases import DEFAULT, RELEASES  # noqa: PLC0415
+    from auditor.report.terminal import format_table  # noqa: PLC0415
+
+    rows = [
+        {"name": one.name, "version": one.version, "reproduced": one.is_reproduced, "default": one == DEFAULT}
+        for one in RELEASES
+    ]
+    if output == "json":
+        click.echo(json.dumps(rows, indent=2))
+        return
+    table = []
+    for one, row in zip(RELEASES, rows, strict=True):
+        notes = ["the default" if row["default"] else "", "" if one.is_final else "pre-release: only by its name"]
+        said = "reproduced" if one.is_reproduced else "not reproduced yet: refused"
+        table.append((one.name, one.version, "; ".join(filter(None, [said, *notes]))))
+    click.echo(format_table(("RELEASE", "VERSION", "STATE"), table))
+
+
+def _print_changes(old: Release, new: Release, output: str) -> None:
+    from auditor.releases.changes import Affects, between  # noqa: PLC0415
+
+    found = between(old, new)
+    if output == "json":
+        click.echo(json.dumps([_row(one) for one in found], indent=2))
+        return
+    older, newer = sorted((old, new))
+    lines = [f"Kubernetes {older.version} to {newer.version}: {len(found)} changes"]
+    for affects in Affects:
+        chosen = [one for one in found if one.affects is affects]
+        if chosen:
+            lines += ["", str(affects).upper()]
+        for one in chosen:
+            lines += [f"{one.name} (1.{one.since})", *_wrapped("now", one.what), *_wrapped("before", one.before)]
+    lines += ["", "The source of each record: -o json."] if found else []
+    click.echo("\n".join(lines))
+
+
+_WIDTH = 80
+
+
+def _wrapped(name: str, text: str) -> list[str]:
+    import textwrap  # noqa: PLC0415
+
+    return textwrap.wrap(text, _WIDTH, initial_indent=f"  {name + ':':<8}", subsequent_indent=" " * 10)
+
+
+def _row(change: Any) -> dict[str, Any]:
+    return {
+        "name": change.name,
+        "since": f"1.{change.since}",
+        "affects": str(change.affects),
+        "now": change.what,
+        "before": change.before,
+        "source": change.source,
+    }
