@@ -20,6 +20,8 @@ _SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _NAME: Final = re.compile(r"[\w./~*-]([\w./~*@:+=,-]*[\w./~*-])?")
 _SHELL_WORD: Final = re.compile(r"[\w./:@%+=,-]+", re.ASCII)
 _NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""What a cell begins with that a spreadsheet may evaluate; some read the wide forms as the others."""
 _LONGEST: Final = 600
 
 
@@ -67,5 +69,5 @@ def csv_cell(value: Any) -> Any:
     """Return a cell of a CSV file; text that a spreadsheet would take for a formula begins with an apostrophe."""
     if type(value) is not str:
         return value
-    is_formula = value[:1] in ("=", "+", "-", "@", "\t", "\r") and value != "" and not _NUMBER.fullmatch(value)
+    is_formula = value.startswith(_FORMULA) and not _NUMBER.fullmatch(value)
     return ("'" if is_formula else "") + visible(value)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from auditor.crdcheck.walk import everywhere, item_schema
 from auditor.golang.text import quote
+from auditor.releases import changes
 from auditor.validation.formats import applicable
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ def _unknown(props: JsonObject) -> str:
 
 
 def _sets(form: Internal) -> list[str]:
+    if not changes.SETS_OF_OBJECTS.holds:
+        return []
     kinds = set()
     for schema in form.schemas():
         for one in everywhere(schema):

@@ -16,7 +16,12 @@ __all__ = [
     "EXACT_QUANTITIES",
     "GATES_REMOVED",
     "LISTS_INCLUDE",
+    "MANAGER_OPERATIONS",
+    "NAMES_ARE_CAPPED",
+    "NEGATIVE_GENERATION",
     "OLD_TYPES",
+    "OWNERS_BY_INDEX",
+    "SETS_OF_OBJECTS",
     "SIZES_OF_URL_PARTS",
     "TOO_FEW",
     "Affects",
@@ -68,6 +73,47 @@ class Change:
         return active().minor >= self.since
 
 
+OWNERS_BY_INDEX: Final = Change(
+    "owners-by-index",
+    37,
+    Affects.MESSAGES,
+    "what is wrong with an owner reference names its position, and an empty part is FieldValueRequired: "
+    '"metadata.ownerReferences[0].kind: Required value: must not be empty"; rules are not checked then',
+    '"metadata.ownerReferences.kind: Invalid value: "": must not be empty"; an apiVersion that is none passes',
+    "apimachinery pkg/api/validation/objectmeta.go (validateOwnerReference)",
+)
+MANAGER_OPERATIONS: Final = Change(
+    "manager-operations",
+    37,
+    Affects.MESSAGES,
+    "an operation in managedFields that is empty is FieldValueRequired, an unknown one FieldValueNotSupported",
+    'both are FieldValueInvalid: "must be `Apply` or `Update`"',
+    "apimachinery pkg/apis/meta/v1/validation/validation.go (ValidateManagedFields)",
+)
+NEGATIVE_GENERATION: Final = Change(
+    "negative-generation",
+    37,
+    Affects.OBJECTS,
+    "a negative metadata.generation is refused on an update, too",
+    "only a create refuses it",
+    "apimachinery pkg/api/validation/objectmeta.go (ValidateObjectMetaAccessorUpdate)",
+)
+SETS_OF_OBJECTS: Final = Change(
+    "sets-of-objects",
+    37,
+    Affects.DEFINITIONS,
+    "the server warns of lists of type set whose items are objects or lists",
+    "it does not",
+    "apiextensions-apiserver pkg/registry/customresourcedefinition/strategy.go",
+)
+NAMES_ARE_CAPPED: Final = Change(
+    "names-are-capped",
+    37,
+    Affects.DEFINITIONS,
+    "estimated costs know that metadata.name has at most 253 characters, generateName 252",
+    "names count as texts of unknown length: definitions with rules on them are refused as too expensive",
+    "apiextensions-apiserver pkg/apiserver/schema/cel/model/schemas.go",
+)
 LISTS_INCLUDE: Final = Change(
     "lists-include",
     37,
@@ -137,6 +183,11 @@ GATES_REMOVED: Final = Change(
 )
 
 CHANGES: Final = (
+    OWNERS_BY_INDEX,
+    MANAGER_OPERATIONS,
+    NEGATIVE_GENERATION,
+    SETS_OF_OBJECTS,
+    NAMES_ARE_CAPPED,
     LISTS_INCLUDE,
     TOO_FEW,
     CLEARED_GENERATION,

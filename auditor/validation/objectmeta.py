@@ -27,7 +27,7 @@ from auditor.validation.metaconvert import Mismatch, convert_metadata, is_clean
 from auditor.validation.names import NameRule, dns_label, go_lower, group_version, label_key, label_value
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
     from auditor.base.records import Finding, JsonObject
 
@@ -128,7 +128,8 @@ def check_metadata_update(new: JsonObject, old: JsonObject, part: JsonObject | N
             found.append(forbidden(_CHECK, f"{path}.finalizers", detail))
     if not new.get("resourceVersion", ""):
         found.append(invalid(_CHECK, f"{path}.resourceVersion", "", "must be specified for an update"))
-    found.extend(_generation(new, path, _CHECK))
+    if changes.NEGATIVE_GENERATION.holds:
+        found.extend(_generation(new, path, _CHECK))
     generation = new.get("generation", 0)
     if generation < old.get("generation", 0):
         is_cleared = generation == 0 and changes.CLEARED_GENERATION.holds
@@ -190,17 +191,11 @@ def _annotations(annotations: dict[str, str], where: str, check: str) -> list[Fi
 def _owners(owners: list[JsonObject], where: str, check: str) -> list[Finding]:
     found: list[Finding] = []
     first, every = "", None
+    by_index = changes.OWNERS_BY_INDEX.holds
     for index, owner in enumerate(owners):
-        path = f"{where}[{index}]"
-        api_version: str = owner.get("apiVersion", "")
-        parts = group_version(api_version)
-        if not api_version:
-            found.append(required(check, f"{path}.apiVersion", "must not be empty"))
-        elif parts is None or not parts[1]:
-            detail = "must be <group>/<version> or <version>"
-            found.append(invalid(check, f"{path}.apiVersion", api_version, detail))
-        missing = [name for name in ("kind", "name", "uid") if not owner.get(name, "")]
-        found.extend(required(check, f"{path}.{name}", "must not be empty") for name in missing)
+        path = f"{where}[{index}]" if by_index else where
+        parts = group_version(owner.get("apiVersion", ""))
+        found.extend(_parts_of_owner(owner, parts, path, check) if by_index else _older(owner, parts, path, check))
         kind: str = owner.get("kind", "")
         if parts == ("", "v1") and kind == "Event":
             detail = "/v1, Kind=Event is disallowed from being an owner"
@@ -219,6 +214,26 @@ def _owners(owners: list[JsonObject], where: str, check: str) -> list[Finding]:
             else:
                 first = current
     return found
+
+
+def _parts_of_owner(owner: JsonObject, parts: tuple[str, str] | None, path: str, check: str) -> Iterator[Finding]:
+    api_version: str = owner.get("apiVersion", "")
+    if not api_version:
+        yield required(check, f"{path}.apiVersion", "must not be empty")
+    elif parts is None or not parts[1]:
+        yield invalid(check, f"{path}.apiVersion", api_version, "must be <group>/<version> or <version>")
+    for name in ("kind", "name", "uid"):
+        if not owner.get(name, ""):
+            yield required(check, f"{path}.{name}", "must not be empty")
+
+
+def _older(owner: JsonObject, parts: tuple[str, str] | None, path: str, check: str) -> Iterator[Finding]:
+    """Check the parts of an owner as servers before `changes.OWNERS_BY_INDEX`."""
+    if parts is None or not parts[1]:
+        yield invalid(check, f"{path}.apiVersion", owner.get("apiVersion", ""), "version must not be empty")
+    for name in ("kind", "name", "uid"):
+        if not owner.get(name, ""):
+            yield invalid(check, f"{path}.{name}", "", "must not be empty")
 
 
 def _owner(owner: JsonObject) -> JsonObject:
@@ -242,7 +257,10 @@ def _finalizers(finalizers: list[str], where: str, check: str) -> list[Finding]:
 def _managed(entry: JsonObject, path: str, check: str) -> list[Finding]:
     found: list[Finding] = []
     operation: str = entry.get("operation", "")
-    if not operation:
+    if operation not in ("Apply", "Update") and not changes.MANAGER_OPERATIONS.holds:
+        detail = "must be `Apply` or `Update`"
+        found.append(invalid(check, f"{path}.operation", operation, detail, shown=encode(operation)))
+    elif not operation:
         found.append(required(check, f"{path}.operation", "must not be empty"))
     elif operation not in ("Apply", "Update"):
         detail = not_supported_detail(("Apply", "Update"))

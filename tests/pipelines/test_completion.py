@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import os
+import pty
+import re
+import resource
+import select
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -93,22 +99,110 @@ def test_kubectl_asks_for_completions(cache: Path) -> None:
     assert asked("audit", "")[-1] == ":0"  # files
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
-def test_a_real_bash_completes(cache: Path, tmp_path: Path) -> None:
-    program = tmp_path / "auditor"
-    program.write_text(
-        f'#!/bin/sh\nPYTHONPATH={ROOT} AUDITOR_PROG_NAME=auditor exec {sys.executable} -m pipelines "$@"\n'
-    )
-    program.chmod(0o755)
+@pytest.fixture
+def shell_environment(cache: Path, tmp_path: Path) -> dict[str, str]:
+    """An environment with the programs of an installation on its path."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    kubectl = "from pipelines.cli.completion import complete_kubectl; complete_kubectl()"
+    for name, call in (
+        ("auditor", "-m pipelines"),
+        ("kubectl-audit_dump", "-m pipelines"),
+        ("kubectl_complete-audit_dump", f"-c '{kubectl}'"),
+    ):
+        text = f'#!/bin/sh\nPYTHONPATH={ROOT} AUDITOR_PROG_NAME=auditor exec {sys.executable} {call} "$@"\n'
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    return {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "HOME": str(tmp_path), "TERM": "dumb"}
+
+
+def needs(program: str) -> str:
+    found = shutil.which(program)
+    if found is None:
+        pytest.skip(f"{program} is not installed")
+    return found
+
+
+def test_a_real_bash_completes(shell_environment: dict[str, str]) -> None:
     script = (
         'source <(auditor completion bash); COMP_WORDS=(auditor query "$1" or); COMP_CWORD=3; COMP_LINE="${COMP_WORDS[*]}"; '
         'COMP_POINT=${#COMP_LINE}; _auditor_completion auditor; printf "%s\\n" "${COMPREPLY[@]}"'
     )
-    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     done = subprocess.run(
-        ["bash", "-c", script, "bash", str(SAMPLE)], capture_output=True, text=True, env=env, check=True
-    )
+        [needs("bash"), "-c", script, "bash", str(SAMPLE)],
+        capture_output=True, text=True, env=shell_environment, check=True,
+    )  # fmt: skip
     assert done.stdout.split() == ["orders.bakery.example.com"]
+
+
+def test_a_real_fish_completes(shell_environment: dict[str, str]) -> None:
+    script = f"auditor completion fish | source; complete -C 'auditor query {SAMPLE} or'; complete -C 'auditor comp'"
+    command = [needs("fish"), "--no-config", "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, env=shell_environment, check=True)
+    assert [line.split("\t")[0] for line in done.stdout.splitlines()] == ["orders.bakery.example.com", "completion"]
+
+
+def test_a_real_zsh_completes(shell_environment: dict[str, str]) -> None:
+    """Types a line on a terminal and presses Tab."""
+    zsh = needs("zsh")
+    process, terminal = pty.fork()
+    if process == 0:
+        os.execve(zsh, [zsh, "-f", "-i"], shell_environment)
+    try:
+        os.write(
+            terminal, b"autoload -U compinit; compinit -D -u; source <(auditor completion zsh); print ready-$((1+1))\n"
+        )
+        read_until(terminal, b"ready-2")
+        os.write(terminal, f"auditor query {SAMPLE} or\t".encode())
+        read_until(terminal, b"orders.bakery.example.com")
+        os.write(terminal, b"\x15auditor comp\t")
+        read_until(terminal, b"completion")
+    finally:
+        os.kill(process, signal.SIGKILL)
+        os.waitpid(process, 0)
+        os.close(terminal)
+
+
+def read_until(terminal: int, text: bytes) -> None:
+    """Read from a terminal until a text came, however it was wrapped."""
+    got, end = b"", time.monotonic() + 60
+    while text not in re.sub(rb"[\r\n\x08]|\x1b\[[0-9;?]*[A-Za-z]", b"", got):
+        ready, _, _ = select.select([terminal], [], [], max(0, end - time.monotonic()))
+        assert ready, got
+        got += os.read(terminal, 4096)
+
+
+def test_a_real_kubectl_completes(shell_environment: dict[str, str]) -> None:
+    kubectl = os.environ.get("KUBECTL") or needs("kubectl")
+    command = [kubectl, "__complete", "audit-dump", "query", str(SAMPLE), "or"]
+    done = subprocess.run(command, capture_output=True, text=True, env=shell_environment, check=True)
+    assert done.stdout.splitlines() == ["orders.bakery.example.com", ":4"]
+
+
+@pytest.mark.parametrize("kind", ["command", "report", "dump"])
+def test_an_answer_takes_at_most_150_ms(cache: Path, tmp_path: Path, kind: str) -> None:
+    """Processor time of the fastest of some: neighbours on the machine do not lengthen it."""
+    words = {"command": ("au",), "report": ("query", str(tmp_path / "r"), "lo"), "dump": ("query", str(SAMPLE), "lo")}
+    if kind == "report":
+        command = [
+            sys.executable,
+            "-m",
+            "pipelines",
+            "audit",
+            str(SAMPLE),
+            "--report",
+            str(tmp_path / "r"),
+            "--jobs",
+            "1",
+        ]
+        subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, check=False)
+    took = []
+    for _ in range(6):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        assert answers(*words[kind][:-1], incomplete=words[kind][-1])
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        took.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    assert min(took) < 0.15
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

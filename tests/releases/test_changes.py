@@ -12,7 +12,8 @@ from auditor.cel.types import DYN
 from auditor.golang.jsontext import encode
 from auditor.plan.feature_gates import parse_feature_gates
 from auditor.releases import RELEASES, changes, running_as
-from auditor.validation.objectmeta import check_metadata_update
+from auditor.validation.names import subdomain_name
+from auditor.validation.objectmeta import check_metadata, check_metadata_update
 from tests.documents import definition_of
 
 METADATA = {"name": "a", "namespace": "n", "uid": "u", "generation": 1, "resourceVersion": "7"}
@@ -48,8 +49,55 @@ def gates(text):
         return str(error)
 
 
+def metadata(**fields):
+    """Return the messages for metadata, as on a create."""
+    return [one.message for one in check_metadata({**METADATA, **fields}, namespaced=True, name_rule=subdomain_name)]
+
+
+def is_cheap(text):
+    """Tell whether a definition with a rule on the whole object is not too expensive."""
+    document = definition_of({"type": "object", "x-kubernetes-validations": [{"rule": text}]})
+    return not any("exceed" in one.message for one in auditor.check_crd(document).findings)
+
+
+def warnings(items):
+    schema = {"type": "array", "x-kubernetes-list-type": "set", "items": items}
+    return list(auditor.check_crd(definition_of({"type": "object", "properties": {"l": schema}})).warnings)
+
+
 CODE = {"type": "string", "format": "byte", "x-kubernetes-validations": [{"rule": "size(self) == 3"}]}
+OWNER = {"apiVersion": "v1", "kind": "", "name": "a", "uid": "u"}
 QUESTIONS = {
+    changes.OWNERS_BY_INDEX: (
+        lambda: metadata(ownerReferences=[OWNER]),
+        ['metadata.ownerReferences.kind: Invalid value: "": must not be empty'],
+        ["metadata.ownerReferences[0].kind: Required value: must not be empty"],
+    ),
+    changes.MANAGER_OPERATIONS: (
+        lambda: metadata(managedFields=[{"operation": ""}]),
+        ['metadata.managedFields[0].operation: Invalid value: "": must be `Apply` or `Update`'],
+        ["metadata.managedFields[0].operation: Required value: must not be empty"],
+    ),
+    changes.NEGATIVE_GENERATION: (
+        lambda: [
+            one.message for one in check_metadata_update({**METADATA, "generation": -1}, {**METADATA, "generation": -1})
+        ],
+        [],
+        ["metadata.generation: Invalid value: -1: must be greater than or equal to 0"],
+    ),
+    changes.SETS_OF_OBJECTS: (
+        lambda: warnings({"type": "object", "x-kubernetes-map-type": "atomic"}),
+        [],
+        [
+            'x-kubernetes-list-type: set for items of type "object" is not supported by server-side apply or CEL '  # noqa: ISC004
+            "validation rules"
+        ],
+    ),
+    changes.NAMES_ARE_CAPPED: (
+        lambda: is_cheap(" || ".join(["self.metadata.name.find('^(a|b)+$') == 'a'"] * 20)),
+        False,
+        True,
+    ),
     changes.TOO_FEW: (
         lambda: create({"type": "array", "minItems": 2, "items": {"type": "string"}}, ["a"]),
         ["spec: Invalid value: 1: spec in body should have at least 2 items"],

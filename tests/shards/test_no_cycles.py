@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from auditor.plan.cut import cut_shards
 from auditor.plan.options import AuditOptions
-from auditor.plan.plan import cut_shards, make_plan
+from auditor.plan.plan import make_plan
 from auditor.shards.audit import ShardAuditor
 from tests.documents import definition_of
 from tests.shared import shared

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
+from auditor.base.visible import visible
 from auditor.report.formats.problems import cut
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def write_code_quality(content: Content, out: TextIO) -> None:
         if problem.accepted:
             continue
         entry = {
-            "description": cut(f"{problem.kind_name} {problem.object_name}: {problem.message}", _LONGEST),
+            "description": cut(visible(f"{problem.kind_name} {problem.object_name}: {problem.message}"), _LONGEST),
             "check_name": f"{problem.check}/{problem.type}",
             "fingerprint": problem.fingerprint,
             "severity": _SEVERITIES[problem.severity],

@@ -7,7 +7,7 @@ import dataclasses
 import json
 from typing import TYPE_CHECKING, Final
 
-from auditor.base.visible import visible
+from auditor.base.visible import csv_cell
 from auditor.report.formats.problems import Problem
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["write_csv", "write_ndjson"]
 
 _COLUMNS: Final = tuple(one.name for one in dataclasses.fields(Problem) if one.name not in ("uri", "line", "number"))
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""What a cell begins with that a spreadsheet would evaluate."""
 
 
 def write_csv(content: Content, out: TextIO) -> None:
@@ -33,8 +31,7 @@ def write_csv(content: Content, out: TextIO) -> None:
 def _cell(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    text = str(value)
-    return f"'{visible(text)}" if text.startswith(_FORMULA) else visible(text)
+    return str(csv_cell(str(value)))
 
 
 def write_ndjson(content: Content, out: TextIO) -> None:

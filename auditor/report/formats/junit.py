@@ -56,18 +56,18 @@ class _Suites:
         self._cases = 0
 
     def add(self, case: _Case) -> None:
-        problem = case.problem
-        suite = self.by_kind.setdefault(problem.kind_name, _Suite())
+        problem, kind = case.problem, visible(case.problem.kind_name)
+        suite = self.by_kind.setdefault(kind, _Suite())
         if self._cases >= _MOST_CASES:
             suite.left_out += 1
             return
         tag = "error" if problem.type in _ERRORS else "failure"
-        first = cut(case.texts[0], _LONGEST)
+        first = cut(visible(case.texts[0]), _LONGEST)
         body = "\n".join(map(visible, case.texts))
         body += f"\nand {case.count - _MOST_TEXTS} more" if case.count > _MOST_TEXTS else ""
-        name = self.unique(problem.kind_name, problem.object_name)
+        name = self.unique(kind, visible(problem.object_name))
         text = (
-            f"  <testcase classname={_attribute(problem.kind_name)} name={_attribute(name)}>"
+            f"  <testcase classname={_attribute(kind)} name={_attribute(name)}>"
             f"<{tag} type={_attribute(problem.type)} message={_attribute(first)}>{_text(body)}</{tag}></testcase>\n"
         )
         size = len(text.encode())
@@ -90,7 +90,7 @@ def write_junit(content: Content, out: TextIO) -> None:
     """Write a report as JUnit XML."""
     suites = _Suites()
     for kind in content.kinds:
-        suites.by_kind.setdefault(kind.name, _Suite())
+        suites.by_kind.setdefault(visible(kind.name), _Suite())
     last: _Case | None = None
     for problem in content.problems():
         if problem.accepted:
@@ -109,10 +109,10 @@ def write_junit(content: Content, out: TextIO) -> None:
     valid = Counter[str]()
     skipped: dict[str, Counter[str]] = {}
     for kind in content.kinds:
-        valid[kind.name] += kind.statuses.get("valid", 0)
+        valid[visible(kind.name)] += kind.statuses.get("valid", 0)
         for status in _SKIPPED:
             if kind.statuses.get(status):
-                skipped.setdefault(kind.name, Counter())[status] += kind.statuses[status]
+                skipped.setdefault(visible(kind.name), Counter())[status] += kind.statuses[status]
     out.write('<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="auditor">\n')
     for name in sorted(suites.by_kind):
         _write_suite(out, name or "(no kind)", suites.by_kind[name], valid[name], skipped.get(name, Counter()))

@@ -40,14 +40,15 @@ def write_markdown(content: Content, out: TextIO, *, most: int = 60_000, causes:
         causes: Causes at most.
     """
     tally, run = content.tally(), content.run
+    title = _escaped(cut(content.title, _LONGEST))
     head = [
-        f"**{_escaped(content.title)}** · {run.started:%Y-%m-%d %H:%M} UTC · {VERDICT_WORDS.get(content.verdict, '')}",
+        f"**{title}** · {run.started:%Y-%m-%d %H:%M} UTC · {VERDICT_WORDS.get(content.verdict, '')}",
         "",
         f"{run.keys:,} keys, {counted(len(content.open_causes), 'cause')}; problems: {tally.by_severity_text}"
         + (f"; {tally.accepted} accepted" if tally.accepted else ""),
     ]
     if content.reasons:
-        head.append(f"Why: {_escaped(', '.join(content.reasons))}")
+        head.append(f"Why: {_escaped(cut(', '.join(content.reasons), 500))}")
     head += [f"- {_escaped(cut(text, _LONGEST))}" for text in content.warnings[:20]]
     if len(content.warnings) > 20:
         head.append(f"- and {len(content.warnings) - 20} more")

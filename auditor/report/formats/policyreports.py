@@ -15,6 +15,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.base.visible import visible
 from auditor.report.formats.problems import cut
 
 if TYPE_CHECKING:
@@ -130,8 +131,8 @@ def _result(problem: Problem, stamp: dict[str, int]) -> dict[str, Any]:
         "result": _outcome(problem),
         "scored": True,
         "resources": [resource],
-        "message": cut(problem.message, _LONGEST),
-        "properties": {name: cut(value, _LONGEST) for name, value in properties.items() if value},
+        "message": cut(visible(problem.message), _LONGEST),
+        "properties": {name: cut(visible(value), _LONGEST) for name, value in properties.items() if value},
     }
     return result
 

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Final
 from auditor.report.findings.severity import SEVERITIES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import TextIO
 
+    from auditor.report.findings.model import Source
     from auditor.report.formats.problems import Content
 
 __all__ = ["METRICS", "after_earlier", "after_no_report", "write_prometheus"]
@@ -47,7 +48,7 @@ METRICS: Final = {
     "auditor_problems_accepted": "Problems that are accepted.",
     "auditor_causes": "Causes that are not accepted, by severity.",
     "auditor_unread_parts": "Parts of dumps that could not be read, lost shards, missing clusters and stale dumps.",
-    "auditor_series_folded": 'Series of auditor_objects that are summed up under kind="other".',
+    "auditor_series_folded": 'Series of kinds that are summed up under kind="other", and of dumps under dump="other".',
 }
 """The gauges, each with its HELP text."""
 
@@ -69,14 +70,19 @@ def write_prometheus(content: Content, out: TextIO) -> None:
     put("auditor_unread_parts", len(content.warnings))
     put("auditor_unread_keys", sum(kind.statuses.get("unreadable", 0) for kind in content.kinds))
     left = MOST_SERIES - 100
-    for source in run.sources[: left // 6]:
-        labels = {"cluster": source.cluster or "", "dump": source.name}
-        left -= 3
+    shown, folded = _oldest(run.sources, left // 6)
+    left -= 3 * len(shown) + 2
+    for (cluster, dump), source in shown.items():
+        labels = {"cluster": cluster, "dump": dump}
         if source.modified is not None:
             put("auditor_snapshot_modified_timestamp_seconds", source.modified.timestamp(), **labels)
             put("auditor_snapshot_age_seconds", max(0.0, started - source.modified.timestamp()), **labels)
         if source.revision is not None:
             put("auditor_snapshot_revision", source.revision, **labels)
+    if modified := [one.modified.timestamp() for one in folded if one.modified is not None]:
+        labels = {"cluster": "", "dump": _OTHER}
+        put("auditor_snapshot_modified_timestamp_seconds", min(modified), **labels)
+        put("auditor_snapshot_age_seconds", max(0.0, started - min(modified)), **labels)
     tally: Counter[tuple[str, str]] = Counter()
     accepted = 0
     for problem in content.problems():
@@ -89,7 +95,7 @@ def write_prometheus(content: Content, out: TextIO) -> None:
             put("auditor_problems", tally[(severity, change)], severity=severity, change=change)
         put("auditor_causes", sum(cause.severity == severity for cause in content.open_causes), severity=severity)
     put("auditor_problems_accepted", accepted)
-    _put_objects(content, series, left)
+    _put_objects(content, series, left, sum(3 if one.revision is not None else 2 for one in folded))
     for name in METRICS:
         _write_metric(out, name, [(_labels(labels), _number(value)) for labels, value in series[name]])
 
@@ -141,23 +147,39 @@ def _last_success(samples: dict[str, list[tuple[str, str]]]) -> float | None:
         return None
 
 
-def _put_objects(content: Content, series: dict[str, list[tuple[dict[str, str], float]]], left: int) -> None:
+def _oldest(sources: Iterable[Source], most: int) -> tuple[dict[tuple[str, str], Source], list[Source]]:
+    """Return the dumps that have metrics of their own, by cluster and name, and the others: the youngest.
+
+    If several have the same cluster and name, the oldest has them, as a series may be there only once.
+    """
+    known: dict[tuple[str, str], Source] = {}
+    others = []
+    for source in sorted(sources, key=lambda one: one.modified.timestamp() if one.modified is not None else 0.0):
+        place = (source.cluster or "", source.name)
+        if place in known or len(known) >= most:
+            others.append(source)
+        else:
+            known[place] = source
+    return dict(sorted(known.items())), others
+
+
+def _put_objects(
+    content: Content, series: dict[str, list[tuple[dict[str, str], float]]], left: int, folded_before: int
+) -> None:
     """Put the objects by kind and status; the smallest kinds are summed up above the bound."""
     counts: Counter[tuple[str, str, str]] = Counter()
     for kind in content.kinds:
         for status, number in kind.statuses.items():
             counts[(kind.group, kind.kind, status)] += number
     largest = sorted(counts, key=lambda key: (key[2] == "valid", -counts[key], key))
-    kept = sorted(largest[: max(left - 20, 0)])
-    folded: Counter[str] = Counter()
-    for key in largest[max(left - 20, 0) :]:
-        folded[key[2]] += counts[key]
-    for key in kept:
+    kept = largest[: max(left - 20, 0)]
+    shown = Counter({key: counts[key] for key in kept})
+    for key in largest[len(kept) :]:
+        shown["", _OTHER, key[2]] += counts[key]
+    for key in sorted(shown):
         labels = dict(zip(("group", "kind", "status"), key, strict=True))
-        series["auditor_objects"].append((labels, counts[key]))
-    for status in sorted(folded):
-        series["auditor_objects"].append(({"group": "", "kind": _OTHER, "status": status}, folded[status]))
-    series["auditor_series_folded"].append(({}, len(largest) - len(kept)))
+        series["auditor_objects"].append((labels, shown[key]))
+    series["auditor_series_folded"].append(({}, len(largest) - len(kept) + folded_before))
 
 
 def _labels(labels: dict[str, str]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.base.visible import visible
 from auditor.report.formats.problems import cut
 
 if TYPE_CHECKING:
@@ -53,10 +54,8 @@ def write_sarif(content: Content, out: TextIO) -> None:
 
 
 def _invocation(content: Content, left_out: int) -> dict[str, Any]:
-    notes = [{"level": "warning", "message": {"text": cut(text, _LONGEST)}} for text in content.warnings]
-    notes += [
-        {"level": "warning", "message": {"text": f"not judged: {cut(text, _LONGEST)}"}} for text in content.not_judged
-    ]
+    texts = (*content.warnings, *(f"not judged: {text}" for text in content.not_judged))
+    notes = [{"level": "warning", "message": {"text": cut(visible(text), _LONGEST)}} for text in texts]
     if left_out:
         text = f"{left_out} more problems are not in this file: it has the {MOST_RESULTS} worst; the report has all"
         notes.append({"level": "warning", "message": {"text": text}})
@@ -77,12 +76,16 @@ def _rule(cause: Cause) -> dict[str, Any]:
     return {
         "id": cause.id,
         "name": cut(cause.type or cause.impact or "problem", 255),
-        "shortDescription": {"text": cut(title, _LONGEST)},
-        "fullDescription": {"text": cut("\n".join(text), _LONGEST)},
-        "help": {"text": cut("\n".join([f"`auditor findings REPORT {cause.id}` lists the objects.", *text]), _LONGEST)},
+        "shortDescription": {"text": cut(visible(title), _LONGEST)},
+        "fullDescription": {"text": _lines(text)},
+        "help": {"text": _lines([f"`auditor findings REPORT {cause.id}` lists the objects.", *text])},
         "defaultConfiguration": {"level": _LEVELS[cause.severity]},
         "properties": {"severity": cause.severity, "kind": cause.kind_name},
     }
+
+
+def _lines(texts: list[str]) -> str:
+    return cut("\n".join(map(visible, texts)), _LONGEST)
 
 
 def _result(problem: Problem, rule: int | None) -> dict[str, Any]:
@@ -93,14 +96,14 @@ def _result(problem: Problem, rule: int | None) -> dict[str, Any]:
             "region": {"startLine": problem.line, "startColumn": 1, "endLine": problem.line, "endColumn": 2},
         }
     }
-    logical = [{"fullyQualifiedName": cut(f"{problem.kind_name} {name}", _LONGEST), "kind": "resource"}]
+    logical = [{"fullyQualifiedName": cut(visible(f"{problem.kind_name} {name}"), _LONGEST), "kind": "resource"}]
     if problem.field:
-        logical.append({"fullyQualifiedName": cut(problem.field, _LONGEST), "kind": "member"})
+        logical.append({"fullyQualifiedName": cut(visible(problem.field), _LONGEST), "kind": "member"})
     place["logicalLocations"] = logical
     found: dict[str, Any] = {
         "ruleId": problem.cause,
         "level": _LEVELS[problem.severity],
-        "message": {"text": cut(f"{problem.kind_name} {name}: {problem.message}", _LONGEST)},
+        "message": {"text": cut(visible(f"{problem.kind_name} {name}: {problem.message}"), _LONGEST)},
         "locations": [place],
         "partialFingerprints": {"primaryLocationLineHash": problem.fingerprint},
     }

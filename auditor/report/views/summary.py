@@ -302,7 +302,8 @@ def _tail(model: FindingsModel, width: int, most: int) -> list[Line]:
         counts.append(f"ACCEPTED {accepted:,}" + (f" ({due} expire within 7 days)" if due else ""))
         states = ("expired", "unmatched")
         counts += [f"{name.upper()} {model.accepted[name]}" for name in states if model.accepted.get(name)]
-    counts.append(f"JUDGED {objects(judged_rows(model.manifest))}")
+    judged = judged_rows(model.manifest)
+    counts.append(f"JUDGED {judged:,} {by_count(judged, 'object', 'objects')}")
     counts += [] if model.not_judged else ["NOT JUDGED 0"]
     out = [Line(" · ".join(counts))]
     if model.not_judged:
@@ -331,6 +332,6 @@ def _end(model: FindingsModel, width: int) -> list[Line]:
         text, command = next_step(manifest, model.shown, "" if first is None else first.id)
     line = f"Next: {text}"
     if command and len(line) + len(command) < width:
-        return [*out, Line(f"{line} {command}")]
+        return [*out, Line(f"{line.rstrip('.:')}: {command}")]
     out += wrapped(Line(line), width)
     return out + (command_lines(Line(f"  {command}"), width, indent=4) if command else [])

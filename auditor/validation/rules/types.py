@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from auditor.cel import types as cel
+from auditor.releases import changes
 from auditor.schema.structural import ABSENT, StructuralSchema
 from auditor.validation.rules.escaping import RESERVED, escape
 
@@ -77,6 +78,8 @@ def with_meta(schema: StructuralSchema) -> StructuralSchema:
         name: StructuralSchema(type="string", max_length=_capped(metadata.properties.get(name), longest))
         for name, longest in (("name", _MAX_NAME_LENGTH), ("generateName", _MAX_NAME_LENGTH - 1))
     }
+    if not changes.NAMES_ARE_CAPPED.holds:
+        names = dict.fromkeys(names, _STRING_NODE)
     meta = StructuralSchema(type="object", properties=names)
     properties = schema.properties | {"kind": _STRING_NODE, "apiVersion": _STRING_NODE, "metadata": meta}
     return replace(schema, properties=properties, items=None)

@@ -6,7 +6,7 @@ import stat
 import sys
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -20,9 +20,9 @@ from pipelines.run.report.targets import earlier_text, is_below, new_file, write
 from pipelines.streams import ErrorLines, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
-    from auditor.report.formats.problems import Content
+    from auditor.report.formats.problems import Content, Problem
     from auditor.report.trend.history import History
 
 __all__ = [
@@ -40,6 +40,9 @@ __all__ = [
 _LOCKED: Final = 5
 """Another run holds the lock of the report root: it will write the metrics."""
 _MODE: Final = 0o644
+
+_MOST_KEPT: Final = 20_000
+"""Problems up to which those of a report are kept in memory while several formats are written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +180,27 @@ def opened_content(
         yield Path(folder), of_model(model, clusters, history)
 
 
+def _kept(problems: Callable[[], Iterator[Problem]]) -> Callable[[], Iterator[Problem]]:
+    """Return a function that yields the same problems each time: of a few they are read from the report only once."""
+    kept: list[Problem] | None = None
+
+    def again() -> Iterator[Problem]:
+        nonlocal kept
+        if kept is not None:
+            yield from kept
+            return
+        found, count = [], 0
+        for one in problems():
+            count += 1
+            if count <= _MOST_KEPT:
+                found.append(one)
+            yield one
+        if count <= _MOST_KEPT:
+            kept = found
+
+    return again
+
+
 def write_outputs(content: Content, outputs: Sequence[Output], mode: int) -> None:
     """Write content in some formats.
 
@@ -185,6 +209,8 @@ def write_outputs(content: Content, outputs: Sequence[Output], mode: int) -> Non
         outputs: The formats.
         mode: Permissions of files whose format sets none.
     """
+    if len(outputs) > 1:
+        content = replace(content, problems=_kept(content.problems))
     for output in outputs:
         form, target, mode_here = output.format, output.target, output.format.mode or mode
         if not target:

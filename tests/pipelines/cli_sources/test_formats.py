@@ -16,9 +16,10 @@ from auditor.sources import open_source
 from auditor.sources.formats import FORMATS
 from pipelines.cli.main import cli
 from pipelines.run.audit import run_audit
-from tests.shared import shared, shared_lines
+from tests.shared import second_check, shared, shared_lines
 from tests.sources.archives.writing import OBJECTS, cluster_info, must_gather, rancher, text, tgz, unpack, velero
 from tests.sources.dumps import extracted, unpacked
+from tests.sources.kine.test_kine import ROWS, store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,15 +41,15 @@ def dump(name: str, folder: Path) -> Path:
     folder.mkdir(exist_ok=True)
     path = folder / "dump"
     if name == "etcd-snapshot":
-        return unpacked("golden/etcd-files/snapshot-36.db.gz", folder)
+        return unpacked("golden/upgrade/snapshot.db.gz", folder)
     if name == "etcd-data-dir":
         return next(extracted("golden/etcd-files/data-dir-36.tar.gz", folder).rglob("member")).parent
     if name == "kine-sqlite":
-        return shared("golden/kine/state.db.gz")
+        return store(folder / "state.db", ROWS)
     if name == "kine-csv":
         path.write_bytes(b"id,name,deleted,value\n1,/registry/a,0,\\x7b7d\n")
     elif name == "etcdctl-json":
-        return shared("golden/kine/etcdctl-get.json.gz")
+        return shared("golden/upgrade/etcdctl-get.json.gz")
     elif name == "manifests":
         path.write_bytes(b"\n".join(text(one) for one in OBJECTS))
     elif name == "archive":
@@ -133,6 +134,7 @@ def test_what_is_not_read_says_what_was_seen(data: bytes, told: str, tmp_path: P
         assert str(caught.value).startswith(str(path))
 
 
+@second_check("golden/kine", by="tests/sources/kine/test_kine.py")
 @pytest.mark.parametrize("name", ["state.db.gz", "live/state.db.gz", "etcdctl-get.json.gz"])
 def test_a_cluster_in_kine_is_judged_as_its_server_saw_it(name: str, tmp_path: Path) -> None:
     report = tmp_path / "report"

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import datetime
 import html.parser
 import io
 import json
 import re
+import shutil
+import subprocess
 import xml.etree.ElementTree as ET
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from auditor.report.findings.model import Source
 from auditor.report.findings.severity import SEVERITIES
 from auditor.report.formats import junit, policyreports, prometheus, sarif
 from auditor.report.formats.html import data
 from auditor.report.formats.problems import KindCount
 from auditor.report.formats.registry import FORMATS
-from tests.report.formats.drawn import content
+from tests.report.formats.drawn import START, content
 
 if TYPE_CHECKING:
     from auditor.report.formats.problems import Content
@@ -174,6 +178,69 @@ def test_metrics_are_folded_above_their_bound(monkeypatch: pytest.MonkeyPatch) -
     text = written("prometheus", dataclasses.replace(what, kinds=kinds))
     assert len([line for line in text.splitlines() if not line.startswith("#")]) <= 140
     assert 'kind="other"' in text
+
+
+def test_metrics_of_a_large_fleet_are_bounded_counted_and_clean() -> None:
+    what = content(2, hostile=False)
+    kinds = [KindCount("example.com", f"Kind{number}", {"valid": 3, "invalid": number}) for number in range(3000)]
+    kinds += [KindCount("", "other", {"valid": 7})]
+    hours = datetime.timedelta(hours=1)
+    sources = tuple(
+        Source("a.db" if number % 9 == 0 else f"{number}.db", f"c{number % 700}", "etcd-snapshot", number,
+               START - (900 - number) * hours, 1)
+        for number in range(900)
+    )  # fmt: skip
+    what = dataclasses.replace(what, kinds=kinds, run=dataclasses.replace(what.run, sources=sources))
+    text = written("prometheus", what)
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    assert len(lines) <= 2000
+    assert len({line.rpartition(" ")[0] for line in lines}) == len(lines)
+    assert sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith("auditor_objects{")) == sum(
+        sum(kind.statuses.values()) for kind in kinds
+    )
+    ages = [line for line in lines if line.startswith("auditor_snapshot_age_seconds")]
+    assert max(float(line.rpartition(" ")[2]) for line in ages) == 900 * 3600
+    (rest,) = [line for line in ages if 'dump="other"' in line]
+    shown = {line.split('dump="')[1].split('"')[0] for line in ages}
+    hidden = [one for one in sources if one.name not in shown]
+    assert float(rest.rpartition(" ")[2]) >= max(
+        (START - one.modified).total_seconds() for one in hidden if one.modified
+    )
+    (folded,) = [int(line.split(" ")[1]) for line in lines if line.startswith("auditor_series_folded")]
+    objects = sum(line.startswith("auditor_objects{") for line in lines)
+    snapshots = sum(line.startswith("auditor_snapshot_") for line in lines)
+    assert folded == (6001 - objects + 3 - 1) + (2700 - snapshots + 2)
+    if promtool := shutil.which("promtool"):
+        done = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+def test_a_job_summary_of_many_causes_stays_below_its_bound() -> None:
+    what = content(3)
+    cause = dataclasses.replace(what.open_causes[0], title="[*]" * 500, examples=("<" * 500,), objects=5)
+    causes = [dataclasses.replace(cause, id=f"{number:08x}") for number in range(5000)]
+    what = dataclasses.replace(
+        what, causes=causes, title="t" * 5000, reasons=("r" * 50_000,), warnings=("w" * 9000,) * 900, _tally=None
+    )
+    for name, most in (("github-summary", 1 << 20), ("markdown", 60_000)):
+        text = written(name, what)
+        assert len(text.encode()) <= most
+        rows = len(re.findall(r"^\| \w+(?: \w+)? \| [0-9a-f]{8} ", text, re.MULTILINE))
+        assert rows > 40
+        assert f"and {5000 - rows} more causes" in text
+        assert "and 880 more" in text
+
+
+@pytest.mark.parametrize("name", ["sarif", "codequality", "openreports", "github", "junit"])
+@pytest.mark.parametrize("seed", range(8))
+def test_messages_that_people_see_reverse_no_text(name: str, seed: int) -> None:
+    text = written(name, content(seed, objects=80))
+    if name in ("sarif", "codequality"):
+        text = json.dumps(json.loads(text), ensure_ascii=False)
+    if name == "openreports":
+        results = [one for part in text.split("---\n")[1:] for one in json.loads(part)["results"]]
+        text = "\n".join(part for one in results for part in (one["message"], *one["properties"].values()))
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text)
 
 
 @pytest.mark.parametrize("name", ["openreports", "wgpolicy"])

@@ -177,7 +177,7 @@ def test_a_folder_with_namespaces_of_its_own_is_no_inspection(tmp_path: Path) ->
 @pytest.mark.parametrize("container", ["zip", "tar", "tgz"])
 def test_a_snapshot_in_an_archive_is_the_snapshot(container: str, tmp_path: Path) -> None:
     """k3s and RKE2 put one snapshot into a zip when asked to compress."""
-    snapshot = unpacked("golden/etcd-files/snapshot-36.db.gz", tmp_path)
+    snapshot = unpacked("golden/upgrade/snapshot.db.gz", tmp_path)
     path = tmp_path / "on-demand-node-1700000000.zip"
     path.write_bytes(CONTAINERS[container]({"on-demand-node-1700000000": snapshot.read_bytes()}))
     (plan,) = plans_of(path, tmp_path / "work")

@@ -18,7 +18,7 @@ from auditor.sources.etcd.salvage import find_root
 from auditor.sources.files.digest import map_file
 from auditor.sources.files.view import FileView
 from auditor.sources.plan import SourcePlan
-from tests.shared import SHARED, shared
+from tests.shared import SHARED, second_check, shared
 from tests.sources.bolt_writer import bolt_file, key_value, revision
 from tests.sources.dumps import table_rows, unpacked, values
 from tests.sources.etcd.wal_writer import WalWriter, put
@@ -44,6 +44,7 @@ def salvage_notes(plan: SourcePlan) -> list[str]:
     return [note for note in plan.notes if note.startswith("salvage")]
 
 
+@second_check("golden/etcd-files", by="tests/sources/etcd/test_salvage.py")
 @pytest.mark.parametrize("name", DAMAGED)
 def test_nothing_is_saved_that_was_not_there(name: str, tmp_path: Path) -> None:
     _, whole = read(unpacked(f"{FOLDER}/compacted-36.db.gz", tmp_path), tmp_path / "whole", salvage=False)

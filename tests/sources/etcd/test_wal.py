@@ -15,7 +15,7 @@ from auditor.sources.etcd.crc32c import Crc32c, crc32c_of_many
 from auditor.sources.etcd.wal import Unapplied, read_wal
 from auditor.sources.notes import wal_notes
 from auditor.sources.plan import SourcePlan
-from tests.shared import SHARED
+from tests.shared import SHARED, second_check
 from tests.sources.bolt_writer import bolt_file, key_value, revision
 from tests.sources.dumps import extracted
 from tests.sources.etcd.wal_writer import WalWriter, delete, message, put, transaction
@@ -29,6 +29,7 @@ EXPECTED: dict[str, Any] = (
 )
 
 
+@second_check("golden/etcd-files", by="tests/sources/etcd/test_live_etcd.py")
 @pytest.mark.parametrize("name", sorted(EXPECTED) or ["data-dir-36.tar.gz"])
 def test_the_log_of_a_killed_member_is_counted_as_etcd_does(name: str, tmp_path: Path) -> None:
     folder = extracted(f"{FOLDER}/{name}", tmp_path)
@@ -41,6 +42,7 @@ def test_the_log_of_a_killed_member_is_counted_as_etcd_does(name: str, tmp_path:
     assert (log.faults, log.torn, log.unapplied.gap) == ([], False, False)
 
 
+@second_check("golden/etcd-files", by="tests/sources/etcd/test_live_etcd.py")
 @pytest.mark.parametrize("below", ["", "member"])
 @pytest.mark.parametrize("name", sorted(EXPECTED) or ["data-dir-36.tar.gz"])
 def test_a_data_directory_says_what_is_not_applied(name: str, below: str, tmp_path: Path) -> None:
