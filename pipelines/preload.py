@@ -25,8 +25,8 @@ MODULES: Final = (
     "auditor.validation.rules.adapters",
     "auditor.validation.rules.values",
     "multiprocess.popen_forkserver",  # by which they begin
-    "pyarrow._compute",
-    "pyarrow._parquet",
+    "pyarrow.compute",
+    "pyarrow.parquet",
 )
 
 allow_depth()  # what is started anew, not forked from a command, has Python's own limit

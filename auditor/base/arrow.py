@@ -1,7 +1,6 @@
-"""The few functions of Arrow that live tables and reports need, without the module that wraps them all.
+"""The few functions of Arrow that live tables and reports need.
 
-Loading `pyarrow.compute` makes 300 functions, which takes longer than finding the live keys of 100 MB; and the methods
-of arrays load it. Where an Arrow has no such door they come through the module after all.
+`pyarrow.compute` and `pyarrow.parquet` are loaded on first use: commands without tables need neither.
 """
 
 from __future__ import annotations
@@ -37,7 +36,6 @@ __all__ = [
     "joined_texts",
     "parquet_footer",
     "parquet_reader",
-    "parquet_writer",
     "plain",
     "read_parquet",
     "sorted_order",
@@ -52,31 +50,10 @@ __all__ = [
 pa: Any = pyarrow
 
 
-def _door() -> Any:
-    try:
-        from pyarrow import _compute  # noqa: PLC0415
-    except ImportError:
-        from pyarrow import compute  # noqa: PLC0415
+def _compute() -> Any:
+    from pyarrow import compute  # noqa: PLC0415 - it makes 300 functions
 
-        return compute
-    return _compute
-
-
-@contextmanager
-def parquet_writer(stream: Any, schema: pa.Schema, **options: Any) -> Iterator[Any]:
-    """Yield what writes tables as Parquet to an open stream, as `pyarrow.parquet.ParquetWriter` with these options.
-
-    That module loads every kind of file system, and what secures connections to them.
-    """
-    try:
-        from pyarrow._parquet import ParquetWriter  # noqa: PLC0415
-    except ImportError:
-        from pyarrow.parquet import ParquetWriter  # noqa: PLC0415
-    writer = ParquetWriter(stream, schema, writer_engine_version="V2", **options)
-    try:
-        yield writer
-    finally:
-        writer.close()
+    return compute
 
 
 _DAMAGE: Any = (
@@ -109,29 +86,26 @@ def whole_parquet(path: Path) -> Iterator[None]:
 
 @contextmanager
 def parquet_reader(path: Path, dictionaries: Iterable[str] = (), footer: Any = None) -> Iterator[Any]:
-    """Yield what reads a Parquet file: `schema_arrow`, `metadata`, `read_all`, as inside `pyarrow.parquet.ParquetFile`.
+    """Yield a `pyarrow.parquet.ParquetFile` of a file that is known to declare what a report may hold.
 
     Args:
         path: The path of the file, which is mapped.
         dictionaries: Columns of text that become dictionaries.
         footer: Its `FileMetaData`, as `parquet_footer` checked it; None: it is read and checked.
     """
-    try:
-        from pyarrow._parquet import ParquetReader  # noqa: PLC0415
-    except ImportError:
-        from pyarrow.parquet.core import ParquetReader  # noqa: PLC0415
-    reader = ParquetReader()
+    from pyarrow.parquet import ParquetFile  # noqa: PLC0415 - it loads file systems, too
+
     with whole_parquet(path):
         if footer is None:
             parquet_guard.check_file(path)
-        reader.open(str(path), use_memory_map=True, read_dictionary=list(dictionaries), metadata=footer)
-        if footer is None:
-            parquet_guard.check_footer(path, reader.metadata)
-            len(reader.schema_arrow.names)  # raises for a name that is not UTF-8
-    try:
+        source = pa.memory_map(str(path))
+    with source:
+        with whole_parquet(path):
+            reader = ParquetFile(source, read_dictionary=list(dictionaries), metadata=footer, pre_buffer=False)
+            if footer is None:
+                parquet_guard.check_footer(path, reader.metadata)
+                len(reader.schema_arrow.names)  # raises for a name that is not UTF-8
         yield reader
-    finally:
-        reader.close()
 
 
 def parquet_footer(path: Path) -> Any:
@@ -151,19 +125,16 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None, dictionaries:
     given, footer = list(dictionaries), parquet_footer(path)
     spread = [name for name in parquet_guard.coded(footer) if name not in given]
     with parquet_reader(path, [*given, *spread], footer) as reader, whole_parquet(path):
-        if columns is None:
-            table = reader.read_all(use_threads=False)
-        else:
-            wanted = set(columns)
-            leaves = [leaf for leaf, path in enumerate(reader.column_paths) if path[0] in wanted]
-            table = reader.read_all(leaves, use_threads=False).select(columns)
+        table = reader.read(columns, use_threads=False)
+        if columns is not None:
+            table = table.select(columns)
         stored = reader.schema_arrow
     texts = [name for name in spread if name in stored.names and pa.types.is_string(stored.field(name).type)]
     return parquet_guard.written_out(path, table, texts)
 
 
 def _function(name: str, *arguments: Any, options: Any = None) -> Any:
-    return _door().call_function(name, list(arguments), options)
+    return _compute().call_function(name, list(arguments), options)
 
 
 def sorted_order(keys: Any) -> NDArray[np.uint64]:
@@ -174,7 +145,7 @@ def sorted_order(keys: Any) -> NDArray[np.uint64]:
 
 def sorted_rows(columns: dict[str, Any]) -> NDArray[np.uint64]:
     """Return the positions of rows in ascending order of all columns, the first before the others; it is stable."""
-    options = _door().SortOptions([(name, "ascending") for name in columns])
+    options = _compute().SortOptions([(name, "ascending") for name in columns])
     order: NDArray[np.uint64] = _function("sort_indices", pa.table(columns), options=options).to_numpy()
     return order
 
@@ -196,7 +167,7 @@ def cast(array: Any, kind: Any) -> Any:
     Raises:
         ArrowInvalid: A value has no equal of that type.
     """
-    return _function("cast", array, options=_door().CastOptions.safe(kind))
+    return _function("cast", array, options=_compute().CastOptions.safe(kind))
 
 
 def dictionary_encoded(array: Any) -> Any:
@@ -216,7 +187,7 @@ def equal(array: Any, value: Any) -> NDArray[np.bool_]:
 
 def starts_with(array: Any, beginning: str) -> NDArray[np.bool_]:
     """Say of each text whether it begins so; null does not."""
-    return _truths(_function("starts_with", array, options=_door().MatchSubstringOptions(beginning)))
+    return _truths(_function("starts_with", array, options=_compute().MatchSubstringOptions(beginning)))
 
 
 def unlike_next(array: Any) -> NDArray[np.bool_]:
@@ -250,7 +221,7 @@ def is_sorted(*columns: Any) -> bool:
 
 def index_in(array: Any, among: Any) -> Any:
     """Return of each value its position among others, null where it is none of them."""
-    return _function("index_in", array, options=_door().SetLookupOptions(among))
+    return _function("index_in", array, options=_compute().SetLookupOptions(among))
 
 
 def byte_lengths(array: Any) -> Any:
@@ -267,7 +238,7 @@ def joined_texts(columns: Any, between: str) -> Any:
     """Return one text for each row, of an array of lists of texts or of several arrays of texts without nulls."""
     if isinstance(columns, pa.Array):
         return _function("binary_join", columns, between)
-    return _function("binary_join_element_wise", *columns, between, options=_door().JoinOptions())
+    return _function("binary_join_element_wise", *columns, between, options=_compute().JoinOptions())
 
 
 def as_binary(array: Any) -> Any:

@@ -223,6 +223,8 @@ def write_parquet(table: pa.Table, path: Path) -> None:
 
 def write_row_groups(tables: Iterable[pa.Table], schema: pa.Schema, path: Path) -> None:
     """Write one part; each table begins a row group, and the first one decides how columns are written."""
+    from pyarrow.parquet import ParquetWriter  # noqa: PLC0415 - it loads file systems, too
+
     path.parent.mkdir(parents=True, exist_ok=True)
     rest = iter(tables)
     first = next(rest, None)
@@ -230,7 +232,7 @@ def write_row_groups(tables: Iterable[pa.Table], schema: pa.Schema, path: Path) 
     dictionary, compression, encoding = _layout(first)
     with (
         pa.BufferedOutputStream(pa.OSFile(str(path), "wb"), _BUFFER) as stream,
-        arrow.parquet_writer(
+        ParquetWriter(
             stream,
             schema,
             use_dictionary=dictionary,

@@ -6,8 +6,7 @@ as it may need the memory that they held, then given to `on_lost`.
 What workers are forked from may die as well: those that are there go on, and for new ones it is started again.
 The parent sends one shard at a time, so a slow shard delays no other worker; neighbours, which are alike, go to
 one worker, which then makes fewer programs.
-Workers are started by a fork server, which is safe in a process that has threads. Where that is known to be needed
-before there are any, and before anything heavy was loaded, it is forked itself instead of started anew.
+Workers are started by a fork server, which is safe in a process that has threads.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ import contextlib
 import errno
 import os
 import signal
-import sys
 import threading
 import traceback
 from collections import deque
@@ -44,8 +42,6 @@ _UNKNOWN = 255
 """What `multiprocess` gives as the exit code where what the process was forked from is gone."""
 _NO_MEMORY = 112
 """Exit code of a worker that was refused memory."""
-_TASKS = "/proc/self/task"
-"""A name for each thread of this process, whatever started it; on Linux."""
 
 
 def _serve(connection: Any, setup: Callable[[], Callable[[Any], Any]]) -> None:
@@ -183,18 +179,10 @@ def expect_processes(preload: tuple[str, ...]) -> None:
     Args:
         preload: As for `run_processes`, which must be given the same.
     """
-    _forkserver(preload, forked=_is_light())
+    _forkserver(preload)
 
 
-def _is_light() -> bool:
-    """Tell a process that may be forked: it has one thread, and has not loaded yet what workers load."""
-    try:
-        return "numpy" not in sys.modules and len(os.listdir(_TASKS)) == 1  # noqa: PTH208 - names alone
-    except OSError:
-        return False
-
-
-def _forkserver(preload: tuple[str, ...], *, forked: bool = False) -> Any:
+def _forkserver(preload: tuple[str, ...]) -> Any:
     """Return the way to start processes; what they are forked from is running."""
     import multiprocess  # noqa: PLC0415 - it brings much along, and a run in one process needs none of it
     import multiprocess.forkserver  # noqa: PLC0415
@@ -206,23 +194,15 @@ def _forkserver(preload: tuple[str, ...], *, forked: bool = False) -> Any:
     tracker = multiprocess.resource_tracker._resource_tracker  # noqa: SLF001
     if tracker._fd is None:  # noqa: SLF001 - nothing is shared that it would clean up: no process need be started for it
         tracker._fd = os.open(os.devnull, os.O_WRONLY)  # noqa: SLF001
-    started = _watched_start(multiprocess.util)
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # as in `_spawn`
-    try:
-        if forked:
-            multiprocess.util.spawnv_passfds = _fork
-        multiprocess.forkserver.ensure_running()
-    finally:
-        multiprocess.util.spawnv_passfds = started
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    _watch_start(multiprocess.util)
+    multiprocess.forkserver.ensure_running()
     return context
 
 
-def _watched_start(util: Any) -> Any:
-    """Have `multiprocess` start interpreters by `_spawn` from now on, also where it starts one again; return that."""
+def _watch_start(util: Any) -> None:
+    """Have `multiprocess` start interpreters by `_spawn` from now on, also where it starts one again."""
     if getattr(util.spawnv_passfds, "func", None) is not _spawn:
         util.spawnv_passfds = partial(_spawn, util.spawnv_passfds)
-    return util.spawnv_passfds
 
 
 def _spawn(started: Callable[..., int], executable: Any, arguments: list[Any], kept: list[int]) -> int:
@@ -233,26 +213,6 @@ def _spawn(started: Callable[..., int], executable: Any, arguments: list[Any], k
         return started(executable, [arguments[0], "-P", *arguments[1:-1], command], kept)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _fork(_: Any, arguments: list[str], kept: list[int]) -> int:
-    """Run the command of an interpreter, the last of its arguments, in a fork of this one; return its process id.
-
-    As in a new one only some files are open there. What was loaded is there already, which saves a third of a start.
-    """
-    for stream in (sys.stdout, sys.stderr):
-        stream.flush()  # what is in there is written once
-    process = os.fork()
-    if process:
-        return process
-    try:
-        for below, above in pairwise((2, *sorted(kept), os.sysconf("SC_OPEN_MAX"))):
-            os.closerange(below + 1, above)
-        exec(arguments[-1], {})  # noqa: S102 - it is that of the fork server
-    except Exception:  # noqa: BLE001 - as an interpreter would
-        traceback.print_exc()
-    finally:
-        os._exit(0)  # what ends with the process is the business of the other one
 
 
 def _answer(connection: Any, work: Callable[[], Any]) -> None:

@@ -85,7 +85,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
     """Return which folder has a name now, or None if there is none."""
     try:
         status = path.stat()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     return status.st_dev, status.st_ino
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,6 @@ from hypothesis import strategies as st
 
 from auditor.base import arrow
 from auditor.base.errors import DamagedDump
-from tests.environment import without_pandas
 
 pa: Any = pyarrow
 pc: Any = pyarrow.compute
@@ -119,30 +116,6 @@ def test_what_cannot_be_cast_is_refused() -> None:
 def test_nothing_is_binary_too(keys: list[bytes]) -> None:
     binary = arrow.as_binary(pa.array(keys, pa.large_binary()))
     assert (binary.to_pylist(), binary.type) == (keys, pa.binary())
-
-
-@pytest.mark.parametrize("options", [{}, {"compression": {"a": "zstd"}, "use_dictionary": ["b"]}])
-def test_a_table_is_written_as_the_wrapped_writer_writes_it(options: dict[str, Any]) -> None:
-    table = pa.table({"a": list(range(1000)), "b": ["x", None] * 500, "c": [[{"d": 1.5}]] * 1000})
-    ours, theirs = pa.BufferOutputStream(), pa.BufferOutputStream()
-    with arrow.parquet_writer(ours, table.schema, **options) as writer:
-        writer.write_table(table, row_group_size=300)
-    with pyarrow.parquet.ParquetWriter(theirs, table.schema, **{"compression": "NONE", **options}) as writer:
-        writer.write_table(table, row_group_size=300)
-    assert ours.getvalue().equals(theirs.getvalue())
-
-
-@without_pandas
-def test_a_snapshot_is_read_without_the_wrapped_functions() -> None:
-    code = (
-        "import pathlib, sys, tempfile\n"
-        "from auditor.sources import open_source\n"
-        "with tempfile.TemporaryDirectory() as folder:\n"
-        "    plan = open_source('sample-data/cluster.db.gz', number=0, workdir=pathlib.Path(folder))\n"
-        "print(plan.rows, 'pyarrow.compute' in sys.modules)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
-    assert done.stdout.split() == ["46", "False"]
 
 
 def test_a_footer_whose_names_are_not_utf8_is_damage(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from pyarrow.parquet import ParquetWriter
 
 from auditor.base import arrow, tables
 from auditor.base.errors import DamagedDump
@@ -53,7 +54,10 @@ def test_rows_that_differ_by_their_path_alone_are_read(tmp_path: Path) -> None:
 
 def test_many_more_rows_than_bytes_are_refused(tmp_path: Path) -> None:
     table = pa.table({"a": column(tables.DICTIONARY, is_null=False)})
-    with pa.OSFile(str(tmp_path / "part.parquet"), "wb") as file, arrow.parquet_writer(file, table.schema) as writer:
+    with (
+        pa.OSFile(str(tmp_path / "part.parquet"), "wb") as file,
+        ParquetWriter(file, table.schema, compression="NONE") as writer,
+    ):
         for _ in range(32):
             writer.write_table(table, row_group_size=ROWS)
     with pytest.raises(DamagedDump, match="it declares 32,000,000 rows in "):

@@ -70,7 +70,9 @@ BENCHMARKS: Final = (
         "sizes", "--repeats 5 --megabytes 16", "--repeats 3 --megabytes 3", "--repeats 1 --megabytes 0.1 --sizes 1 16"
     ),
     Benchmark("scaling", "--repeats 5", "--repeats 3", "--repeats 1 --objects 100 1000"),
-    Benchmark("definitions", "--repeats 5", "--repeats 3", "--repeats 1"),
+    Benchmark("large", "--repeats 5", "--repeats 3 --objects 100000", "--repeats 1 --objects 300"),
+    Benchmark("fleets", "--repeats 5", "--repeats 3", "--repeats 1 --scale 0.01 --clusters 3"),
+    Benchmark("definitions", "--repeats 5", "--repeats 3", "--repeats 1 --count 100"),
     Benchmark("defaulting", "--repeats 5 --objects 20000", "--repeats 3 --objects 4000", "--repeats 1 --objects 200"),
     Benchmark("cel", "--repeats 5 --objects 100000", "--repeats 3 --objects 10000", "--repeats 1 --objects 200"),
     Benchmark("updates", "--repeats 5 --objects 50000", "--repeats 3 --objects 10000", "--repeats 1 --objects 200"),

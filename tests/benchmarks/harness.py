@@ -11,6 +11,8 @@ the two runs of one turn, and its median is the median of these.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import ctypes
 import importlib.metadata
 import json
 import os
@@ -22,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -313,13 +315,35 @@ def say(text: str) -> None:
 class Run:
     """What one process took: seconds by the clock and of processors; what it printed.
 
-    Processor time is its own and that of the processes below it that it waited for; of the workers of an audit it is not.
+    Attributes:
+        wall: Seconds by the clock.
+        processor: Processor time of the process and of those below it that it waited for; not that of workers.
+        everywhere: That of all processes below it as well; where the system cannot tell, the same as `processor`.
     """
 
     wall: float
     processor: float
     output: str = ""
     manifest: dict[str, Any] = field(default_factory=dict)
+    everywhere: float = 0.0
+
+
+_SUBREAPER = 36
+"""PR_SET_CHILD_SUBREAPER: the processes that a child leaves behind become children of this one."""
+
+
+def _used() -> float:
+    found = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return found.ru_utime + found.ru_stime
+
+
+def _wait_for_orphans() -> None:
+    """Wait for the processes that a child has left: what workers are forked from, and workers."""
+    while True:
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            return
 
 
 def timed(
@@ -331,13 +355,16 @@ def timed(
         subprocess.CalledProcessError: It ended with another exit code than those named.
     """
     words = [str(word) for word in command]
-    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+    before, start = _used(), time.perf_counter()
     done = subprocess.run(words, check=False, capture_output=True, text=True, cwd=cwd, env=env)
-    wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    wall, after = time.perf_counter() - start, _used()
+    _wait_for_orphans()
     if done.returncode not in codes:
         say(done.stderr[-2000:])
         raise subprocess.CalledProcessError(done.returncode, words, done.stdout, done.stderr)
-    return Run(wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.stdout)
+    return Run(wall, after - before, done.stdout, everywhere=_used() - before)
 
 
 def audit(dump: Path, crds: Path, *words: object, jobs: int = 1, objects: int | None = None) -> Run:
@@ -358,7 +385,7 @@ def audit(dump: Path, crds: Path, *words: object, jobs: int = 1, objects: int | 
     counted = sum(manifest["counts"]["statuses"].values())
     if objects is not None and counted != objects:
         raise SystemExit(f"{dump.name}: {counted} keys are in the report, {objects} were in the dump")
-    return Run(run.wall, run.processor, run.output, manifest)
+    return replace(run, manifest=manifest)
 
 
 # -- arguments --------------------------------------------------------------------------------------------------------

@@ -33,6 +33,8 @@ KINDS = (
     "ExternalSecret.v1.external-secrets.io=2,MachineDeployment.v1beta2.cluster.x-k8s.io=2,"
     "AppProject.v1alpha1.argoproj.io=2,KafkaTopic.v1.kafka.strimzi.io=2"
 )
+POOL = 400
+"""Bodies of a kind in the corpora of the recipe, which flatter what remembers values."""
 SHARES = {"bench-30": "0.4", "bench-2": "0.027", "broken": "1"}
 """Corpora: the share of objects that get defects, some of them harmless."""
 
@@ -76,7 +78,7 @@ def install(name: str, cache: Path) -> Path | None:
     return target
 
 
-def draw(corpus: str, objects: int, cache: Path, *, kinds: str = KINDS, name: str = "") -> Path:
+def draw(corpus: str, objects: int, cache: Path, *, kinds: str = KINDS, name: str = "", pool: int = POOL) -> Path:
     """Draw a corpus; 100,000 objects are the corpus of the recipe, fewer are its beginning.
 
     Args:
@@ -85,8 +87,10 @@ def draw(corpus: str, objects: int, cache: Path, *, kinds: str = KINDS, name: st
         cache: Folder that the file stays in.
         kinds: What to draw, with weights.
         name: Of the file, where the kinds are others.
+        pool: Bodies that objects of a kind share; as many as objects: each has one of its own.
     """
-    path = cache / f"{name or corpus}-{objects}.ndjson"
+    own = "" if pool == POOL else "-own" if pool >= objects else f"-pool-{pool}"
+    path = cache / f"{name or corpus}{own}-{objects}.ndjson"
     part = path.with_suffix(".part")
     if path.exists():
         return path
@@ -95,7 +99,7 @@ def draw(corpus: str, objects: int, cache: Path, *, kinds: str = KINDS, name: st
             target.writelines(itertools.islice(source, objects))
     else:
         say(f"drawing {path.stem} ...")
-        command = [build("gen", cache), "-crds", CRDS, "-n", objects, "-pool", 400, "-size", 3600,
+        command = [build("gen", cache), "-crds", CRDS, "-n", objects, "-pool", pool, "-size", 3600,
                    "-invalid", SHARES[corpus], "-seed", 42, "-kinds", kinds, "-out", part]  # fmt: skip
         subprocess.run([str(word) for word in command], check=True)
     part.rename(path)

@@ -101,11 +101,11 @@ def corpus_cases(corpus: Path, crds: Path, folder: Path) -> Iterator[Case]:
     keyed, night, fleet = folder / f"{name}.json", folder / f"{name}-night.json", folder / f"{name}-fleet"
     if not keyed.exists():
         lines = corpus.read_bytes().splitlines()
-        keyed.write_text(_at_keys(lines, documents))
-        night.write_text(_at_keys(_next_night(lines), documents))
+        keyed.write_text(at_keys(lines, documents))
+        night.write_text(at_keys(_next_night(lines), documents))
         fleet.mkdir()
         for number in range(2):
-            (fleet / f"c{number}.json").write_text(_at_keys(lines[number::2][: len(lines) // 4], documents))
+            (fleet / f"c{number}.json").write_text(at_keys(lines[number::2][: len(lines) // 4], documents))
         for kind in ("tightened", "defaults"):
             changed = [_changed(one, defaults=kind == "defaults") for one in documents]
             (folder / f"{name}-{kind}.json").write_text(
@@ -126,28 +126,38 @@ def corpus_cases(corpus: Path, crds: Path, folder: Path) -> Iterator[Case]:
         yield Case(f"{name}-upgrade-{kind}", ("upgrade", str(keyed), *new))
 
 
-def _at_keys(lines: Sequence[bytes], documents: Sequence[Any]) -> str:
+def at_keys(lines: Sequence[bytes], documents: Sequence[Any]) -> str:
     """Return objects and definitions as `etcdctl get -w json` prints them, at the keys of a server."""
-    plurals = {
-        (one["spec"]["group"], one["spec"]["names"]["kind"]): one["spec"]["names"]["plural"] for one in documents
-    }
-    values: dict[str, bytes] = {}
-    for line in lines:
-        one = json.loads(line)
-        group, kind, metadata = one["apiVersion"].partition("/")[0], one["kind"], one["metadata"]
-        place = "/".join(filter(None, (metadata.get("namespace"), metadata.get("name") or "none")))
-        values[f"/registry/{group}/{plurals[group, kind]}/{place}"] = line
+    plurals = plurals_of(documents)
+    values = {key_of(line, plurals): line for line in lines}
     for document in documents:
         name = document["metadata"]["name"]
-        conditions = [{"type": "Established", "status": "True"}, {"type": "NamesAccepted", "status": "True"}]
-        status = {"conditions": conditions, "acceptedNames": document["spec"]["names"]}
-        text = json.dumps(document | {"status": status}).encode()
-        values[f"/registry/apiextensions.k8s.io/customresourcedefinitions/{name}"] = text
+        values[f"/registry/apiextensions.k8s.io/customresourcedefinitions/{name}"] = stored_definition(document)
     rows = [
         {"key": _b64(key.encode()), "create_revision": 2, "mod_revision": at + 2, "version": 1, "value": _b64(value)}
         for at, (key, value) in enumerate(sorted(values.items()))
     ]
     return json.dumps({"header": {"revision": len(rows) + 2}, "kvs": rows, "count": len(rows)})
+
+
+def plurals_of(documents: Sequence[Any]) -> dict[tuple[str, str], str]:
+    """Return the plural of each group and kind of some definitions."""
+    return {(one["spec"]["group"], one["spec"]["names"]["kind"]): one["spec"]["names"]["plural"] for one in documents}
+
+
+def key_of(line: bytes, plurals: dict[tuple[str, str], str]) -> str:
+    """Return the key that a server has for an object."""
+    one = json.loads(line)
+    group, kind, metadata = one["apiVersion"].partition("/")[0], one["kind"], one["metadata"]
+    place = "/".join(filter(None, (metadata.get("namespace"), metadata.get("name") or "none")))
+    return f"/registry/{group}/{plurals[group, kind]}/{place}"
+
+
+def stored_definition(document: Any) -> bytes:
+    """Return a definition as a server stores it: established, under the names that it has."""
+    conditions = [{"type": "Established", "status": "True"}, {"type": "NamesAccepted", "status": "True"}]
+    status = {"conditions": conditions, "acceptedNames": document["spec"]["names"]}
+    return json.dumps(document | {"status": status}).encode()
 
 
 def _b64(data: bytes) -> str:

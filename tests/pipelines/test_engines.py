@@ -244,41 +244,6 @@ def test_workers_are_forked_from_a_process_that_has_loaded_what_they_need(tmp_pa
     subprocess.run([sys.executable, script], check=True, env=env)
 
 
-MARKED = """\
-import sys, threading
-from pipelines.engines import expect_processes, run_processes
-
-def setup():
-    return lambda name: hasattr(sys, name)
-
-if __name__ == "__main__":
-    sys.marked_before = True
-    {before}
-    expect_processes(())
-    print(*run_processes(setup, ["marked_before"], jobs=1, on_lost=print))
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a fork of a light process is not known to be one")
-@pytest.mark.parametrize(
-    ("before", "expected"),
-    [
-        ("pass", "True"),
-        ("threading.Thread(target=sys.stdin.read, daemon=True).start()", "False"),
-        ("import numpy", "False"),
-    ],
-)
-def test_what_workers_are_forked_from_is_forked_of_a_light_process_and_else_started_anew(tmp_path, before, expected):
-    script = tmp_path / "marked.py"
-    script.write_text(MARKED.format(before=before))
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
-    command = [sys.executable, script]
-    with subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout.read() == f"{expected}\n"
-        process.stdin.close()
-        assert process.wait(30) == 0
-
-
 ALONE = """\
 import os
 from pathlib import Path
@@ -329,7 +294,10 @@ def test_a_process_that_is_expected_and_not_needed_ends_with_this_one():
 
 
 def test_an_interrupt_while_that_process_loads_is_not_its_business(tmp_path):
-    (tmp_path / "slow_to_load.py").write_text("import time, pathlib\npathlib.Path('loading').touch()\ntime.sleep(1)\n")
+    (tmp_path / "modules").mkdir()
+    (tmp_path / "modules" / "slow_to_load.py").write_text(
+        "import time, pathlib\npathlib.Path('loading').touch()\ntime.sleep(1)\n"
+    )
     code = (
         "import os, pathlib, signal, time\n"
         "from pipelines.engines import expect_processes\n"
@@ -343,7 +311,7 @@ def test_an_interrupt_while_that_process_loads_is_not_its_business(tmp_path):
         "time.sleep(0.3)\n"
         "assert os.waitpid(server, os.WNOHANG) == (0, 0)\n"
     )
-    env = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
+    env = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path / 'modules'}"}
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path, env=env, timeout=30)
     assert (done.returncode, done.stderr) == (0, "")

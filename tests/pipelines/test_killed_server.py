@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are f
 
 @pytest.fixture(scope="module")
 def dumps(tmp_path_factory):
-    """A dump for which the fork server is forked, and one for which it is started anew."""
+    """A dump whose size is known at once, and one that must be unpacked first."""
     folder = tmp_path_factory.mktemp("many")
     lines = "".join(f'{HEAD}{number}"}}}}\n' for number in range(OBJECTS))
     (folder / "many.ndjson").write_text(lines)

@@ -35,7 +35,6 @@ LONG_FUNCTIONS = {
 """Functions of 80 lines and more; the docstring of each says why (`Over 80 lines: ...`)."""
 MOST_FUNCTION_LINES = 80
 PRIVATE_OF_LIBRARIES = {
-    ("pyarrow", "_compute"),
     ("multiprocess.forkserver", "_forkserver"),
 }
 """Private names of libraries that are imported. Each library has an upper bound in pyproject.toml."""

@@ -12,7 +12,7 @@ import re
 from functools import lru_cache, partial
 from math import inf
 from time import thread_time
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import re2
 
@@ -127,7 +127,7 @@ class Pattern:
         self.source = source
         self._spent = 0.0
         self._written = syntax.re2
-        self._re2: re2._Regexp | None = None
+        self._re2: Any | None = None
         known = _NAMES.get(source)
         if known is not None:
             translated: tuple[str, bool] | None = (known, True)
@@ -140,7 +140,7 @@ class Pattern:
             self.matches = _by_stdlib(*translated)
         self.search = Memory(self.matches).__getitem__
 
-    def _compiled(self) -> re2._Regexp:
+    def _compiled(self) -> Any:
         if self._re2 is None:
             self._re2 = _compile_re2(self._written)
         return self._re2
@@ -251,26 +251,14 @@ def _character_length(data: bytes, at: int) -> int:
     return length
 
 
-def _finder(compiled: re2._Regexp) -> Callable[[bytes], bool]:
-    """Return what tells whether a pattern matches, without the wrapper's object for a match, which costs more."""
+def _finder(compiled: Any) -> Callable[[bytes], bool]:
+    """Return a function that tells whether a pattern matches."""
     search = compiled.search
-    try:
-        match, anywhere = compiled._regexp.Match, re2._Anchor.UNANCHORED  # noqa: SLF001 - where it has them
-    except AttributeError:
-        return lambda data: search(data) is not None
-
-    def matches(data: bytes) -> bool:
-        found: bool = match(anywhere, data, 0, len(data))[0] != _NO_MATCH
-        return found
-
-    return matches
+    return lambda data: search(data) is not None
 
 
-def _program_size(compiled: re2._Regexp) -> int:
+def _program_size(compiled: Any) -> int:
     return max(1, int(compiled.programsize))
-
-
-_NO_MATCH: Final = (-1, -1)
 
 
 def _by_stdlib(pattern: str, anchored: bool) -> Callable[[str], bool]:
@@ -279,7 +267,7 @@ def _by_stdlib(pattern: str, anchored: bool) -> Callable[[str], bool]:
     return lambda text: search(text) is not None
 
 
-def _compile_re2(pattern: str) -> re2._Regexp:
+def _compile_re2(pattern: str) -> Any:
     options = re2.Options()
     options.log_errors = False
     options.never_capture = True

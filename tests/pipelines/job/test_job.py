@@ -393,7 +393,7 @@ def test_formats_are_written_whole_beside_the_report(tmp_path: Path, audit: Audi
         (("-o", "csv", "-o", "junit"), "two formats are to be printed"),
         (("-o", "csv="), "names no file"),
         (("-o", "csv=folder/"), "is one file"),
-        (("-o", "html=r/x.html"), "lies in the report"),
+        (("-o", "html=r/x.html"), "is in the report r"),
         (("-o", "html=https://example.com/x"), "takes no files"),
     ],
 )

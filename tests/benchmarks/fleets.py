@@ -1,0 +1,97 @@
+"""Fleets: 12 clusters of 2,000 objects, 100 small ones, and one large one among small ones; with 1, 2 and 4 workers.
+
+    python tests/benchmarks/fleets.py                 # needs ../shared (generator, definitions) and Go
+    python tests/benchmarks/fleets.py --scale 0.1     # a tenth of the objects
+
+Each cluster is a dump of its own (what `etcdctl get -w json` prints) with all definitions. Time is from process start to
+finished report, with verdicts on updates; processor time is that of all processes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+if not __package__:
+    sys.path[0] = str(Path(__file__).resolve().parent.parent.parent)
+
+from auditor.sources.crd_files import read_crd_documents
+from tests.benchmarks.harness import Results, arguments, in_turns, ratios, timed
+from tests.benchmarks.yardstick import CRDS, draw, is_yardstick_missing
+from tests.differential.reports import at_keys
+
+FLEETS = {
+    "12 clusters of 2,000 objects": [2000] * 12,
+    "100 clusters of 200 objects": [200] * 100,
+    "one cluster of 20,000, 20 of 200": [20_000, *[200] * 20],
+}
+SECONDS = {"12 clusters of 2,000 objects": (3, 2), "100 clusters of 200 objects": (12, 2)}
+"""Most seconds with so many workers, on a machine on which bench-2 takes 3.5 s of processor time."""
+SPEEDUP = {"12 clusters of 2,000 objects": 1.7}
+
+
+def write_fleet(folder: Path, lines: list[bytes], sizes: list[int], documents: list[Any]) -> int:
+    """Write the dumps of a fleet; return how many objects they hold."""
+    folder.mkdir()
+    at = 0
+    for number, size in enumerate(sizes):
+        objects = [lines[(at + one) % len(lines)] for one in range(size)]
+        at += size
+        (folder / f"c{number:03}.json").write_text(at_keys(objects, documents))
+    return at
+
+
+def run(folder: Path, clusters: int, jobs: int, processor: list[float]) -> float:
+    """Audit a fleet; return the seconds, and note the processor time of all processes."""
+    with tempfile.TemporaryDirectory(dir=folder.parent) as place:
+        report = Path(place) / "report"
+        command = [sys.executable, "-m", "pipelines", "audit", f"{folder}/*.json", "--cluster-name", "{name}"]
+        found = timed([*command, "--report", report, "--jobs", jobs, "--fail-on", "never"])
+        told = json.loads((report / "manifest.json").read_text())
+    if len(told["clusters"]) != clusters or told["lost"]:
+        raise SystemExit(f"{len(told['clusters'])} of {clusters} clusters were audited; lost: {told['lost']}")
+    processor.append(found.everywhere)
+    return found.wall
+
+
+def main() -> int:
+    """Run it."""
+    parser = arguments(__doc__)
+    parser.add_argument("--scale", type=float, default=1.0, help="share of the objects of each cluster")
+    parser.add_argument("--clusters", type=int, help="most clusters of a fleet")
+    options = parser.parse_args()
+    if is_yardstick_missing():
+        return 0
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    workers = [number for number in (1, 2, 4) if number <= max(2, processors)]
+    results = Results("fleets", "Fleets: one report of many clusters, seconds by number of workers")
+    results.settings |= {"repeats": options.repeats, "share of the objects": options.scale}
+    documents = list(read_crd_documents([str(CRDS)]))
+    lines = draw("bench-2", max(1, int(24_000 * options.scale)), options.cache).read_bytes().splitlines()
+    with tempfile.TemporaryDirectory() as scratch:
+        for at, (name, whole) in enumerate(FLEETS.items()):
+            sizes = [max(1, int(size * options.scale)) for size in whole[: options.clusters]]
+            folder = Path(scratch) / f"fleet-{at}"
+            objects = write_fleet(folder, lines, sizes, documents)
+            used: dict[str, list[float]] = {str(jobs): [] for jobs in workers}
+            sides = {str(jobs): partial(run, folder, len(sizes), jobs, used[str(jobs)]) for jobs in workers}
+            found = in_turns(options.repeats, sides)
+            for jobs in workers:
+                limit, of = SECONDS.get(name, (None, 0))
+                column = f"{jobs} worker{'s' * (jobs > 1)}, s"
+                results.add(name, column, found[str(jobs)], at_most=limit if jobs == of else None)
+            results.add(name, "2 workers over 1", ratios(found["1"], found["2"]), at_least=SPEEDUP.get(name))
+            for jobs in workers:
+                micros = [1e6 * seconds / objects for seconds in used[str(jobs)]]
+                results.add(name, f"{jobs} worker{'s' * (jobs > 1)}, CPU us an object", micros)
+    results.note("Limits in seconds are those of a machine on which bench-2 takes 3.5 s of processor time.")
+    return results.finish(options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

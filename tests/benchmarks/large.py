@@ -1,0 +1,156 @@
+"""A snapshot of 1,000,000 keys, plain and as .db.gz, each object with a body of its own; what more workers would gain.
+
+    python tests/benchmarks/large.py                    # needs ../shared (generator, definitions) and Go; 5 GB of disk
+    python tests/benchmarks/large.py --objects 100000
+
+The default run: verdicts on updates included, from process start to finished report. Processor time is that of all
+processes, beside `orjson.loads` of the same values in one process. Figures of more workers than the machine has
+processors for are worked out: what the command's own process takes stays, the rest is divided (Amdahl's law).
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import shutil
+import struct
+import sys
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+if not __package__:
+    sys.path[0] = str(Path(__file__).resolve().parent.parent.parent)
+
+from auditor.sources.crd_files import read_crd_documents
+from tests.benchmarks.harness import Results, Run, arguments, in_turns, ratios, say, timed
+from tests.benchmarks.yardstick import CRDS, draw, is_yardstick_missing
+from tests.differential.reports import key_of, plurals_of, stored_definition
+from tests.sources.bolt_writer import BoltWriter, key_value, revision
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SPEEDUP = 1.85
+WORKED_OUT = (8, 16, 32)
+
+
+def write_snapshot(path: Path, corpus: Path, documents: list[Any]) -> int:
+    """Write objects and definitions as `etcdctl snapshot save` does; return the number of keys."""
+    keys: dict[bytes, int] = {}
+    plurals = plurals_of(documents)
+
+    def values() -> Iterator[tuple[bytes, bytes]]:
+        for document in documents:
+            name = document["metadata"]["name"]
+            yield (
+                f"/registry/apiextensions.k8s.io/customresourcedefinitions/{name}".encode(),
+                stored_definition(document),
+            )
+        with corpus.open("rb") as stream:
+            for line in stream:
+                yield key_of(line, plurals).encode(), line.rstrip()
+
+    def rows() -> Iterator[tuple[int, bytes, bytes]]:
+        for main, (key, value) in enumerate(values(), 2):
+            version = keys[key] = keys.get(key, 0) + 1
+            yield 0, revision(main), key_value(key, main if version == 1 else 2, main, version, value)
+
+    with path.open("wb+") as stream:
+        writer = BoltWriter(stream)
+        buckets: dict[bytes, bytes] = {b"key": struct.pack("<QQ", writer.put_tree(rows()), 0)}
+        meta = {b"consistent_index": struct.pack(">Q", 7), b"term": struct.pack(">Q", 2), b"storageVersion": b"3.6.0"}
+        buckets[b"meta"] = writer.bucket_value(meta, inline=False)
+        for name in (b"alarm", b"auth", b"cluster", b"lease", b"members"):
+            buckets[name] = writer.bucket_value({}, inline=False)
+        writer.finish(writer.put_tree([(1, name, buckets[name]) for name in sorted(buckets)]))
+        stream.seek(0)
+        digest = hashlib.file_digest(stream, "sha256").digest()
+        stream.seek(0, 2)
+        stream.write(digest)
+    return len(keys)
+
+
+def decoding(corpus: Path) -> float:
+    """Return the microseconds that `orjson.loads` takes for an object, in this process."""
+    spent, count = 0.0, 0
+    with corpus.open("rb") as stream:
+        for line in stream:
+            begun = time.thread_time()
+            orjson.loads(line)
+            spent += time.thread_time() - begun
+            count += 1
+    return 1e6 * spent / count
+
+
+def run(dump: Path, keys: int, jobs: int, runs: list[Run]) -> float:
+    """Audit the snapshot; return the seconds, and note the run."""
+    with tempfile.TemporaryDirectory(dir=dump.parent) as place:
+        report = Path(place) / "report"
+        command = [sys.executable, "-m", "pipelines", "audit", dump, "--report", report, "--jobs", jobs]
+        runs.append(timed([*command, "--fail-on", "never"]))
+        counts = json.loads((report / "manifest.json").read_text())["counts"]
+    if counts["keys"] != keys:
+        raise SystemExit(f"{dump.name}: {counts['keys']} keys are in the report, {keys} were in the dump")
+    return runs[-1].wall
+
+
+def measure(results: Results, dump: Path, corpus: Path, keys: int, repeats: int) -> None:
+    """Measure one form of the snapshot."""
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    workers = [number for number in (1, 2, 4) if number <= max(2, processors)]
+    runs: dict[int, list[Run]] = {jobs: [] for jobs in workers}
+    sides: dict[str, Any] = {f"{dump.name}, {jobs}": partial(run, dump, keys, jobs, runs[jobs]) for jobs in workers}
+    found = in_turns(repeats, {**sides, "orjson": partial(decoding, corpus)})
+    decoded = found.pop("orjson")
+    form = dump.name.removeprefix("large")
+    for jobs, seconds in zip(workers, found.values(), strict=True):
+        row = f"{form}, {jobs} worker{'s' * (jobs > 1)}"
+        micros = [1e6 * one.everywhere / keys for one in runs[jobs]]
+        results.add(row, "seconds", seconds)
+        results.add(row, "objects/s", [keys / one for one in seconds])
+        results.add(row, "CPU us an object", micros)
+        results.add(row, "times orjson.loads", ratios(micros, decoded))
+    one, two, *_ = found.values()
+    results.add(f"{form}, 2 workers over 1", "seconds", ratios(one, two), at_least=SPEEDUP)
+    for number in WORKED_OUT:
+        gained = []
+        for single, double in zip(runs[1], runs[2], strict=True):
+            alone = min(double.processor, double.wall)  # of the command's own process, whose workers do the rest
+            shared = double.everywhere - double.processor
+            gained.append(single.wall / (alone + shared / number))
+        results.add(f"{form}, {number} workers over 1, worked out", "seconds", gained)
+
+
+def main() -> int:
+    """Run it."""
+    parser = arguments(__doc__, objects=1_000_000)
+    options = parser.parse_args()
+    if is_yardstick_missing():
+        return 0
+    results = Results("large", "A large snapshot, each object with a body of its own (bench-2), the default run")
+    corpus = draw("bench-2", options.objects, options.cache, pool=options.objects)
+    with tempfile.TemporaryDirectory() as scratch:
+        dump, packed = Path(scratch) / "large.db", Path(scratch) / "large.db.gz"
+        say("writing the snapshot ...")
+        keys = write_snapshot(dump, corpus, list(read_crd_documents([str(CRDS)])))
+        with dump.open("rb") as source, gzip.open(packed, "wb", 6) as target:
+            shutil.copyfileobj(source, target, 1 << 20)
+        results.settings |= {"keys": keys, "MB": dump.stat().st_size >> 20, "repeats": options.repeats}
+        for one in (dump, packed):
+            measure(results, one, corpus, keys, options.repeats)
+    results.note(
+        "Worked out: the processor time of the command's own process (the walk of the keys, the digest, the manifest) "
+        "stays, that of workers is divided by their number. No machine with so many processors was measured."
+    )
+    return results.finish(options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
