@@ -162,7 +162,7 @@ def _parts(manifest: dict[str, Any]) -> list[str]:
         if late:
             out.append(f"keys not reached before the time limit, --time ({_first(late)})")
         if len(late) < len(lost):
-            out.append(f"{counted(len(lost) - len(late), 'shard')} lost with a worker")
+            out.append(f"keys given up: see {counted(len(lost) - len(late), 'line')} of LOST")
     if unread := [source["name"] for source in manifest["inputs"] if any(map(_UNREAD.search, source["notes"]))]:
         out.append(f"the parts of {_first(unread)} that were not read, as its notes say")
     return out

@@ -232,7 +232,7 @@ def test_a_run_out_of_time_counts_what_is_left(tmp_path: Path) -> None:
     assert manifest["counts"]["rows"] == 3
     assert "3 keys: not judged: the time of the run (--time) was over" in cost.out
     assert "nothing to do" not in cost.out
-    assert "lost with a worker" not in cost.out
+    assert "keys given up" not in cost.out
 
 
 def test_a_run_within_its_memory_is_as_without(tmp_path: Path) -> None:

@@ -743,7 +743,7 @@ def test_the_report_can_be_replaced_by_the_one_that_keeps_its_rows(nights, tmp_p
     assert run(*words).returncode == 0
     done = run(*words, "--force", "--since", tmp_path / "r")
     assert done.returncode == 0, done.stderr
-    assert f"{len(bakery().kvs) - 1} objects unchanged (results reused), 1 checked (1 not certain)" in done.stdout
+    assert f"{len(bakery().kvs) - 1} objects unchanged, 1 checked, " in done.stdout
 
 
 @pytest.mark.parametrize("same_dump", [True, False])
