@@ -42,6 +42,17 @@ def beside(name: str) -> Path | None:
     return SHARED / name if (SHARED / name).exists() else None
 
 
+def at_least(name: str, with_shared: int, alone: int) -> int:
+    """Return how many cases a test must see at least: ../shared has more of them than the project itself.
+
+    Args:
+        name: The data, below ../shared.
+        with_shared: The least number with that data.
+        alone: The least number with the project's own.
+    """
+    return alone if beside(name) is None else with_shared
+
+
 def recorded(name: str) -> Path:
     """Return the path of what the project itself has recorded, for tests that know its names."""
     return RECORDED / name

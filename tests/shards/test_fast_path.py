@@ -14,7 +14,7 @@ from auditor.shards.audit import ShardAuditor
 from auditor.shards.fast_path import FastPath
 from pipelines.run.audit import run_audit
 from tests.documents import definition_of
-from tests.shared import second_check, shared
+from tests.shared import at_least, second_check, shared
 
 SAMPLE = Path(__file__).resolve().parents[2] / "sample-data" / "cluster.db.gz"
 
@@ -69,7 +69,7 @@ def test_of_the_sample(tmp_path, monkeypatch, options):
 def test_of_a_real_cluster(tmp_path, monkeypatch, dump):
     path = shared(f"golden/upgrade/{dump}")
     crds = (str(shared("golden/upgrade/crds")),) if "kubectl" in dump else ()
-    assert both(tmp_path, monkeypatch, path, crds=crds)[0] > 40
+    assert both(tmp_path, monkeypatch, path, crds=crds)[0] > at_least("golden/upgrade", 100, 40)
 
 
 @pytest.mark.parametrize("options", [{}, {"at": "stored"}, {"skip": ("rules",)}, {"skip": ("updates",)}])
@@ -77,7 +77,7 @@ def test_of_a_real_cluster(tmp_path, monkeypatch, dump):
 def test_of_a_real_cluster_from_bytes(tmp_path, monkeypatch, dump, options):
     path = shared(f"golden/upgrade/{dump}")
     crds = (str(shared("golden/upgrade/crds")),) if "kubectl" in dump else ()
-    assert both(tmp_path, monkeypatch, path, crds=crds, typed_after=0, **options)[1] > 2
+    assert both(tmp_path, monkeypatch, path, crds=crds, typed_after=0, **options)[1] > at_least("golden/upgrade", 20, 2)
 
 
 @second_check("vectors", by="tests/shards/test_fast_path.py")
