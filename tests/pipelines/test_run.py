@@ -136,7 +136,9 @@ def test_the_end_of_an_audit_is_the_summary_of_its_report(report):
 
 def test_shown_command_works(report):
     _, done = report
-    command = next(line.split() for line in done.stdout.splitlines() if "next: auditor show" in line)
+    command = next(
+        line.split() for line in done.stdout.replace("\\\n", "").splitlines() if "next: auditor show" in line
+    )
     done = auditor(*command[2:])
     assert done.returncode == 0, done.stderr
     assert "status: unreadable" in done.stdout

@@ -156,8 +156,8 @@ def command_lines(line: Line, width: int, *, indent: int = 2) -> list[Line]:
             texts[-1] += " \\"
             texts.append(" " * indent)
             piece = word
-        while width_of(texts[-1] + piece) > width:
-            fits = _fitting(piece, width - 1 - width_of(texts[-1]))
+        while width_of(texts[-1] + piece) > width - 2 and len(piece) > 1:
+            fits = min(len(piece) - 1, _fitting(piece, width - 1 - width_of(texts[-1])))
             texts[-1] += piece[:fits] + "\\"
             piece = piece[fits:]
             texts.append("")
