@@ -88,7 +88,7 @@ def test_an_object_with_too_much_to_report_is_lost_alone(
         assert "1 definition, 1 unreadable, 2 valid" in cost.out
         return
     assert cost.code == 3
-    assert f"LOST  W.ex.com d/a1: not audited: {why}" in cost.out
+    assert f"LOST W.ex.com d/a1: not audited: {why}" in " ".join(cost.out.split()) + " "
     manifest = json.loads((tmp_path / "report" / "manifest.json").read_bytes())
     assert len(manifest["lost"]) == 1
     assert manifest["counts"]["rows"] == manifest["counts"]["keys"] == 4
