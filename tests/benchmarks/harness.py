@@ -337,13 +337,28 @@ def _used() -> float:
     return found.ru_utime + found.ru_stime
 
 
-def _wait_for_orphans() -> None:
-    """Wait for the processes that a child has left: what workers are forked from, and workers."""
-    while True:
-        try:
-            os.waitpid(-1, 0)
-        except ChildProcessError:
-            return
+def _adopt_orphans(*, adopt: bool) -> None:
+    """Have the processes that a child leaves behind become children of this process, or no longer."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_SUBREAPER, int(adopt), 0, 0, 0)
+
+
+def _children() -> set[int]:
+    """Return the children of this process; none where there is no /proc."""
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            if int(path.read_text().rpartition(")")[2].split()[1]) == os.getpid():
+                found.add(int(path.parent.name))
+    return found
+
+
+def _wait_for_orphans(known: set[int]) -> None:
+    """Wait for the processes that a child has left: what workers are forked from, and workers. Others are not ours."""
+    while left := _children() - known:
+        for process in left:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(process, 0)
 
 
 def timed(
@@ -355,12 +370,15 @@ def timed(
         subprocess.CalledProcessError: It ended with another exit code than those named.
     """
     words = [str(word) for word in command]
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
-    before, start = _used(), time.perf_counter()
-    done = subprocess.run(words, check=False, capture_output=True, text=True, cwd=cwd, env=env)
-    wall, after = time.perf_counter() - start, _used()
-    _wait_for_orphans()
+    known = _children()
+    _adopt_orphans(adopt=True)
+    try:
+        before, start = _used(), time.perf_counter()
+        done = subprocess.run(words, check=False, capture_output=True, text=True, cwd=cwd, env=env)
+        wall, after = time.perf_counter() - start, _used()
+        _wait_for_orphans(known)
+    finally:
+        _adopt_orphans(adopt=False)
     if done.returncode not in codes:
         say(done.stderr[-2000:])
         raise subprocess.CalledProcessError(done.returncode, words, done.stdout, done.stderr)

@@ -79,7 +79,7 @@ FINDING = {"group": "", "kind": "Widget", "check": "rule", "field": "spec", "typ
         (_set("counts", "out_of_scope", 5), "5 keys out of scope"),
         (_set("options", "skip", ["rules"]), "skipped checks (--skip rules)"),
         (_set("not_evaluated", [{"crd": "w", "version": "v1", "objects": 7}]), "validation rules of 7 objects"),
-        (_set("lost", ["shard 1: worker lost"]), "1 shard lost"),
+        (_set("lost", ["shard 1: worker lost"]), "keys given up: see 1 line of LOST"),
         (_set("inputs", [{**INPUT, "name": "b.db", "damage": DAMAGE, "notes": []}]), "1 part of dumps that could not be read"),
         (_set("inputs", [{**INPUT, "name": "b", "notes": ["2 files were not read"]}]), "the parts of b that were not read"),
         (_set("missing", [{"name": "west"}]), "1 cluster without a dump (west)"),
