@@ -24,7 +24,7 @@ from urllib.parse import quote
 from auditor.builtin.kinds import BUILTIN_KINDS
 from tests.golden.server.builtins import manifests
 from tests.golden.server.world import Wanted, damaged, documents, objects
-from tests.sources.etcd.etcd_server import server_binary
+from tests.sources.etcd.etcd_server import etcdutl, server_binary
 from tests.upgrade.server.real import CRDS, Api
 
 RECORDED = Path(__file__).resolve().parents[2] / "recorded" / "golden" / "upgrade"
@@ -363,7 +363,11 @@ def save(cluster: Cluster, folder: Path) -> None:
     cluster.etcdctl("snapshot", "save", str(work / "snapshot.db"))
     pack(folder, "snapshot.db.gz", (work / "snapshot.db").read_bytes())
     pack(folder, "etcdctl-get.json.gz", cluster.etcdctl("get", "/registry", "--prefix", "-w", "json"))
-    status = json.loads(cluster.etcdctl("snapshot", "status", str(work / "snapshot.db"), "-w", "json"))
+    status = json.loads(
+        subprocess.run(
+            [etcdutl(), "snapshot", "status", work / "snapshot.db", "-w", "json"], capture_output=True, check=True
+        ).stdout
+    )
     values = cluster.values()
     prefixes = Counter(key if key.count("/") < 4 else key.rpartition("/")[0] for key in values)
     owned = [f"/registry/{one['spec']['group']}/{one['spec']['names']['plural']}/" for one in documents(2)]
