@@ -43,7 +43,7 @@ def store() -> Iterator[pyarrow.fs.FileSystem]:
     server.start()
     host, port = server.get_host_and_port()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AWS_ACCESS_KEY_ID", "nobody")
+        patch.setenv("AWS_ACCESS_KEY_ID", "tester")
         patch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
         patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
         patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
@@ -279,11 +279,11 @@ def test_a_fleet_in_a_store_is_one_report_with_a_column_cluster(store: Any, tmp_
     put(store, "backups/fleet/west/2026-11-20.ndjson", cluster(required=False, count=5))
     put(store, "backups/fleet/lost/2026-11-20.ndjson", b"")
     report = tmp_path / "report"
-    told = CliRunner().invoke(
+    reported = CliRunner().invoke(
         cli,
         ["audit", "s3://backups/fleet/*/2026-11-20.ndjson", "--cluster-name", "k8s-{1}", "--report", str(report), "--jobs", "1"],
     )  # fmt: skip
-    assert told.exit_code == 3, told.output
+    assert reported.exit_code == 3, reported.output
     widgets = [row for row in rows_of(report) if row["kind"] == "Widget"]
     assert sorted({(row["cluster"], row["status"]) for row in widgets}) == [
         ("k8s-east", "invalid"),
