@@ -120,7 +120,7 @@ def may_hold(path: Path, column: str, texts: Iterable[str]) -> bool:
 
     Args:
         path: The file.
-        column: Of text, as the footer names it: of a map, with its part.
+        column: The name of a column of text as the footer has it; in a map, with its part.
         texts: The texts.
     """
     wanted = tuple(texts)
