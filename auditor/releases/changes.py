@@ -16,11 +16,13 @@ __all__ = [
     "EXACT_QUANTITIES",
     "GATES_REMOVED",
     "LISTS_INCLUDE",
+    "LISTS_KEEP_ITEMS",
     "MANAGER_OPERATIONS",
     "NAMES_ARE_CAPPED",
     "NEGATIVE_GENERATION",
     "OLD_TYPES",
     "OWNERS_BY_INDEX",
+    "QUANTITIES_ARE_COPIED",
     "SETS_OF_OBJECTS",
     "SIZES_OF_URL_PARTS",
     "TOO_FEW",
@@ -122,6 +124,24 @@ LISTS_INCLUDE: Final = Change(
     "a rule that calls includes() does not compile",
     "apiserver pkg/cel/library/lists.go, pkg/cel/environment/base.go",
 )
+LISTS_KEEP_ITEMS: Final = Change(
+    "lists-keep-items",
+    37,
+    Affects.OBJECTS,
+    "in rules, lists of type set and map are equal if each has all items of the other, and items that + adds to a list "
+    "keep their type",
+    "one of the two with an item twice can be equal to another list; items are compared as JSON, so that sets of times, "
+    "or of numbers like 1, differ from themselves, and what + adds is read again by the schema of the list",
+    "apiserver pkg/cel/common/valuesunstructured.go",
+)
+QUANTITIES_ARE_COPIED: Final = Change(
+    "quantities-are-copied",
+    37,
+    Affects.OBJECTS,
+    "add() and sub() leave the quantity they are called on as it is",
+    "they change it, too, if it has more than 18 digits",
+    "apiserver pkg/cel/library/quantity.go",
+)
 TOO_FEW: Final = Change(
     "too-few",
     38,
@@ -189,6 +209,8 @@ CHANGES: Final = (
     SETS_OF_OBJECTS,
     NAMES_ARE_CAPPED,
     LISTS_INCLUDE,
+    LISTS_KEEP_ITEMS,
+    QUANTITIES_ARE_COPIED,
     TOO_FEW,
     CLEARED_GENERATION,
     CIDR_MASK,

@@ -25,7 +25,7 @@ from auditor.releases import changes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["QUANTITY", "ExactQuantity", "Quantity", "QuantityError", "functions", "parse_quantity", "quantity_kind"]
+__all__ = ["QUANTITY", "ExactQuantity", "Quantity", "QuantityError", "SharedQuantity", "functions", "parse_quantity", "quantity_kind"]
 
 QUANTITY = object_type("kubernetes.Quantity")
 
@@ -174,6 +174,42 @@ class ExactQuantity(Quantity):
         return super().minus(other)
 
 
+class SharedQuantity(Quantity):
+    """An amount as servers before `changes.QUANTITIES_ARE_COPIED` hold it: a sum shares the big decimal it was made of."""
+
+    __slots__ = ("_number",)
+
+    def __init__(self, digits: int, exponent: int, wide: bool = False, computed: bool = False) -> None:  # noqa: FBT001, FBT002
+        self._number = [digits, exponent]
+        self.wide = wide
+        self.computed = computed
+
+    @property  # type: ignore[override]
+    def digits(self) -> int:
+        """Signed."""
+        return self._number[0]
+
+    @property  # type: ignore[override]
+    def exponent(self) -> int:
+        """Power of ten."""
+        return self._number[1]
+
+    def plus(self, other: Quantity) -> Quantity:
+        """Return the sum; a wide quantity becomes it."""
+        return self._become(super().plus(other))
+
+    def minus(self, other: Quantity) -> Quantity:
+        """Return the difference; a wide quantity becomes it."""
+        return self._become(super().minus(other))
+
+    def _become(self, result: Quantity) -> Quantity:
+        if self.wide:
+            self._number[:] = result.digits, result.exponent
+            assert isinstance(result, SharedQuantity)
+            result._number = self._number
+        return result
+
+
 def _can_align(left: Quantity, right: Quantity) -> bool:
     powers = left.exponent, right.exponent
     return min(powers) > _LEAST_POWER and max(powers) - min(powers) < -_LEAST_POWER
@@ -181,7 +217,9 @@ def _can_align(left: Quantity, right: Quantity) -> bool:
 
 def quantity_kind() -> type[Quantity]:
     """Return how servers of the release that is reproduced hold quantities."""
-    return ExactQuantity if changes.EXACT_QUANTITIES.holds else Quantity
+    if changes.EXACT_QUANTITIES.holds:
+        return ExactQuantity
+    return Quantity if changes.QUANTITIES_ARE_COPIED.holds else SharedQuantity
 
 
 def parse_quantity(text: str, kind: type[Quantity] = Quantity) -> Quantity:
