@@ -20,6 +20,7 @@ __all__ = [
     "MANAGER_OPERATIONS",
     "NAMES_ARE_CAPPED",
     "NEGATIVE_GENERATION",
+    "NUMBER_FORMATS",
     "OLD_TYPES",
     "OWNERS_BY_INDEX",
     "QUANTITIES_ARE_COPIED",
@@ -75,6 +76,15 @@ class Change:
         return active().minor >= self.since
 
 
+NUMBER_FORMATS: Final = Change(
+    "number-formats",
+    36,
+    Affects.OBJECTS,
+    "the formats int32, int64, float and double count for numbers: a value or a bound beyond them is refused, and one of "
+    "another type is one of the wrong format; no other format counts for a type that is not string",
+    "they do not, and formats of text count for any type; bounds of whole numbers are cut to whole numbers",
+    "apiextensions-apiserver pkg/apiserver/validation/formats.go; kube-openapi pkg/validation/validate/schema.go",
+)
 OWNERS_BY_INDEX: Final = Change(
     "owners-by-index",
     37,
@@ -203,6 +213,7 @@ GATES_REMOVED: Final = Change(
 )
 
 CHANGES: Final = (
+    NUMBER_FORMATS,
     OWNERS_BY_INDEX,
     MANAGER_OPERATIONS,
     NEGATIVE_GENERATION,

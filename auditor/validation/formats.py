@@ -1,7 +1,7 @@
 """String formats: which of them the server knows, which of them count for a schema, and what each accepts.
 
-Names are compared without dashes: `date-time` is `datetime`. A format the server does not know says nothing; so does a
-string format on a schema of another type. `k8s-short-name` and `k8s-long-name` came with 1.34: a server of 1.37, whose
+Names are compared without dashes: `date-time` is `datetime`. A format the server does not know says nothing; so does,
+since `changes.NUMBER_FORMATS`, a string format on a schema of another type. `k8s-short-name` and `k8s-long-name` came with 1.34: a server of 1.37, whose
 compatibility goes back to 1.36, knows them.
 
 Source: apiextensions-apiserver pkg/apiserver/validation/formats.go; kube-openapi pkg/validation/strfmt and
@@ -20,6 +20,7 @@ from auditor.golang.net import parse_cidr_sloppy, parse_ip, parse_ip_sloppy, par
 from auditor.golang.regex.compiled import Pattern, compile_pattern
 from auditor.golang.strfmt import is_date, is_date_time, is_duration
 from auditor.golang.url import is_request_uri
+from auditor.releases import changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -187,7 +188,7 @@ def applicable(name: str, types: tuple[str, ...]) -> str:
     Source: apiextensions-apiserver pkg/apiserver/validation/formats.go StripUnsupportedFormatsPostProcess.
     """
     only = types[0] if len(types) == 1 else ""
-    if only in ("", "string"):
+    if only in ("", "string") or not changes.NUMBER_FORMATS.holds:
         return name if is_known(name) else ""
     return name if name in _NUMBER_FORMATS.get(only, ()) else ""
 
