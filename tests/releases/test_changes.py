@@ -11,6 +11,7 @@ from auditor.cel.kubernetes import kubernetes_environment
 from auditor.cel.types import DYN
 from auditor.golang.jsontext import encode
 from auditor.plan.feature_gates import parse_feature_gates
+from auditor.program.program import AuditProgram
 from auditor.releases import RELEASES, changes, running_as
 from auditor.validation.names import subdomain_name
 from auditor.validation.objectmeta import check_metadata, check_metadata_update
@@ -65,9 +66,42 @@ def warnings(items):
     return list(auditor.check_crd(definition_of({"type": "object", "properties": {"l": schema}})).warnings)
 
 
+def broken(rule):
+    """Tell whether an object with lists breaks a rule, both by the interpreter and by the code of the fast path."""
+    items = {"type": "string"}
+    lists = {
+        "times": {"type": "array", "x-kubernetes-list-type": "set", "items": {**items, "format": "date-time"}},
+        "numbers": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "number"}},
+        "set": {"type": "array", "x-kubernetes-list-type": "set", "items": items},
+        "twice": {"type": "array", "items": items},
+    }
+    spec = {"type": "object", "properties": lists, "x-kubernetes-validations": [{"rule": rule}]}
+    value = {"times": ["2024-01-01T00:00:00Z"], "numbers": [1], "set": ["a", "b"], "twice": ["a", "a"]}
+    text = encode({"apiVersion": "x.example.com/v1", "kind": "X", "metadata": METADATA, "spec": value}).encode()
+    (definition,) = catalog(spec).crds.values()
+    answers = {
+        bool(AuditProgram(definition, definition.versions["v1"], compiled=compiled).audit(text).findings)
+        for compiled in (False, True)
+    }
+    assert len(answers) == 1
+    return answers.pop()
+
+
+RULES_OF_LISTS = (
+    "self.times == self.times",
+    "self.numbers == self.numbers",
+    "self.set != self.twice",
+    "(self.times + [timestamp('2025-01-01T00:00:00Z')])[1] > timestamp('2024-06-01T00:00:00Z')",
+    "self.set.map(x, x).size() == 2 && [self.set].all(s, (s + ['c']).size() == 3 && (s + ['c']).size() == 3)",
+)
 CODE = {"type": "string", "format": "byte", "x-kubernetes-validations": [{"rule": "size(self) == 3"}]}
 OWNER = {"apiVersion": "v1", "kind": "", "name": "a", "uid": "u"}
 QUESTIONS = {
+    changes.NUMBER_FORMATS: (
+        lambda: create({"type": "integer", "format": "int32"}, 1 << 31),
+        [],
+        ['<nil>: Invalid value: "": Checked value must be of type integer with format int32 in spec'],
+    ),
     changes.OWNERS_BY_INDEX: (
         lambda: metadata(ownerReferences=[OWNER]),
         ['metadata.ownerReferences.kind: Invalid value: "": must not be empty'],
@@ -136,6 +170,16 @@ QUESTIONS = {
             "--feature-gates: 'CRDValidationRatcheting=true' is not a feature gate since Kubernetes 1.38; a server that is "
             "started with it stops; leave --feature-gates out"
         ),
+    ),
+    changes.LISTS_KEEP_ITEMS: (
+        lambda: [broken(rule) for rule in RULES_OF_LISTS],
+        [True] * 5,
+        [False] * 5,
+    ),
+    changes.QUANTITIES_ARE_COPIED: (
+        lambda: value("[quantity('100000000000000000000')].all(q, q.add(quantity('1')).isGreaterThan(q))"),
+        False,
+        True,
     ),
     changes.LISTS_INCLUDE: (
         lambda: "includes" in kubernetes_environment({}).libraries.functions,
