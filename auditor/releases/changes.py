@@ -15,6 +15,8 @@ __all__ = [
     "CLEARED_GENERATION",
     "EXACT_QUANTITIES",
     "GATES_REMOVED",
+    "KUBERNETES_NAME_FORMATS",
+    "LABEL_WORDS",
     "LISTS_INCLUDE",
     "LISTS_KEEP_ITEMS",
     "MANAGER_OPERATIONS",
@@ -24,9 +26,12 @@ __all__ = [
     "OLD_TYPES",
     "OWNERS_BY_INDEX",
     "QUANTITIES_ARE_COPIED",
+    "RULES_SHOW_VALUES",
+    "SELECTABLE_FIELDS_KEPT",
     "SETS_OF_OBJECTS",
     "SIZES_OF_URL_PARTS",
     "TOO_FEW",
+    "WHOLE_NUMBERS",
     "Affects",
     "Change",
     "between",
@@ -76,6 +81,38 @@ class Change:
         return active().minor >= self.since
 
 
+KUBERNETES_NAME_FORMATS: Final = Change(
+    "kubernetes-name-formats",
+    35,
+    Affects.OBJECTS,
+    "the formats k8s-short-name and k8s-long-name count",
+    "they are not known",
+    "apiextensions-apiserver pkg/apiserver/validation/formats.go",
+)
+SELECTABLE_FIELDS_KEPT: Final = Change(
+    "selectable-fields-kept",
+    35,
+    Affects.DEFINITIONS,
+    "an update of a definition may keep more than 8 selectable fields",
+    "it is refused",
+    "apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go (findTooManySelectableFieldsAllowed)",
+)
+RULES_SHOW_VALUES: Final = Change(
+    "rules-show-values",
+    35,
+    Affects.MESSAGES,
+    'what breaks a rule names the value, of an object or a list nothing: \'Invalid value: "a": failed rule: ...\'',
+    'it names the type: \'Invalid value: "string": failed rule: ...\'',
+    "apiextensions-apiserver pkg/apiserver/schema/cel/validation.go",
+)
+LABEL_WORDS: Final = Change(
+    "label-words",
+    35,
+    Affects.MESSAGES,
+    'what is wrong with keys and values of labels counts bytes, and a key is "a valid label key"',
+    'it counts characters, and a key is "a qualified name"',
+    "apimachinery pkg/api/validate/content/kube.go",
+)
 NUMBER_FORMATS: Final = Change(
     "number-formats",
     36,
@@ -152,6 +189,14 @@ QUANTITIES_ARE_COPIED: Final = Change(
     "they change it, too, if it has more than 18 digits",
     "apiserver pkg/cel/library/quantity.go",
 )
+WHOLE_NUMBERS: Final = Change(
+    "whole-numbers",
+    37,
+    Affects.OBJECTS,
+    "a number is whole, and a multiple, if it is within a billionth of one",
+    "a negative one never is unless it is exact; of the others those that are within two billionths above one",
+    "go-openapi/swag conv/convert.go (IsFloat64AJSONInteger)",
+)
 TOO_FEW: Final = Change(
     "too-few",
     38,
@@ -213,6 +258,10 @@ GATES_REMOVED: Final = Change(
 )
 
 CHANGES: Final = (
+    KUBERNETES_NAME_FORMATS,
+    SELECTABLE_FIELDS_KEPT,
+    RULES_SHOW_VALUES,
+    LABEL_WORDS,
     NUMBER_FORMATS,
     OWNERS_BY_INDEX,
     MANAGER_OPERATIONS,
@@ -222,6 +271,7 @@ CHANGES: Final = (
     LISTS_INCLUDE,
     LISTS_KEEP_ITEMS,
     QUANTITIES_ARE_COPIED,
+    WHOLE_NUMBERS,
     TOO_FEW,
     CLEARED_GENERATION,
     CIDR_MASK,

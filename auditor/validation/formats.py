@@ -1,8 +1,7 @@
 """String formats: which of them the server knows, which of them count for a schema, and what each accepts.
 
 Names are compared without dashes: `date-time` is `datetime`. A format the server does not know says nothing; so does,
-since `changes.NUMBER_FORMATS`, a string format on a schema of another type. `k8s-short-name` and `k8s-long-name` came with 1.34: a server of 1.37, whose
-compatibility goes back to 1.36, knows them.
+since `changes.NUMBER_FORMATS`, a string format on a schema of another type.
 
 Source: apiextensions-apiserver pkg/apiserver/validation/formats.go; kube-openapi pkg/validation/strfmt and
 pkg/internal/third_party/govalidator.
@@ -148,6 +147,7 @@ FORMATS: Final[dict[str, Callable[[str], bool]]] = {
 }
 """The check of every format by its normalised name; without memory."""
 
+_KUBERNETES_NAMES: Final = frozenset({"k8slongname", "k8sshortname"})
 _NUMBER_FORMATS: Final = {"integer": ("int32", "int64"), "number": ("float", "double")}
 
 
@@ -158,7 +158,8 @@ def normalise(name: str) -> str:
 
 def is_known(name: str) -> bool:
     """Whether the server knows a string format of that name."""
-    return normalise(name) in FORMATS
+    plain = normalise(name)
+    return plain in FORMATS and (plain not in _KUBERNETES_NAMES or changes.KUBERNETES_NAME_FORMATS.holds)
 
 
 @cache

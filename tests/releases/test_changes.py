@@ -66,6 +66,21 @@ def warnings(items):
     return list(auditor.check_crd(definition_of({"type": "object", "properties": {"l": schema}})).warnings)
 
 
+def many_selectable(count):
+    """Return a definition with so many selectable fields."""
+    names = [f"f{number}" for number in range(count)]
+    spec = {"type": "object", "properties": {name: {"type": "string"} for name in names}}
+    document = definition_of({"type": "object", "properties": {"spec": spec}})
+    document["spec"]["versions"][0]["selectableFields"] = [{"jsonPath": f".spec.{name}"} for name in names]
+    document["metadata"]["resourceVersion"] = "1"
+    return document
+
+
+def kept(document):
+    """Return what is wrong with an update of a definition to itself."""
+    return [one.message for one in auditor.check_crd_update(document, document).findings]
+
+
 def broken(rule):
     """Tell whether an object with lists breaks a rule, both by the interpreter and by the code of the fast path."""
     items = {"type": "string"}
@@ -97,6 +112,38 @@ RULES_OF_LISTS = (
 CODE = {"type": "string", "format": "byte", "x-kubernetes-validations": [{"rule": "size(self) == 3"}]}
 OWNER = {"apiVersion": "v1", "kind": "", "name": "a", "uid": "u"}
 QUESTIONS = {
+    changes.KUBERNETES_NAME_FORMATS: (
+        lambda: create({"type": "string", "format": "k8s-short-name"}, "a.b"),
+        [],
+        ['spec: Invalid value: "a.b": spec in body must be of type k8s-short-name: "a.b"'],
+    ),
+    changes.SELECTABLE_FIELDS_KEPT: (
+        lambda: kept(many_selectable(9)),
+        ["spec.selectableFields: Too many: 9: must have at most 8 items"],
+        [],
+    ),
+    changes.RULES_SHOW_VALUES: (
+        lambda: create({"type": "string", "x-kubernetes-validations": [{"rule": "self == 'b'"}]}, "a"),
+        ["spec: Invalid value: \"string\": failed rule: self == 'b'"],
+        ["spec: Invalid value: \"a\": failed rule: self == 'b'"],
+    ),
+    changes.LABEL_WORDS: (
+        lambda: (
+            metadata(labels={"a": "v" * 64}),
+            value("format.qualifiedName().validate('a/b/c').value()[0]").partition(" must")[0],
+            metadata(labels={"a/b/c": "v"})[0].partition(" must")[0],
+        ),
+        (
+            [f'metadata.labels: Invalid value: "{"v" * 64}": must be no more than 63 characters'],
+            "a qualified name",
+            'metadata.labels: Invalid value: "a/b/c": a qualified name',
+        ),
+        (
+            [f'metadata.labels: Invalid value: "{"v" * 64}": must be no more than 63 bytes'],
+            "a valid label key",
+            'metadata.labels: Invalid value: "a/b/c": a valid label key',
+        ),
+    ),
     changes.NUMBER_FORMATS: (
         lambda: create({"type": "integer", "format": "int32"}, 1 << 31),
         [],
@@ -131,6 +178,11 @@ QUESTIONS = {
         lambda: is_cheap(" || ".join(["self.metadata.name.find('^(a|b)+$') == 'a'"] * 20)),
         False,
         True,
+    ),
+    changes.WHOLE_NUMBERS: (
+        lambda: [len(create({"type": "number", "multipleOf": 1}, number)) for number in (-1e9 - 0.4, 2e8 + 0.3)],
+        [1, 0],
+        [0, 1],
     ),
     changes.TOO_FEW: (
         lambda: create({"type": "array", "minItems": 2, "items": {"type": "string"}}, ["a"]),

@@ -20,8 +20,8 @@ from auditor.validation.keywords.gonumbers import (
     INT64,
     fits_float32,
     fits_integer,
-    is_json_integer,
     truncate,
+    whole_test,
 )
 
 if TYPE_CHECKING:
@@ -103,10 +103,11 @@ def _multiple_of(factor: float, *, as_float: bool) -> _Test:
         return (lambda _value: True, _not_positive, factor, False)
     if not as_float:
         return (lambda value: value % factor != 0, _not_multiple, factor, False)
+    is_whole = whole_test()
     if factor < 1:
         inverse = 1 / factor
-        return (lambda value: not is_json_integer(inverse * value), _not_multiple, factor, True)
-    return (lambda value: not is_json_integer(float(value) / factor), _not_multiple, factor, True)
+        return (lambda value: not is_whole(inverse * value), _not_multiple, factor, True)
+    return (lambda value: not is_whole(float(value) / factor), _not_multiple, factor, True)
 
 
 def _not_positive(path: str, _value: Any, factor: float) -> Complaint:
