@@ -101,8 +101,8 @@ RULES_SHOW_VALUES: Final = Change(
     "rules-show-values",
     35,
     Affects.MESSAGES,
-    'what breaks a rule names the value, of an object or a list nothing: \'Invalid value: "a": failed rule: ...\'',
-    'it names the type: \'Invalid value: "string": failed rule: ...\'',
+    "what breaks a rule names the value, of an object or a list nothing: 'Invalid value: \"a\": failed rule: ...'",
+    "it names the type: 'Invalid value: \"string\": failed rule: ...'",
     "apiextensions-apiserver pkg/apiserver/schema/cel/validation.go",
 )
 LABEL_WORDS: Final = Change(
@@ -117,8 +117,8 @@ NUMBER_FORMATS: Final = Change(
     "number-formats",
     36,
     Affects.OBJECTS,
-    "the formats int32, int64, float and double count for numbers: a value or a bound beyond them is refused, and one of "
-    "another type is one of the wrong format; no other format counts for a type that is not string",
+    "the formats int32, int64, float and double count for numbers: a value or a bound beyond them is refused; no other "
+    "format counts for a type that is not string",
     "they do not, and formats of text count for any type; bounds of whole numbers are cut to whole numbers",
     "apiextensions-apiserver pkg/apiserver/validation/formats.go; kube-openapi pkg/validation/validate/schema.go",
 )
@@ -177,8 +177,8 @@ LISTS_KEEP_ITEMS: Final = Change(
     Affects.OBJECTS,
     "in rules, lists of type set and map are equal if each has all items of the other, and items that + adds to a list "
     "keep their type",
-    "one of the two with an item twice can be equal to another list; items are compared as JSON, so that sets of times, "
-    "or of numbers like 1, differ from themselves, and what + adds is read again by the schema of the list",
+    "a list with an item twice can be equal to one without; items of sets are compared as JSON, so that sets of times "
+    "or of numbers like 1 differ from themselves; what + adds is read again by the schema of the list",
     "apiserver pkg/cel/common/valuesunstructured.go",
 )
 QUANTITIES_ARE_COPIED: Final = Change(

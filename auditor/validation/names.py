@@ -110,9 +110,7 @@ def _label_words() -> tuple[str, str]:
 def _label_key(text: str, what: str, unit: str) -> tuple[str, ...]:
     prefix, slash, name = text.rpartition("/")
     if "/" in prefix:
-        return (
-            f"{what} {_KEY_TEXT} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
-        )
+        return (f"{what} {_KEY_TEXT} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",)
     messages: list[str] = []
     if slash:
         if prefix:

@@ -10,7 +10,7 @@ Source: k8s.io/apiserver pkg/cel/library/quantity.go, pkg/cel/quantity.go; k8s.i
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -25,7 +25,16 @@ from auditor.releases import changes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["QUANTITY", "ExactQuantity", "Quantity", "QuantityError", "SharedQuantity", "functions", "parse_quantity", "quantity_kind"]
+__all__ = [
+    "QUANTITY",
+    "ExactQuantity",
+    "Quantity",
+    "QuantityError",
+    "SharedQuantity",
+    "functions",
+    "parse_quantity",
+    "quantity_kind",
+]
 
 QUANTITY = object_type("kubernetes.Quantity")
 
@@ -174,39 +183,30 @@ class ExactQuantity(Quantity):
         return super().minus(other)
 
 
+@dataclass(slots=True, eq=False)
 class SharedQuantity(Quantity):
-    """An amount as servers before `changes.QUANTITIES_ARE_COPIED` hold it: a sum shares the big decimal it was made of."""
+    """An amount as servers before `changes.QUANTITIES_ARE_COPIED` hold it: sums share the decimal of their receiver.
 
-    __slots__ = ("_number",)
+    Attributes:
+        sharers: All with the same big decimal, if there are others.
+    """
 
-    def __init__(self, digits: int, exponent: int, wide: bool = False, computed: bool = False) -> None:  # noqa: FBT001, FBT002
-        self._number = [digits, exponent]
-        self.wide = wide
-        self.computed = computed
-
-    @property  # type: ignore[override]
-    def digits(self) -> int:
-        """Signed."""
-        return self._number[0]
-
-    @property  # type: ignore[override]
-    def exponent(self) -> int:
-        """Power of ten."""
-        return self._number[1]
+    sharers: list[SharedQuantity] = field(default_factory=list)
 
     def plus(self, other: Quantity) -> Quantity:
         """Return the sum; a wide quantity becomes it."""
-        return self._become(super().plus(other))
+        return self._become(Quantity.plus(self, other))
 
     def minus(self, other: Quantity) -> Quantity:
         """Return the difference; a wide quantity becomes it."""
-        return self._become(super().minus(other))
+        return self._become(Quantity.minus(self, other))
 
     def _become(self, result: Quantity) -> Quantity:
-        if self.wide:
-            self._number[:] = result.digits, result.exponent
-            assert isinstance(result, SharedQuantity)
-            result._number = self._number
+        if self.wide and isinstance(result, SharedQuantity):
+            result.sharers = self.sharers = self.sharers or [self]
+            self.sharers.append(result)
+            for one in self.sharers:
+                one.digits, one.exponent = result.digits, result.exponent
         return result
 
 
