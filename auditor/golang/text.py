@@ -162,6 +162,6 @@ def display(value: Any) -> str:
 def type_name(value: Any) -> str:
     """Return the name of the Go type that holds a decoded JSON value, as %T prints it: ``map[string]interface {}``.
 
-    Of a value that is no JSON value it is the attribute `go_type`.
+    A value that is no JSON value names its own (`go_type`).
     """
     return _TYPE_NAMES.get(type(value)) or str(getattr(value, "go_type", type(value).__name__))
