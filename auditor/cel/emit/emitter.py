@@ -352,7 +352,8 @@ class Emitter:
                 return tested
         args = [self.emit(each) for each in parts]
         if name in ("_==_", "_!=_"):
-            return emit_equality(self, args[0], args[1], negated=name == "_!=_")
+            of_variable = isinstance(parts[0], Ident)
+            return emit_equality(self, args[0], args[1], negated=name == "_!=_", is_variable=of_variable)
         if name == "@in":
             return emit_membership(self, args[0], args[1])
         if name in ("_[_]", "_[?_]"):
