@@ -393,7 +393,7 @@ def copy_json(value: Any) -> Any:
     return value
 
 
-def remembering(check: Callable[[str], bool], limit: int = MEMO_LIMIT) -> tuple[set[str], Callable[[str], bool]]:
+def remembering(check: Callable[[str], bool]) -> tuple[set[str], Callable[[str], bool]]:
     """Wrap a check of strings so that accepted ones are remembered.
 
     Returns:
@@ -405,7 +405,7 @@ def remembering(check: Callable[[str], bool], limit: int = MEMO_LIMIT) -> tuple[
         if not check(text):
             return False
         if len(text) <= MEMO_LENGTH:
-            if len(accepted) >= limit:
+            if len(accepted) >= MEMO_LIMIT:
                 accepted.clear()
             accepted.add(text)
         return True
