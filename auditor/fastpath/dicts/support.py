@@ -19,7 +19,6 @@ __all__ = [
     "Log",
     "Refused",
     "bare",
-    "copy_json",
     "distinct",
     "distinct_by",
     "drop_nulls",
@@ -382,15 +381,6 @@ def still_distinct(items: list[Any], keys: tuple[str, ...]) -> bool:
         return all(type(item) is dict for item in items) and distinct_by(items, keys)
     except TypeError:  # a list or map among what is compared
         return False
-
-
-def copy_json(value: Any) -> Any:
-    """Copy a JSON value."""
-    if type(value) is dict:
-        return {key: copy_json(item) for key, item in value.items()}
-    if type(value) is list:
-        return [copy_json(item) for item in value]
-    return value
 
 
 def remembering(check: Callable[[str], bool]) -> tuple[set[str], Callable[[str], bool]]:
