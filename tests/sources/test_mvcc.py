@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auditor.sources import snapshot_status
 from auditor.sources.bolt.page import Rows, key_words
 from auditor.sources.etcd.mvcc import (
     MalformedMessage,
@@ -21,6 +20,7 @@ from auditor.sources.etcd.mvcc import (
 )
 from auditor.sources.files.view import FileView
 from tests.sources.bolt_writer import History, bolt_file, etcd_buckets, key_value, revision, varint
+from tests.sources.etcd.status import snapshot_status
 
 if TYPE_CHECKING:
     from pathlib import Path
