@@ -113,9 +113,7 @@ def middle_clipped(text: str, width: int) -> str:
     return f"{text[:begin]}{_ELLIPSIS}{text[len(text) - (width - 1 - begin) :]}"
 
 
-def wrapped(
-    line: Line, width: int, *, indent: int = 2, between: str = " ", cuts_paths: bool = True
-) -> list[Line]:
+def wrapped(line: Line, width: int, *, indent: int = 2, between: str = " ", cuts_paths: bool = True) -> list[Line]:
     """Return a line as several that fit a width, cut between words; a word that is too long is cut into pieces.
 
     Args:

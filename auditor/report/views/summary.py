@@ -121,7 +121,7 @@ def _sections(model: FindingsModel, width: int, left: int) -> list[Line]:
     groups = _groups(model)
     hidden = sum(len(entry.causes) for _, _, entries in groups for entry in entries)
     for title, style, entries in groups:
-        if not entries or left - len(out) - (hidden > len(entries[0].causes)) < 2:  # noqa: PLR2004 - a title and a cause
+        if not entries or left - len(out) - (hidden > len(entries[0].causes)) < 2:
             continue
         out.append(Line(title, style))
         first = entries[: left - len(out)]

@@ -117,7 +117,19 @@ def nights(tmp_path_factory):
                 "FIXED 0",
             ],
         ),
-        (3, 1, "better", ["BETTER", "1 object fixed", "CRITICAL 2 causes", "STANDING 2 causes (1 high, 1 medium)", "29 objects", "FIXED 1"]),
+        (
+            3,
+            1,
+            "better",
+            [
+                "BETTER",
+                "1 object fixed",
+                "CRITICAL 2 causes",
+                "STANDING 2 causes (1 high, 1 medium)",
+                "29 objects",
+                "FIXED 1",
+            ],
+        ),
     ],
 )
 def test_each_night_says_what_changed(nights, night, code, word, texts):
