@@ -49,7 +49,7 @@ def title_of(key: CauseKey) -> str:
     field = "the object" if key.field == "<nil>" else key.field
     if key.rule:
         return f"{field}: {what}: rule {_short(key.rule)}"
-    form = key.form.removeprefix("in body ").replace('""', "…")
+    form = key.form.removeprefix("in body ").replace('""', "…").removesuffix(": …")
     form = "" if form.lower().startswith(what.lower()) else form
     return f"{field}: {what}" + (f": {_short(form)}" if form else "")
 

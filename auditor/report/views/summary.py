@@ -121,16 +121,19 @@ def _sections(model: FindingsModel, width: int, left: int) -> list[Line]:
     groups = _groups(model)
     hidden = sum(len(entry.causes) for _, _, entries in groups for entry in entries)
     for title, style, entries in groups:
-        if not entries or left - len(out) - (hidden > len(entries[0].causes)) < 2:
+        if not entries or left - len(out) - (hidden > len(entries[0].causes)) < 2:  # a title and a cause
             continue
         out.append(Line(title, style))
-        first = entries[: left - len(out)]
-        for entry, row in zip(first, _rows(model, first, width), strict=True):
-            free = left - len(out) - (hidden > len(entry.causes))  # a line says how many are left out
+        details: list[list[Line]] = []
+        for entry in entries:
+            used = len(out) + sum(1 + len(lines) for lines in details)
+            free = left - used - (hidden > len(entry.causes))  # a line says how many are left out
             if free < 1:
                 break
-            out += [row, *first_lines(_details(model, entry, width), free - 1)]
+            details.append(first_lines(_details(model, entry, width), free - 1))
             hidden -= len(entry.causes)
+        for row, lines in zip(_rows(model, entries[: len(details)], width), details, strict=True):
+            out += [row, *lines]
     if hidden:
         out.append(_more(counted(hidden, "more cause"), f"auditor findings {shell_word(model.shown)}", width))
     return out
