@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from auditor.base.arrow import dictionary_encoded, parquet_reader, read_parquet, take
+from auditor.base.arrow import dictionary_encoded, may_hold, parquet_reader, read_parquet, take
 from auditor.base.errors import AuditorError, DamagedDump, PlanError
 from auditor.report.findings.coded import Coded, combined, groups_of
 
@@ -29,6 +29,8 @@ _ARGO: Final = "argocd.argoproj.io/instance"
 _FLUX: Final = (("flux", "kustomize.toolkit.fluxcd.io"), ("flux-helm", "helm.toolkit.fluxcd.io"))
 _MANAGED_BY, _INSTANCE = "app.kubernetes.io/managed-by", "app.kubernetes.io/instance"
 _INDEX_COLUMNS: Final = ("namespace", "name", "labels")
+_LABEL_NAMES: Final = "labels.key_value.key"
+"""The names of labels, as the footer of a file names them."""
 _LABELS: Final = frozenset((_ARGO, _INSTANCE, *(f"{prefix}/name" for _, prefix in _FLUX)))
 """Labels without which no other label names an owner."""
 _OF_OWNER: Final = ("group", "kind", "namespace", "name", "last_manager")
@@ -120,9 +122,13 @@ class Owners:
     Args:
         report: Folder of the report.
         manifest: Its manifest.
+
+    Attributes:
+        without: Files of the index without a label that names an owner, as far as they are known.
     """
 
     def __init__(self, report: Path, manifest: dict[str, Any]) -> None:
+        self.without: set[Path] = set()
         self.report = report
         self.manifest = manifest
         self.rules = owner_rules_of(manifest)
@@ -213,7 +219,9 @@ class PartOwners:
         self._read_controllers(owners.report / "objects" / part, names)
         for entry in owners.manifest.get("index") or ():
             path = owners.report / "index" / str(entry.get("folder")) / part
-            if (entry.get("group"), entry.get("kind")) in kinds and ".." not in path.parts and path.is_file():
+            if (entry.get("group"), entry.get("kind")) not in kinds or path in owners.without:
+                continue
+            if ".." not in path.parts and path.is_file():
                 self._read(path, entry["group"], entry["kind"], names)
 
     def _read_controllers(self, path: Path, names: frozenset[str]) -> None:
@@ -227,7 +235,11 @@ class PartOwners:
 
     def _read(self, path: Path, group: str, kind: str, names: frozenset[str]) -> None:
         """Read the labels of the objects that are needed; objects have the same labels at each version."""
+        without = self._owners.without
         try:
+            if not may_hold(path, _LABEL_NAMES, self._keys):
+                without.add(path)
+                return
             table = read_parquet(path, _INDEX_COLUMNS)
             keys = {
                 text
@@ -235,6 +247,7 @@ class PartOwners:
                 for text in dictionary_encoded(chunk.keys).dictionary.to_pylist()
             }
             if not keys & self._keys:
+                without.add(path)
                 return
             rows = take(table, np.array(_rows_called(Coded(table["name"]), names), dtype=np.int64)).to_pylist()
         except DamagedDump:

@@ -6,6 +6,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
+from auditor.base.arrow import may_hold
 from auditor.base.errors import PlanError
 from auditor.report.findings.filters import Filters
 from auditor.report.findings.model import FindingsModel
@@ -133,3 +134,20 @@ def test_reports_without_the_column_are_read_and_not_reused(tmp_path):
     }
     again = audited(tmp_path / "again", dump, since=str(new))
     assert [row["controller"] for row in read_table(again, "objects") if row["name"] == "a"] == ["Node/n1"]
+
+
+def test_a_file_without_labels_of_owners_is_known_by_its_footer(tmp_path):
+    labelled = export(
+        tmp_path / "a.ndjson", definition({"size": {"type": "integer", "maximum": 5}}),
+        widget("a", {"size": 9}, labels=HELM), widget("b", {"size": 9}, labels={"zone": "eu"}),
+    )  # fmt: skip
+    [file] = (audited(tmp_path / "a", labelled) / "index").rglob("part-*.parquet")
+    assert may_hold(file, "labels.key_value.key", ["app.kubernetes.io/instance"])
+    assert may_hold(file, "labels.key_value.key", ["aaa", "tier"])  # it lies between two that are there
+    assert not may_hold(file, "labels.key_value.key", ["aaa", "zzz"])
+    plain = export(
+        tmp_path / "b.ndjson", definition({"size": {"type": "integer", "maximum": 5}}), widget("a", {"size": 9})
+    )
+    [file] = (audited(tmp_path / "b", plain) / "index").rglob("part-*.parquet")
+    assert not may_hold(file, "labels.key_value.key", ["app.kubernetes.io/instance"])
+    assert may_hold(file, "name", ["a"])
