@@ -429,7 +429,7 @@ def _read(name: str, path: Path, reading: _Reading, stream: UnpackedStream) -> s
 
 
 def _layout(name: str, path: Path, limits: Limits, opener: Callable[[], BinaryIO], *, quick: bool) -> Layout | None:
-    """Return the layout that the names of the files tell; None: they have to be read again without `quick`."""
+    """Return the layout that fits the names of the files. Returns None if they must be read again without `quick`."""
     with opener() as opened:
         stream = UnpackedStream(name, opened, limits, quick=quick)
         found = layout_of(_names(_members(name, path, DamageLog(), limits, stream)))

@@ -99,7 +99,8 @@ def _bgzip(library: Any, read: Callable[[int], bytes], rest: bytes) -> Generator
         while True:
             if len(rest) < _AT_ONCE * _BGZIP_MOST:
                 rest += read(_AT_ONCE * _BGZIP_MOST)
-            blocks, at = [], 0
+            blocks: list[bytes] = []
+            at = 0
             while len(blocks) < _AT_ONCE and (size := _size(rest, at)) and at + size <= len(rest):
                 blocks.append(rest[at : at + size])
                 at += size
