@@ -12,6 +12,7 @@ from auditor.base.visible import visible
 from auditor.base.wording import counted
 from auditor.plan.limits import bound_process
 from auditor.plan.options import FAIL_ON, SEVERITIES
+from pipelines.cli.options.cache import cache_folder, cache_options
 from pipelines.cli.options.engine import engine_options, jobs_of
 from pipelines.cli.options.job import job_options, log_options
 from pipelines.cli.options.kubernetes import kubernetes_option
@@ -62,6 +63,7 @@ def _scope_options(command: Any) -> Any:
 )
 @engine_options
 @limit_options
+@cache_options
 @click.option(
     "--fail-on",
     type=click.Choice([*FAIL_ON, *SEVERITIES]),
@@ -148,6 +150,8 @@ def audit(
     memory: int | None,
     time_per_object: float,
     time_in_all: float | None,
+    cache: str,
+    no_cache: bool,
     fail_on: str,
     fail_on_sealed: bool,
     etcd_prefix: str,
@@ -245,6 +249,7 @@ def audit(
         memory=memory,
         seconds_per_object=time_per_object,
         until=deadline_of(time_in_all),
+        cache=cache_folder(cache, no_cache=no_cache),
         force=force,
         report_mode=report_mode,
         fail_on=fail_on,
@@ -314,6 +319,7 @@ def _check_target(report: str, root: str, since: str, diff: str, *, asked: bool)
 
 def _run(options: AuditOptions, explain_program: str | None, texts: tuple[str, ...], urls: tuple[str, ...]) -> int:
     """Run the audit, write its formats, print its summary, send its messages, and return the exit code."""
+    from auditor.base.disk_cache import using_cache  # noqa: PLC0415
     from auditor.sources.stores.locations import shown_url  # noqa: PLC0415
     from pipelines.run.fleet import run_anywhere  # noqa: PLC0415
     from pipelines.run.report.findings import print_end  # noqa: PLC0415
@@ -326,7 +332,10 @@ def _run(options: AuditOptions, explain_program: str | None, texts: tuple[str, .
     dumps = ", ".join(shown_url(dump) for dump in options.dumps[:3]) + (", ..." if len(options.dumps) > 3 else "")
     dumps = options.fleet or dumps
     LOG.info("start", f"audit of {dumps} into {shown}", dumps=len(options.dumps), report=shown, jobs=options.jobs)
-    code, manifest = run_anywhere(options)
+    with using_cache(options.cache) as why:
+        if why:
+            LOG.warning("cache", f"the cache {options.cache} is not used: {why}; remove it, or give another --cache")
+        code, manifest = run_anywhere(options)
     counts = manifest["counts"]
     LOG.info(
         "result",
