@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from auditor.base.errors import AuditorError, DamagedDump, PlanError, SourceError, UnknownDump
+from auditor.base.errors import AuditorError, DamagedDump, PlanError, SourceError, UnknownDump, refusal
 from auditor.base.visible import visible
 from auditor.sources.detect import ACCEPTED, database_of, form_of, intact_pages, refused_file, state_of, unknown_dump
 from auditor.sources.files.compression import (
@@ -99,6 +99,8 @@ def open_source(
     except (AuditorError, OSError, MemoryError):
         raise
     except Exception as error:
+        if refused := refusal(error):
+            raise refused from error
         raise DamagedDump(
             shown_url(path), f"a reader failed on it ({one_line(error)})", "", "please report it"
         ) from error
@@ -393,7 +395,7 @@ def _is_part(name: str) -> bool:
 
 def _damaged(path: Path, error: Exception) -> DamagedDump:
     """Return what is wrong with one of several dumps; errors that are none of its own are raised."""
-    if isinstance(error, OSError):
+    if isinstance(error, OSError) or refusal(error):
         raise error
     if isinstance(error, DamagedDump):
         return error
