@@ -238,17 +238,17 @@ class _Opening:
                 return self.archive(there.shown, local, number, layout=source, opener=there.open)
             there.copy_to(local)
 
-        def told(text: str) -> str:
+        def renamed(text: str) -> str:
             return text.replace(str(local), there.shown.rstrip("/"))
 
         try:
             plans = self.forced(str(local), number, source) if source else self.path(local, number)
         except SourceError as error:
-            raise type(error)(*map(told, error.args)) from None
+            raise type(error)(*map(renamed, error.args)) from None
         for plan in plans if isinstance(plans, list) else [plans]:
-            plan.name = told(plan.name)
-            plan.notes = tuple(map(told, plan.notes))
-            plan.damage = tuple(Damage(told(one.where), told(one.reason)) for one in plan.damage)
+            plan.name = renamed(plan.name)
+            plan.notes = tuple(map(renamed, plan.notes))
+            plan.damage = tuple(Damage(renamed(one.where), renamed(one.reason)) for one in plan.damage)
         first = plans[0] if isinstance(plans, list) else plans
         first.damage += tuple(Damage(visible(name), f"not read: {reason}") for name, reason in left_out)
         return plans

@@ -1,4 +1,4 @@
-"""Variables that begin with AUDITOR_: no misspelt one is passed over, and none of somebody else's stops a run."""
+"""Variables that begin with AUDITOR_: a misspelt one is reported, and one of another program stops no run."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""A worker that is killed in a real audit: noticed, its shard tried once more, then reported; nothing is passed over."""
+"""A worker that is killed in a real audit: noticed, its shard tried once more, then reported; no key is skipped silently."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def workers(parent):
 
 
 def run(dump, out, kills):
-    """Run an audit with two workers, of which that many are killed; return (process, its standard error, kills)."""
+    """Run an audit with two workers, kill that many of them; return (process, its standard error, kills)."""
     process = subprocess.Popen(
         [sys.executable, "-m", "pipelines", "audit", str(dump / "many.ndjson"), "--crds", str(dump / "crd.json"),
          "--report", str(out / "r"), "--jobs", "2", "--fail-on", "never"],
