@@ -176,15 +176,22 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None, dictionaries:
         columns: In the order of the table; None: all.
         dictionaries: Columns of text that become dictionaries.
     """
-    given, footer = list(dictionaries), parquet_footer(path)
-    spread = [name for name in parquet_guard.coded(footer) if name not in given]
+    given = list(dictionaries)
+    with parquet_reader(path, given) as reader, whole_parquet(path):
+        footer = reader.metadata
+        spread = [name for name in parquet_guard.coded(footer) if name not in given]
+        if not spread:
+            return _selected(reader, columns)
     with parquet_reader(path, [*given, *spread], footer) as reader, whole_parquet(path):
-        table = reader.read(columns, use_threads=False)
-        if columns is not None:
-            table = table.select(columns)
+        table = _selected(reader, columns)
         stored = reader.schema_arrow
     texts = [name for name in spread if name in stored.names and pa.types.is_string(stored.field(name).type)]
     return parquet_guard.written_out(path, table, texts)
+
+
+def _selected(reader: Any, columns: Sequence[str] | None) -> Any:
+    table = reader.read(columns, use_threads=False)
+    return table if columns is None else table.select(columns)
 
 
 def _function(name: str, *arguments: Any, options: Any = None) -> Any:
