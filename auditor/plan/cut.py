@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from auditor.base.records import Shard
-from auditor.plan.plan import CRD_PATH, SourceShard, open_live
+from auditor.plan.plan import CRD_PATH, SourceShard, open_live, position_not_before
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -95,11 +95,5 @@ def _kind_costs(plan: Plan, table: pa.Table) -> np.ndarray[Any, Any]:
 
 def _first(keys: pa.ChunkedArray, start: bytes) -> int | None:
     """Return the first of sorted keys that begins so, or None."""
-    low, high = 0, len(keys)
-    while low < high:
-        middle = (low + high) // 2
-        if keys[middle].as_py() < start:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < len(keys) and keys[low].as_py().startswith(start) else None
+    at = position_not_before(keys, start)
+    return at if at < len(keys) and keys[at].as_py().startswith(start) else None

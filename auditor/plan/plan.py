@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import base64
 import mmap
+from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 from itertools import repeat
+from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -59,11 +61,13 @@ __all__ = [
     "make_plan",
     "open_live",
     "open_values",
+    "position_not_before",
     "read_definitions",
 ]
 
 _CRDS = ("apiextensions.k8s.io", "customresourcedefinitions")
 _TOO_LARGE: Final = "needs more memory than there is (--memory): it was not read, and no object of it was judged"
+_value = methodcaller("as_py")
 CRD_PATH = f"/{_CRDS[0]}/{_CRDS[1]}/"
 
 
@@ -223,16 +227,15 @@ def has_objects(keys: pa.ChunkedArray, entry: DefinitionEntry, etcd_prefix: str)
 
 
 def first_not_before(keys: pa.ChunkedArray, key: bytes) -> bytes | None:
-    """Return the first of sorted keys that is not before a key."""
-    low, high = 0, len(keys)
-    while low < high:
-        middle = (low + high) // 2
-        if keys[middle].as_py() < key:
-            low = middle + 1
-        else:
-            high = middle
-    found: bytes | None = keys[low].as_py() if low < len(keys) else None
+    """Return the first of sorted keys that is not before a key, or None."""
+    at = position_not_before(keys, key)
+    found: bytes | None = keys[at].as_py() if at < len(keys) else None
     return found
+
+
+def position_not_before(keys: pa.ChunkedArray, key: bytes) -> int:
+    """Return the position of the first of sorted keys that is not before a key; their number if there is none."""
+    return bisect_left(keys, key, key=_value)
 
 
 def _rows_that_mention_definitions(

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from auditor.base.errors import ChangedDump
-from auditor.plan.plan import cut_values, open_live, open_values
+from auditor.plan.plan import cut_values, open_live, open_values, position_not_before
 from auditor.sources.registry_key import printable_key
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def server_seen(plan: Plan) -> dict[str, str] | None:
 def _in_source(source: SourcePlan, prefix: bytes) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the minor version that each pod of an API server shows, with what is reported of it."""
     table = open_live(source)
-    rows = table.slice(_first_not_before(table["key"], prefix), _MOST)
+    rows = table.slice(position_not_before(table["key"], prefix), _MOST)
     keys = rows["key"].to_pylist()
     rows = rows.slice(0, sum(key.startswith(prefix) for key in keys))
     if not len(rows):
@@ -49,14 +49,3 @@ def _in_source(source: SourcePlan, prefix: bytes) -> Iterator[tuple[int, dict[st
     for key, value in zip(keys, cut_values(rows, open_values(source)), strict=False):
         if (image := _IMAGE.search(value)) is not None:
             yield int(image[2]), {"version": image[1].decode(), "key": printable_key(key)}
-
-
-def _first_not_before(keys: Any, key: bytes) -> int:
-    low, high = 0, len(keys)
-    while low < high:
-        middle = (low + high) // 2
-        if keys[middle].as_py() < key:
-            low = middle + 1
-        else:
-            high = middle
-    return low

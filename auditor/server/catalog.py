@@ -14,11 +14,12 @@ from auditor.program.conversion_command import ConversionCommand
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from auditor.builtin.kinds import BuiltinKind
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.crds.definitions_file import DefinitionEntry
     from auditor.plan.plan import Plan
 
-__all__ = ["Catalog", "name_of"]
+__all__ = ["Catalog", "resource_name"]
 
 
 class Catalog:
@@ -57,28 +58,10 @@ class Catalog:
             self.broken[entry.name] = "not established"
 
     def _resources(self) -> Iterator[Resource]:
-        for kind in BUILTIN_KINDS:
-            yield Resource(
-                kind.group,
-                kind.version,
-                kind.kind,
-                kind.plural,
-                kind.singular,
-                kind.short_names,
-                kind.categories,
-                kind.namespaced,
-            )
+        yield from map(_builtin_resource, BUILTIN_KINDS)
         for kind in REQUEST_KINDS:
-            yield Resource(
-                kind.group,
-                kind.version,
-                kind.kind,
-                kind.plural,
-                kind.singular,
-                kind.short_names,
-                namespaced=kind.namespaced,
-                verbs=("get", "list") if kind.kind == "ComponentStatus" else ("create",),
-            )
+            verbs = ("get", "list") if kind.kind == "ComponentStatus" else ("create",)
+            yield replace(_builtin_resource(kind), verbs=verbs)
         for definition in self.definitions.values():
             for version in definition.served_versions:
                 yield Resource(
@@ -109,6 +92,19 @@ class Catalog:
         return key.count(b"/") == self.key_prefix(resource).count("/") + (1 if resource.namespaced else 0)
 
 
-def name_of(resource: Resource) -> str:
+def _builtin_resource(kind: BuiltinKind) -> Resource:
+    return Resource(
+        kind.group,
+        kind.version,
+        kind.kind,
+        kind.plural,
+        kind.singular,
+        kind.short_names,
+        kind.categories,
+        kind.namespaced,
+    )
+
+
+def resource_name(resource: Resource) -> str:
     """Return plural.version.group."""
     return f"{resource.plural}.{resource.version}.{resource.group}"

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from auditor.base.errors import PlanError
-from auditor.base.object_metadata import name_of as name_in
-from auditor.base.object_metadata import namespace_of
+from auditor.base.object_metadata import name_of, namespace_of
 from auditor.base.visible import visible
 from auditor.printing.get.errors import NotShown, StatusError, not_found
 from auditor.printing.left_out import OF_THE_COMMAND, left_out
 from auditor.selectors.where import unparse
-from auditor.server.catalog import Catalog, name_of
+from auditor.server.catalog import Catalog, resource_name
 from auditor.server.deprecations import deprecation_warning
 from auditor.server.listing import in_cache_order, table_order
 from auditor.server.live_list import corrupt_message, live_list
@@ -183,7 +182,7 @@ class DumpStore:
     ) -> Iterator[tuple[int, JsonObject]]:
         reported = 0
         notes = NotRead(resource, self.reader.unsealer)
-        steps = self.steps[name_of(resource)] = Steps()
+        steps = self.steps[resource_name(resource)] = Steps()
         if self.query.max_scan is not None:
             self.refuse_scan(resource, sum(1 for _ in self.rows.of(resource)))
         cached = self._is_cached(resource)
@@ -221,7 +220,7 @@ class DumpStore:
 
     def place_of(self, resource: Resource, obj: JsonObject) -> str:
         """Return the key of an object, or the words for where it is in an export."""
-        name = f"{namespace_of(obj)}/{name_in(obj)}" if resource.namespaced else name_in(obj)
+        name = f"{namespace_of(obj)}/{name_of(obj)}" if resource.namespaced else name_of(obj)
         is_export = all(source.is_export for source in self.plan.sources)
         return f"{resource.group_resource} {name}" if is_export else f"{self.catalog.key_prefix(resource)}{name}"
 
@@ -251,7 +250,7 @@ class DumpStore:
         """Return what was done for each kind that was listed, and how many rows each step kept."""
         out = []
         for resource in self.discovery.resources:
-            steps = self.steps.get(name_of(resource))
+            steps = self.steps.get(resource_name(resource))
             if steps is not None:
                 out.append(self.plan_of(resource) + _steps_text(steps))
         return "".join(out)

@@ -23,7 +23,7 @@ from auditor.selectors.pushdown import push_down
 from auditor.selectors.query import open_index
 from auditor.selectors.row_groups import UNKNOWN, Scan
 from auditor.selectors.where import unparse
-from auditor.server.catalog import name_of
+from auditor.server.catalog import resource_name
 from auditor.server.dump import DumpStore, Steps
 from auditor.server.index_only import partition_filter
 from auditor.server.key_order import in_key_order, rows_named, tell_missing
@@ -163,7 +163,7 @@ class ReportStore(DumpStore):
         )
         self._tell_missing(resource, place)
         notes = NotRead(resource, self.reader.unsealer)
-        steps = self.steps[name_of(resource)] = Steps()
+        steps = self.steps[resource_name(resource)] = Steps()
         self.scan = Scan()
         positions = _POSITION[:1] if self.query.names_only and predicate is None else _POSITION
         found = self.index_rows(place, namespace, labels, fields, (*positions, "namespace", "name"), predicate)

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from auditor.golang import jsontext
 from auditor.plan.identities import identity
-from auditor.plan.plan import cut_value, open_live, open_values
+from auditor.plan.plan import cut_value, open_live, open_values, position_not_before
 from auditor.shards.updates import NOT_ASKED, Outcome, judged_change
 from auditor.sources.encryption import resource_of
 from auditor.sources.registry_key import classify, split_key
@@ -63,17 +63,10 @@ class OldObjects:
 
     def find(self, name: bytes) -> Before | None:
         """Return the object with an identity, or None: there was none."""
-        names = self._names
-        low, high = 0, len(names)
-        while low < high:  # the last of those that are not greater
-            middle = (low + high) // 2
-            if names[middle].as_py() <= name:
-                low = middle + 1
-            else:
-                high = middle
-        if not low or names[low - 1].as_py() != name:
+        at = position_not_before(self._names, name + b"\0") - 1  # the last of this name
+        if at < 0 or self._names[at].as_py() != name:
             return None
-        source, row = self._sources[low - 1].as_py(), self._rows[low - 1].as_py()
+        source, row = self._sources[at].as_py(), self._rows[at].as_py()
         if source not in self._open:
             self._open[source] = open_live(self._plans[source]), open_values(self._plans[source])
         table, values = self._open[source]

@@ -79,6 +79,8 @@ kind: A
 metadata: {name: a, namespace: b}
 spec: {size: 3}
 """
+_FOLDER: Final = "/work/compile"
+"""Folder of the image in which this is run; it is removed afterwards."""
 _CALLS: Final = (
     ("auditor", "version"),
     ("auditor", "audit", "dump.yaml", "--jobs", "1", "--report", "r", "--fail-on", "never", "-o", "html=r.html"),
@@ -88,7 +90,7 @@ _CALLS: Final = (
     ("auditor", "validate", "dump.yaml", "--ignore-missing"),
     ("python3", "-c", "import boto3.session; boto3.session.Session().client('s3', region_name='a')"),
 )
-"""What is run once in the image: Python keeps the modules that this loads in compiled form, there alone."""
+"""Commands that are run once in the image: Python keeps the modules that this loads in compiled form, there alone."""
 
 
 def copy(source: Path, root: Path) -> None:
@@ -130,23 +132,23 @@ def opened_by_name(beside: set[Path]) -> set[Path]:
 
 def compile_what_is_loaded(installation: Path, root: Path) -> None:
     """Run commands in the image, whose modules are then there in compiled form: a start needs a third of the time."""
-    place = root / "work" / "compile"
-    place.mkdir()
-    (place / "dump.yaml").write_text(_DUMP, encoding="utf-8")
+    folder = root / _FOLDER.lstrip("/")
+    folder.mkdir()
+    (folder / "dump.yaml").write_text(_DUMP, encoding="utf-8")
     path = f"{installation}/bin:{Path(sys.base_prefix) / 'bin'}"
     for call in _CALLS:
         if (process := os.fork()) == 0:
             with contextlib.suppress(OSError):
                 os.chroot(root)
-                os.chdir("/work/compile")
-                os.execvpe(call[0], call, {"PATH": path, "HOME": "/work/compile", "LANG": "C.UTF-8"})  # noqa: S606
+                os.chdir(_FOLDER)
+                os.execvpe(call[0], call, {"PATH": path, "HOME": _FOLDER, "LANG": "C.UTF-8"})  # noqa: S606
             os._exit(127)
         if (code := os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])) == 127:
             sys.stderr.write("root: chroot is not allowed here; the image compiles modules at each start\n")
             break
         if code not in {0, 1}:
             sys.exit(f"root: {' '.join(call)} ended with {code} in the image")
-    shutil.rmtree(place)
+    shutil.rmtree(folder)
 
 
 def owners(files: set[Path]) -> dict[str, str]:

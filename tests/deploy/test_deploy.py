@@ -104,20 +104,17 @@ CHART_VALUES: dict[str, tuple[str, ...]] = {
 }
 
 
+def rendered_chart(*options: str, check: bool) -> subprocess.CompletedProcess[str]:
+    """Return what `helm template` makes of the chart with options."""
+    helm = os.environ.get("HELM") or needs("helm")
+    command = [helm, "template", "night", str(DEPLOY / "chart"), "--kube-version", "1.37.2"]
+    command += ["--set", "image.repository=auditor", *options]
+    return subprocess.run(command, capture_output=True, text=True, check=check)
+
+
 @pytest.mark.parametrize("values", CHART_VALUES)
 def test_the_chart_is_taken_strictly(tmp_path: Path, values: str) -> None:
-    helm = os.environ.get("HELM") or needs("helm")
-    command = [
-        helm,
-        "template",
-        "night",
-        str(DEPLOY / "chart"),
-        "--kube-version",
-        "1.37.2",
-        "--set",
-        "image.repository=auditor",
-    ]
-    text = subprocess.run([*command, *CHART_VALUES[values]], capture_output=True, text=True, check=True).stdout
+    text = rendered_chart(*CHART_VALUES[values], check=True).stdout
     (tmp_path / "chart.yaml").write_text(text)
     done = auditor("validate", tmp_path / "chart.yaml")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -132,20 +129,7 @@ def test_the_chart_is_taken_strictly(tmp_path: Path, values: str) -> None:
 
 @pytest.mark.parametrize("wrong", ["schedule=", "keepReports=0", "reportRoot=/etc", "nonsense=1", "image.repository="])
 def test_the_chart_refuses_wrong_values(wrong: str) -> None:
-    helm = os.environ.get("HELM") or needs("helm")
-    command = [
-        helm,
-        "template",
-        "night",
-        str(DEPLOY / "chart"),
-        "--kube-version",
-        "1.37.2",
-        "--set",
-        "image.repository=auditor",
-        "--set",
-        wrong,
-    ]
-    assert subprocess.run(command, capture_output=True, check=False).returncode != 0
+    assert rendered_chart("--set", wrong, check=False).returncode != 0
 
 
 def test_the_schema_of_the_chart_has_every_value() -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.deploy.test_deploy import CHART_VALUES, DEPLOY, needs
+from tests.deploy.test_deploy import CHART_VALUES, DEPLOY, rendered_chart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -63,19 +63,8 @@ def test_the_kustomize_base_is_created(kubectl: Callable[..., subprocess.Complet
 
 @pytest.mark.parametrize("values", CHART_VALUES)
 def test_the_chart_is_created(kubectl: Callable[..., subprocess.CompletedProcess[str]], values: str) -> None:
-    helm = os.environ.get("HELM") or needs("helm")
-    command = [
-        helm,
-        "template",
-        "night",
-        str(DEPLOY / "chart"),
-        "--kube-version",
-        "1.37.2",
-        "--set",
-        "image.repository=a",
-    ]
-    text = subprocess.run([*command, *CHART_VALUES[values]], capture_output=True, text=True, check=True).stdout
-    done = kubectl("create", "--dry-run=server", "-f", "-", given=text)
+    chart = rendered_chart(*CHART_VALUES[values], check=True).stdout
+    done = kubectl("create", "--dry-run=server", "-f", "-", given=chart)
     assert done.returncode == 0, done.stderr
     assert "cronjob.batch/" in done.stdout
     assert "Warning" not in done.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import subprocess
 import sys
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.object_store import STORE, served_store
 from tests.shared import ROOT
 
 if TYPE_CHECKING:
@@ -34,18 +34,5 @@ def audit(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
 @pytest.fixture
 def store() -> Iterator[str]:
     """Return the URL of an empty bucket; the environment leads clients to it."""
-    moto_server = pytest.importorskip("moto.server")
-    boto3 = pytest.importorskip("boto3")
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = moto_server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AWS_ACCESS_KEY_ID", "nobody")
-        patch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
-        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-        boto3.client("s3").create_bucket(Bucket="backups")
-        yield "s3://backups"
-    server.stop()
+    with served_store():
+        yield STORE

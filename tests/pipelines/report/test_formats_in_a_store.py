@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +12,7 @@ from auditor.report.manifest import MANIFEST
 from auditor.sources.stores.folders import upload
 from auditor.sources.stores.small_files import read_file
 from pipelines.cli.main import cli
+from tests.object_store import STORE, served_store
 from tests.report.findings.reports import audited
 from tests.report.formats.clusters import drawn_dump
 
@@ -20,27 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-moto_server = pytest.importorskip("moto.server")
-STORE = "s3://backups"
-
 
 @pytest.fixture(scope="module")
 def store() -> Iterator[str]:
     """The URL of a bucket; the environment leads clients to it."""
-    boto3 = pytest.importorskip("boto3")
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = moto_server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AWS_ACCESS_KEY_ID", "nobody")
-        patch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
-        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-        boto3.client("s3").create_bucket(Bucket="backups")
+    with served_store():
         yield STORE
-    server.stop()
 
 
 @pytest.fixture(scope="module")

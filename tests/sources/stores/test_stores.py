@@ -6,7 +6,6 @@ import functools
 import gzip
 import http.server
 import json
-import logging
 import sys
 import threading
 from dataclasses import replace
@@ -25,6 +24,7 @@ from auditor.sources.stores.locations import remote_file, shown_url
 from auditor.sources.stores.patterns import Match, expand
 from pipelines.cli.main import cli
 from pipelines.run.fleet import cluster_name, clusters_of, run_anywhere
+from tests.object_store import served_store
 from tests.shared import ROOT
 from tests.sources.archives.writing import CRD, OBJECTS, text, tgz, unpack, velero, widget
 
@@ -32,28 +32,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-moto_server = pytest.importorskip("moto.server")
-
 
 @pytest.fixture(scope="module")
 def store() -> Iterator[pyarrow.fs.FileSystem]:
     """A store with one bucket; the environment leads clients to it."""
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = moto_server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AWS_ACCESS_KEY_ID", "nobody")
-        patch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
-        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-        found = pyarrow.fs.S3FileSystem(
-            endpoint_override=f"{host}:{port}", scheme="http", allow_bucket_creation=True, region="us-east-1"
-        )
-        found.create_dir("backups")
-        yield found
-    server.stop()
+    with served_store() as endpoint:
+        yield pyarrow.fs.S3FileSystem(endpoint_override=endpoint, scheme="http", region="us-east-1")
 
 
 def put(store: Any, path: str, data: bytes) -> None:
