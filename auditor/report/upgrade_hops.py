@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from auditor.report.upgrade_apis import api_decisions
+from auditor.report.releases.apis import api_decisions
 from auditor.upgrade import Decision, decide_all
 
 __all__ = ["after_first_hop"]

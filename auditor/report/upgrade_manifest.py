@@ -14,7 +14,7 @@ from auditor.gates.change import gate_changes
 from auditor.golang.text import quote
 from auditor.plan.options import FAIL_ON
 from auditor.releases.changes import between
-from auditor.report.upgrade_apis import api_decisions, api_section, not_compared
+from auditor.report.releases.apis import api_decisions, api_section, not_compared
 from auditor.report.upgrade_plan import name_conflicts, parsed, plan_of
 from auditor.shards.gates import GatedFields
 from auditor.shards.upgrade import ApiTally

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.visible import label, visible_tree
 from auditor.base.wording import are, counted, objects
+from auditor.report.releases.api_lines import api_lines
 from auditor.report.terminal import damage_lines, format_table, release_lines
-from auditor.report.upgrade_api_lines import api_lines
 from auditor.shards.sealed import sealed_lines
 
 if TYPE_CHECKING:

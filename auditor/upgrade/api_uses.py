@@ -89,9 +89,9 @@ def client_uses(obj: JsonObject) -> Iterator[Use]:
 
 
 def helm_release(obj: JsonObject) -> HelmRelease | None:
-    """Return the release that a Secret or ConfigMap of Helm holds; None: it is not the one that is deployed.
+    """Return the release that a Secret or ConfigMap of Helm holds, or None if it is not deployed.
 
-    Only objects whose apiVersion and kind stand at the beginning of a line are seen, as Helm renders them.
+    Only objects with apiVersion and kind at the beginning of a line are seen, as Helm renders them.
 
     Raises:
         UnreadableRelease: It holds none, or one that is too large. The text has nothing of its content.

@@ -26,7 +26,7 @@ _MANAGERS: Final = 3
 
 
 def api_section(scan: UpgradePlan, tally: ApiTally, total: ShardResult, report: str) -> dict[str, Any] | None:
-    """Return what was found, with the decisions on it; None: it was not looked for."""
+    """Return what was found, with the decisions on it, or None if it was not looked for."""
     if not scan.looks_for_apis:
         return None
     target, today = scan.target, scan.today
@@ -171,7 +171,7 @@ def _helm(tally: ApiTally, target: Release) -> dict[str, Any]:
 
 
 def _knows_services(scan: UpgradePlan, tally: ApiTally, total: ShardResult) -> bool:
-    """Return whether all Services of the cluster are in the dump, as far as it can be told."""
+    """Return whether all Services of the cluster seem to be in the dump."""
     is_whole = not (total.lost or any(source.damage or source.is_export for source in scan.new.sources))
     return is_whole and ("default", "kubernetes") in tally.services
 
