@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-__all__ = ["Api", "apis", "find_api", "newest_known"]
+__all__ = ["Api", "apis", "find_api", "newest_known", "served_since"]
 
 
 class Api(NamedTuple):
@@ -65,6 +65,12 @@ def _content() -> dict[str, Any]:
 def newest_known() -> int:
     """Return the newest minor release of which it is known what it decodes."""
     return int(_content()["known"])
+
+
+def served_since() -> dict[str, int]:
+    """Return stable ``group/version`` that not every known release serves, with the first that does."""
+    found: dict[str, int] = _content()["since"]
+    return found
 
 
 @functools.cache

@@ -90,13 +90,30 @@ def table(answers: dict[str, Any]) -> dict[str, Any]:
         is_newer = min(minor(name) for name, said in answers["lifecycle"].items() if label in said) > known
         row.append(known if is_newer or group in ELSEWHERE else max(decoding, default=0))
     kept = {label: row for label, row in sorted(apis.items()) if row[1] or row[2] or row[4] < known}
-    return {"known": known, "libraries": sorted(answers["lifecycle"], key=minor), "apis": kept}
+    head = {"known": known, "libraries": sorted(answers["lifecycle"], key=minor), "since": _since(answers, releases)}
+    return {**head, "apis": kept}
+
+
+def _since(answers: dict[str, Any], releases: list[str]) -> dict[str, int]:
+    """Return the stable versions that came after the oldest release, with the release that serves them first."""
+    groups = {group: FOLDERS.get(group, group.partition(".")[0]) for group in _groups(answers)}
+    found = {}
+    for group, folder in groups.items():
+        for at in sorted({at for one in releases for at in answers["registered"][one]}):
+            first = next(one for one in releases if at in answers["registered"][one])
+            if re.fullmatch(re.escape(folder) + r"/v\d+", at) and first != releases[0]:
+                found[f"{group}/{at.rpartition('/')[2]}"] = minor(first)
+    return dict(sorted(found.items()))
+
+
+def _groups(answers: dict[str, Any]) -> set[str]:
+    return {label.partition("/")[0] for said in answers["lifecycle"].values() for label in said}
 
 
 def text_of(made: dict[str, Any]) -> str:
     """Return the table as it is in its file: a line for each API."""
     rows = ",\n".join(f"  {json.dumps(label)}: {json.dumps(row)}" for label, row in made["apis"].items())
-    head = "".join(f"{json.dumps(key)}: {json.dumps(made[key])},\n" for key in ("known", "libraries"))
+    head = "".join(f"{json.dumps(key)}: {json.dumps(made[key])},\n" for key in ("known", "libraries", "since"))
     return f'{{{head}"apis": {{\n{rows}\n}}}}\n'
 
 
