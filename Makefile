@@ -51,7 +51,7 @@ bench-all: $(STAMP) ## Run every benchmark and make the tables of tests/benchmar
 differential: $(STAMP) ## Hold audits and rules against the API server's own libraries, object by object
 	$(BIN)/python -m tests.differential.run --objects 100000 --rules $(if $(KUBERNETES),--kubernetes $(KUBERNETES))
 	$(BIN)/python -m tests.differential.upgrade --objects 20000
-	$(BIN)/python -m tests.fuzz.cel.run
+	$(BIN)/python -m tests.fuzz.cel.run $(if $(KUBERNETES),--kubernetes $(KUBERNETES))
 
 hostile: $(STAMP) ## Attack the commands with 100,000 definitions, keys, reports and surroundings
 	$(BIN)/python -m tests.fuzz.hostile.run --cases 100000

@@ -11,12 +11,14 @@ from typing import Any, Final
 
 import click
 
-from auditor.base.machine import memory_limit
+from auditor.base.errors import EnvironmentRefused
+from auditor.base.machine import address_space, memory_limit
 from auditor.plan.limits import LEAST_MEMORY
 
 __all__ = [
     "Memory",
     "Seconds",
+    "check_address_space",
     "deadline_of",
     "limit_options",
     "share_of_memory",
@@ -26,6 +28,20 @@ _UNITS: Final = {"": 1, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "k": 10**3,
 _SECONDS: Final = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _AMOUNT: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)([A-Za-z]*)")
 _SHARE: Final = 0.75
+_LEAST_ADDRESS_SPACE: Final = 512 << 20
+"""Bytes; with less, libraries fail to load or to start threads, each in its own way, or crash (seen up to 345 MB)."""
+
+
+def check_address_space() -> None:
+    """Refuse to start where `ulimit -v` leaves less address space than the libraries need.
+
+    Raises:
+        EnvironmentRefused: It does.
+    """
+    if 0 < (limit := address_space()) < _LEAST_ADDRESS_SPACE:
+        raise EnvironmentRefused(
+            "", f"{limit >> 20} MiB of address space", f"at least {_LEAST_ADDRESS_SPACE >> 20} MiB", "raise `ulimit -v`"
+        )
 
 
 def _amount(text: str, units: dict[str, Any]) -> float | None:

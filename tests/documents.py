@@ -11,7 +11,7 @@ def definition_of(schema: dict[str, Any], **version: Any) -> dict[str, Any]:
     """Return a definition of namespaced things, kind X of x.example.com, served and stored at v1.
 
     Args:
-        schema: Of the whole object.
+        schema: The schema of the whole object.
         **version: What else the version says.
     """
     one = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}, **version}

@@ -11,4 +11,4 @@ __all__ = ["without_pandas"]
 without_pandas = pytest.mark.skipif(
     find_spec("pandas") is not None, reason="pandas is installed: Arrow loads it, and it loads nearly everything"
 )
-"""Of tests that say which modules are not loaded."""
+"""Marks tests that say which modules are not loaded."""

@@ -29,7 +29,7 @@ def served_store() -> Iterator[str]:
     host, port = server.get_host_and_port()
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("AWS_ACCESS_KEY_ID", "nobody")
+            patch.setenv("AWS_ACCESS_KEY_ID", "tester")
             patch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
             patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
             patch.setenv("AWS_EC2_METADATA_DISABLED", "true")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def typed_difference(program: AuditProgram, exact: AuditedObject, data: bytes, *, updates: bool = False) -> str | None:
-    """Return what the typed tier proves wrongly, empty where all agrees; None: it proves nothing.
+    """Return what the typed tier proves wrongly, empty where all agrees, or None if it proves nothing.
 
     Args:
         program: At whose version the object is stored.
@@ -32,7 +32,7 @@ def typed_difference(program: AuditProgram, exact: AuditedObject, data: bytes, *
     metadata: dict[str, Any] = exact.object["metadata"]
     record = made.metadata
     selected = typed.select(made)
-    told = {
+    reported = {
         "pruned": (typed.pruned, exact.pruned),
         "defaulted": (typed.defaulted, exact.defaulted),
         "stored version": (program.version.name, exact.stored_version),
@@ -56,7 +56,7 @@ def typed_difference(program: AuditProgram, exact: AuditedObject, data: bytes, *
             )
         },
     }
-    for name, (ours, theirs) in told.items():
+    for name, (ours, theirs) in reported.items():
         if repr(ours) != repr(theirs):
             return f"{name}: {ours!r} / {theirs!r}"
     return _update_difference(program, exact, data) if updates else ""

@@ -34,6 +34,7 @@ __all__ = [
     "index_in",
     "is_sorted",
     "joined_texts",
+    "may_hold",
     "parquet_footer",
     "parquet_reader",
     "plain",
@@ -112,6 +113,32 @@ def parquet_footer(path: Path) -> Any:
     """Return the `FileMetaData` of a Parquet file of a report, once it is known to declare what a report may hold."""
     with parquet_reader(path) as reader:
         return reader.metadata
+
+
+def may_hold(path: Path, column: str, texts: Iterable[str]) -> bool:
+    """Tell by its footer alone whether a column of a Parquet file may hold one of some texts; False: it holds none.
+
+    Args:
+        path: The file.
+        column: The name of a column of text as the footer has it; in a map, with its part.
+        texts: The texts.
+    """
+    wanted = tuple(texts)
+    with parquet_reader(path) as reader, whole_parquet(path):
+        footer = reader.metadata
+        groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
+        columns = [group.column(at) for group in groups for at in range(group.num_columns)]
+        return any(_may_hold(one, wanted) for one in columns if one.path_in_schema == column)
+
+
+def _may_hold(column: Any, texts: tuple[str, ...]) -> bool:
+    found = column.statistics
+    if found is None:
+        return True
+    if found.has_min_max:
+        least, most = found.min, found.max
+        return any(least <= text <= most for text in texts)
+    return not found.has_null_count or found.null_count != column.num_values
 
 
 def read_parquet(path: Path, columns: Sequence[str] | None = None, dictionaries: Iterable[str] = ()) -> Any:

@@ -47,6 +47,11 @@ _ENVIRONMENT: Final = _REFUSALS - {
 }  # fmt: skip
 """Those that another name would not avoid: permission, space, memory."""
 _MORE_MEMORY: Final = "raise the limit of memory (--memory, ulimit -v, that of the container), or give --jobs 1"
+_STARVED: Final = (
+    "failed to map segment from shared object", os.strerror(errno.EAGAIN), os.strerror(errno.ENOMEM),
+    "can't start new thread",
+)  # fmt: skip
+"""What the dynamic loader, Python and Arrow say, in errors without a number, where they get no memory or no thread."""
 _NO_ROOM: Final = frozenset({errno.EDQUOT, errno.EFBIG, errno.ENOSPC})
 
 
@@ -187,6 +192,10 @@ def refusal(error: BaseException) -> Refused | None:
     """Return the message for an error of the operating system, or None if it is another error."""
     if isinstance(error, MemoryError):
         return EnvironmentRefused("", os.strerror(errno.ENOMEM), advice=_MORE_MEMORY)
+    library = isinstance(error, ImportError | RuntimeError) or type(error).__module__ == "pyarrow.lib"
+    if library and getattr(error, "errno", None) is None and any(text in str(error) for text in _STARVED):
+        found = " ".join(str(error).split())
+        return EnvironmentRefused("", found, advice=f"{_MORE_MEMORY}; or that of processes and threads (ulimit -u)")
     if not isinstance(error, OSError) or error.errno not in _REFUSALS:
         return None
     where = "" if error.filename is None else os.fsdecode(error.filename)

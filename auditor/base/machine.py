@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import os
+import resource
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["memory_limit", "processors"]
+__all__ = ["address_space", "memory_limit", "processors"]
 
 _ROOT: Final = Path("/")
 
@@ -50,6 +51,12 @@ def memory_limit(root: Path = _ROOT) -> int:
     with suppress(OSError, ValueError, IndexError):
         known.append(int((root / "proc/meminfo").read_text(encoding="ascii").split()[1]) << 10)
     return min(known, default=0)
+
+
+def address_space() -> int:
+    """Return the bytes of address space that this process may use (`ulimit -v`); 0 if it has no limit."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return 0 if soft == resource.RLIM_INFINITY else soft
 
 
 def _folders(root: Path, controller: str) -> Iterator[Path]:

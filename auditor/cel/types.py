@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from auditor.base.quick_init import quick_init
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -68,6 +70,7 @@ class Kind(Enum):
     WRAPPER = "wrapper"
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Type:
     """One type.

@@ -18,6 +18,7 @@ from auditor.crdcheck.openapi import WalkOptions, has_loose_keys, has_loose_sets
 from auditor.crdcheck.parts import MAX_SELECTABLE
 from auditor.crdcheck.structural import is_structural
 from auditor.crdcheck.walk import everywhere, has_defaults, has_invalid_types
+from auditor.releases import changes
 from auditor.schema.defaulting.reference import prune_defaults
 from auditor.schema.parse import build_schema
 
@@ -110,7 +111,9 @@ def _unchanged(form: Internal, old: Internal) -> frozenset[str]:
 
 
 def _many_selectable(form: Internal, old: Internal) -> frozenset[str]:
-    allowed = set()
+    allowed: set[str] = set()
+    if not changes.SELECTABLE_FIELDS_KEPT.holds:
+        return frozenset(allowed)
     if _too_many_kept(form.selectable, old.selectable):
         allowed.add("")
     before = {version.get("name", ""): version for version in old.versions}

@@ -29,6 +29,8 @@ def _unknown(props: JsonObject) -> str:
     if not given:
         return ""
     type_ = props.get("type", "")
+    if type_ != "string" and not changes.NUMBER_FORMATS.holds:
+        return ""
     return "" if applicable(given, (type_,) if type_ else ()) else given
 
 

@@ -160,5 +160,8 @@ def display(value: Any) -> str:
 
 
 def type_name(value: Any) -> str:
-    """Return the name of the Go type that holds a decoded JSON value, as %T prints it: ``map[string]interface {}``."""
-    return _TYPE_NAMES.get(type(value), type(value).__name__)
+    """Return the name of the Go type that holds a decoded JSON value, as %T prints it: ``map[string]interface {}``.
+
+    A value that is no JSON value names its own (`go_type`).
+    """
+    return _TYPE_NAMES.get(type(value)) or str(getattr(value, "go_type", type(value).__name__))

@@ -159,7 +159,7 @@ def look_again(plan: Plan) -> str:
         source.sha256 = ""  # whatever it is now, it is not the digest of what was judged
         noted = source if source in plan.sources else plan.sources[0]
         noted.damage += found
-        told += "".join(f"{damage.told(source.name)}\n" for damage in found)
+        told += "".join(f"{damage.line(source.name)}\n" for damage in found)
     return told
 
 
@@ -373,7 +373,7 @@ def make_plan(
 
 def damage_text(sources: Iterable[SourcePlan]) -> str:
     """Return a line for each part of some dumps that could not be read."""
-    return "".join(f"{damage.told(source.name)}\n" for source in sources for damage in source.damage)
+    return "".join(f"{damage.line(source.name)}\n" for source in sources for damage in source.damage)
 
 
 def _opened(

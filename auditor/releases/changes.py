@@ -15,15 +15,23 @@ __all__ = [
     "CLEARED_GENERATION",
     "EXACT_QUANTITIES",
     "GATES_REMOVED",
+    "KUBERNETES_NAME_FORMATS",
+    "LABEL_WORDS",
     "LISTS_INCLUDE",
+    "LISTS_KEEP_ITEMS",
     "MANAGER_OPERATIONS",
     "NAMES_ARE_CAPPED",
     "NEGATIVE_GENERATION",
+    "NUMBER_FORMATS",
     "OLD_TYPES",
     "OWNERS_BY_INDEX",
+    "QUANTITIES_ARE_COPIED",
+    "RULES_SHOW_VALUES",
+    "SELECTABLE_FIELDS_KEPT",
     "SETS_OF_OBJECTS",
     "SIZES_OF_URL_PARTS",
     "TOO_FEW",
+    "WHOLE_NUMBERS",
     "Affects",
     "Change",
     "between",
@@ -73,6 +81,47 @@ class Change:
         return active().minor >= self.since
 
 
+KUBERNETES_NAME_FORMATS: Final = Change(
+    "kubernetes-name-formats",
+    35,
+    Affects.OBJECTS,
+    "the formats k8s-short-name and k8s-long-name count",
+    "they are not known",
+    "apiextensions-apiserver pkg/apiserver/validation/formats.go",
+)
+SELECTABLE_FIELDS_KEPT: Final = Change(
+    "selectable-fields-kept",
+    35,
+    Affects.DEFINITIONS,
+    "an update of a definition may keep more than 8 selectable fields",
+    "it is refused",
+    "apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go (findTooManySelectableFieldsAllowed)",
+)
+RULES_SHOW_VALUES: Final = Change(
+    "rules-show-values",
+    35,
+    Affects.MESSAGES,
+    "what breaks a rule names the value, of an object or a list nothing: 'Invalid value: \"a\": failed rule: ...'",
+    "it names the type: 'Invalid value: \"string\": failed rule: ...'",
+    "apiextensions-apiserver pkg/apiserver/schema/cel/validation.go",
+)
+LABEL_WORDS: Final = Change(
+    "label-words",
+    35,
+    Affects.MESSAGES,
+    'what is wrong with keys and values of labels counts bytes, and a key is "a valid label key"',
+    'it counts characters, and a key is "a qualified name"',
+    "apimachinery pkg/api/validate/content/kube.go",
+)
+NUMBER_FORMATS: Final = Change(
+    "number-formats",
+    36,
+    Affects.OBJECTS,
+    "the formats int32, int64, float and double count for numbers: a value or a bound beyond them is refused; no other "
+    "format counts for a type that is not string",
+    "they do not, and formats of text count for any type; bounds of whole numbers are cut to whole numbers",
+    "apiextensions-apiserver pkg/apiserver/validation/formats.go; kube-openapi pkg/validation/validate/schema.go",
+)
 OWNERS_BY_INDEX: Final = Change(
     "owners-by-index",
     37,
@@ -121,6 +170,32 @@ LISTS_INCLUDE: Final = Change(
     "rules may call [1, 2].includes(1); new rules may from 1.38 on",
     "a rule that calls includes() does not compile",
     "apiserver pkg/cel/library/lists.go, pkg/cel/environment/base.go",
+)
+LISTS_KEEP_ITEMS: Final = Change(
+    "lists-keep-items",
+    37,
+    Affects.OBJECTS,
+    "in rules, lists of type set and map are equal if each has all items of the other, and items that + adds to a list "
+    "keep their type",
+    "a list with an item twice can be equal to one without; items of sets are compared as JSON, so that sets of times "
+    "or of numbers like 1 differ from themselves; what + adds is read again by the schema of the list",
+    "apiserver pkg/cel/common/valuesunstructured.go",
+)
+QUANTITIES_ARE_COPIED: Final = Change(
+    "quantities-are-copied",
+    37,
+    Affects.OBJECTS,
+    "add() and sub() leave the quantity they are called on as it is",
+    "they change it, too, if it has more than 18 digits",
+    "apiserver pkg/cel/library/quantity.go",
+)
+WHOLE_NUMBERS: Final = Change(
+    "whole-numbers",
+    37,
+    Affects.OBJECTS,
+    "a number is whole, and a multiple, if it is within a billionth of one",
+    "a negative one never is unless it is exact; of the others those that are within two billionths above one",
+    "go-openapi/swag conv/convert.go (IsFloat64AJSONInteger)",
 )
 TOO_FEW: Final = Change(
     "too-few",
@@ -183,12 +258,20 @@ GATES_REMOVED: Final = Change(
 )
 
 CHANGES: Final = (
+    KUBERNETES_NAME_FORMATS,
+    SELECTABLE_FIELDS_KEPT,
+    RULES_SHOW_VALUES,
+    LABEL_WORDS,
+    NUMBER_FORMATS,
     OWNERS_BY_INDEX,
     MANAGER_OPERATIONS,
     NEGATIVE_GENERATION,
     SETS_OF_OBJECTS,
     NAMES_ARE_CAPPED,
     LISTS_INCLUDE,
+    LISTS_KEEP_ITEMS,
+    QUANTITIES_ARE_COPIED,
+    WHOLE_NUMBERS,
     TOO_FEW,
     CLEARED_GENERATION,
     CIDR_MASK,

@@ -30,7 +30,7 @@ def format_table(header: tuple[str, ...], rows: Iterable[tuple[Any, ...]], inden
 
 def damage_lines(source: dict[str, Any]) -> list[str]:
     """Return a line for each part of an input of a manifest that could not be read."""
-    return [Damage(**damage).told(source["name"]) for damage in source["damage"]]
+    return [Damage(**damage).line(source["name"]) for damage in source["damage"]]
 
 
 def release_lines(manifest: dict[str, Any]) -> list[str]:

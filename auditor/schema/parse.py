@@ -16,6 +16,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.errors import NotStructural, SchemaError
+from auditor.base.quick_init import quick_init
 from auditor.golang.jsontext import decode, encode
 from auditor.schema.structural import ABSENT, LegacyKeywords, ListType, Rule, StructuralSchema
 from auditor.schema.typed import (
@@ -53,6 +54,7 @@ class _OrBool:
     allows: bool
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class _OrList:
     """`items`: a schema, a list of them, or (given as anything else) nothing. `dependencies`: a schema or names."""

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
 
+from auditor.base.quick_init import quick_init
+
 __all__ = ["ABSENT", "Absent", "LegacyKeywords", "ListType", "Rule", "StructuralSchema"]
 
 
@@ -67,6 +69,7 @@ class LegacyKeywords:
     ref: str = ""
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, eq=False)
 class StructuralSchema:
     """One node. Absent keywords are None, empty tuples, "" or ABSENT; compared and hashed by identity.

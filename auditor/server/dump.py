@@ -283,12 +283,16 @@ class DumpStore:
         raise not_found(resource, name)
 
     def _got(self, resource: Resource, row: StoredRow, notes: NotRead) -> JsonObject:
-        """Return the object of a row as the answer to a GET, which a list in its place cannot be."""
+        """Return the object of a row as the answer to a GET.
+
+        A server takes a custom resource with an array `items` for a list, and fails to write it as one.
+
+        Source: apiserver pkg/endpoints/handlers/response.go, transformResponseObject.
+        """
         obj = self.reader.read_or_stored(resource, row, notes)
         if obj is None:
             raise notes.error(printable_key(row.key or b"").rpartition("/")[2])
-        definition = self.catalog.definition(resource)
-        if definition is not None and obj.get("kind") == definition.list_kind:
+        if self.catalog.definition(resource) is not None and isinstance(obj.get("items"), list):
             raise StatusError(500, "", "*unstructured.Unstructured is not a list: no Items field in this object")
         return obj
 

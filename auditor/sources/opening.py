@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from auditor.base.errors import AuditorError, DamagedDump, PlanError, SourceError, UnknownDump
+from auditor.base.errors import AuditorError, DamagedDump, PlanError, SourceError, UnknownDump, refusal
 from auditor.base.visible import visible
 from auditor.sources.detect import ACCEPTED, database_of, form_of, intact_pages, refused_file, state_of, unknown_dump
 from auditor.sources.files.compression import (
@@ -99,6 +99,8 @@ def open_source(
     except (AuditorError, OSError, MemoryError):
         raise
     except Exception as error:
+        if refused := refusal(error):
+            raise refused from error
         raise DamagedDump(
             shown_url(path), f"a reader failed on it ({one_line(error)})", "", "please report it"
         ) from error
@@ -236,17 +238,17 @@ class _Opening:
                 return self.archive(there.shown, local, number, layout=source, opener=there.open)
             there.copy_to(local)
 
-        def told(text: str) -> str:
+        def renamed(text: str) -> str:
             return text.replace(str(local), there.shown.rstrip("/"))
 
         try:
             plans = self.forced(str(local), number, source) if source else self.path(local, number)
         except SourceError as error:
-            raise type(error)(*map(told, error.args)) from None
+            raise type(error)(*map(renamed, error.args)) from None
         for plan in plans if isinstance(plans, list) else [plans]:
-            plan.name = told(plan.name)
-            plan.notes = tuple(map(told, plan.notes))
-            plan.damage = tuple(Damage(told(one.where), told(one.reason)) for one in plan.damage)
+            plan.name = renamed(plan.name)
+            plan.notes = tuple(map(renamed, plan.notes))
+            plan.damage = tuple(Damage(renamed(one.where), renamed(one.reason)) for one in plan.damage)
         first = plans[0] if isinstance(plans, list) else plans
         first.damage += tuple(Damage(visible(name), f"not read: {reason}") for name, reason in left_out)
         return plans
@@ -393,7 +395,7 @@ def _is_part(name: str) -> bool:
 
 def _damaged(path: Path, error: Exception) -> DamagedDump:
     """Return what is wrong with one of several dumps; errors that are none of its own are raised."""
-    if isinstance(error, OSError):
+    if isinstance(error, OSError) or refusal(error):
         raise error
     if isinstance(error, DamagedDump):
         return error

@@ -43,8 +43,8 @@ class Damage:
     where: str
     reason: str
 
-    def told(self, source: str) -> str:
-        """Return the line that tells a person, with the name of the container."""
+    def line(self, source: str) -> str:
+        """Return the line that is printed, with the name of the dump."""
         return visible(f"DAMAGED  {source}: {self.where}: {self.reason}")
 
 

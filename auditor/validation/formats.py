@@ -1,8 +1,7 @@
 """String formats: which of them the server knows, which of them count for a schema, and what each accepts.
 
-Names are compared without dashes: `date-time` is `datetime`. A format the server does not know says nothing; so does a
-string format on a schema of another type. `k8s-short-name` and `k8s-long-name` came with 1.34: a server of 1.37, whose
-compatibility goes back to 1.36, knows them.
+Names are compared without dashes: `date-time` is `datetime`. A format the server does not know says nothing; so does,
+since `changes.NUMBER_FORMATS`, a string format on a schema of another type.
 
 Source: apiextensions-apiserver pkg/apiserver/validation/formats.go; kube-openapi pkg/validation/strfmt and
 pkg/internal/third_party/govalidator.
@@ -20,6 +19,7 @@ from auditor.golang.net import parse_cidr_sloppy, parse_ip, parse_ip_sloppy, par
 from auditor.golang.regex.compiled import Pattern, compile_pattern
 from auditor.golang.strfmt import is_date, is_date_time, is_duration
 from auditor.golang.url import is_request_uri
+from auditor.releases import changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -147,6 +147,7 @@ FORMATS: Final[dict[str, Callable[[str], bool]]] = {
 }
 """The check of every format by its normalised name; without memory."""
 
+_KUBERNETES_NAMES: Final = frozenset({"k8slongname", "k8sshortname"})
 _NUMBER_FORMATS: Final = {"integer": ("int32", "int64"), "number": ("float", "double")}
 
 
@@ -157,7 +158,8 @@ def normalise(name: str) -> str:
 
 def is_known(name: str) -> bool:
     """Whether the server knows a string format of that name."""
-    return normalise(name) in FORMATS
+    plain = normalise(name)
+    return plain in FORMATS and (plain not in _KUBERNETES_NAMES or changes.KUBERNETES_NAME_FORMATS.holds)
 
 
 @cache
@@ -187,7 +189,7 @@ def applicable(name: str, types: tuple[str, ...]) -> str:
     Source: apiextensions-apiserver pkg/apiserver/validation/formats.go StripUnsupportedFormatsPostProcess.
     """
     only = types[0] if len(types) == 1 else ""
-    if only in ("", "string"):
+    if only in ("", "string") or not changes.NUMBER_FORMATS.holds:
         return name if is_known(name) else ""
     return name if name in _NUMBER_FORMATS.get(only, ()) else ""
 

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
+from auditor.releases import changes
+
 __all__ = [
     "NameRule",
     "dns_1035_label",
@@ -94,33 +96,44 @@ def dns_1035_label(text: str) -> tuple[str, ...]:
     return too_long if _is_label_1035(text) else (*too_long, _LABEL_1035_TEXT)
 
 
-@lru_cache(maxsize=8192)
 def label_key(text: str) -> tuple[str, ...]:
     """Check a qualified name: the key of a label or an annotation, a finalizer."""
+    return _label_key(text, *_label_words())
+
+
+def _label_words() -> tuple[str, str]:
+    """Return what the server calls a key of a label, and what it counts in keys and values."""
+    return ("a valid label key", "bytes") if changes.LABEL_WORDS.holds else ("a qualified name", "characters")
+
+
+@lru_cache(maxsize=8192)
+def _label_key(text: str, what: str, unit: str) -> tuple[str, ...]:
     prefix, slash, name = text.rpartition("/")
     if "/" in prefix:
-        return (
-            f"a valid label key {_KEY_TEXT} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
-        )
+        return (f"{what} {_KEY_TEXT} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",)
     messages: list[str] = []
     if slash:
         if prefix:
-            messages.extend(f"prefix part {message}" for message in dns_subdomain(prefix, "bytes"))
+            messages.extend(f"prefix part {message}" for message in dns_subdomain(prefix, unit))
         else:
             messages.append("prefix part must be non-empty")
     if not name:
         messages.append("name part must be non-empty")
     elif _bytes(name) > 63:
-        messages.append("name part must be no more than 63 bytes")
+        messages.append(f"name part must be no more than 63 {unit}")
     if not _is_key(name):
         messages.append(f"name part {_KEY_TEXT}")
     return tuple(messages)
 
 
-@lru_cache(maxsize=8192)
 def label_value(text: str) -> tuple[str, ...]:
     """Check the value of a label."""
-    too_long = ("must be no more than 63 bytes",) if _bytes(text) > 63 else ()
+    return _label_value(text, _label_words()[1])
+
+
+@lru_cache(maxsize=8192)
+def _label_value(text: str, unit: str) -> tuple[str, ...]:
+    too_long = (f"must be no more than 63 {unit}",) if _bytes(text) > 63 else ()
     return too_long if _is_value(text) else (*too_long, _VALUE_TEXT)
 
 

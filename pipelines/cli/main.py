@@ -45,6 +45,7 @@ from pipelines.console import OutputClosed, forget_output, watch_streams
 from pipelines.deep import allow_depth
 from pipelines.exit_codes import Ended, exit_code_of, reason_of
 from pipelines.import_path import leave_out_current_folder
+from pipelines.limits import check_address_space
 from pipelines.log import LOG
 from pipelines.streams import escape_streams
 
@@ -85,6 +86,7 @@ class _Group(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         with _closed_pipe():
             check_environment(self)
+            check_address_space()
             return super().invoke(ctx)
 
 

@@ -166,7 +166,7 @@ def _read_folder(shown: str, path: Path, into: _Manifests) -> None:
     from auditor.sources.plan import Damage  # noqa: PLC0415
 
     def refuse(error: OSError) -> None:
-        into.damage.append(Damage(str(error.filename), str(error.strerror)).told(shown))
+        into.damage.append(Damage(str(error.filename), str(error.strerror)).line(shown))
 
     files, _ = manifest_files(path, refuse)
     if not files and not into.damage:
@@ -174,12 +174,12 @@ def _read_folder(shown: str, path: Path, into: _Manifests) -> None:
     for one in files:
         below = printable_name(str(one.relative_to(path)))
         if odd := not_a_file(one):
-            into.damage.append(Damage(below, odd).told(shown))
+            into.damage.append(Damage(below, odd).line(shown))
             continue
         try:
             _read_file(f"{shown.rstrip('/')}/{below}", one, into)
         except SourceError as error:
-            into.damage.append(Damage(below, error.found).told(shown))
+            into.damage.append(Damage(below, error.found).line(shown))
 
 
 def _is_text(shown: str, path: Path) -> bool:
@@ -213,7 +213,7 @@ def _read_file(shown: str, path: Path, into: _Manifests, *, whole: bool = False)
     if stream.broken and not whole:
         raise SourceError(shown, stream.broken)
     if stream.broken:
-        into.damage.append(Damage("its end", stream.broken).told(shown))
+        into.damage.append(Damage("its end", stream.broken).line(shown))
     _add(shown, b"".join(blocks), into)
 
 

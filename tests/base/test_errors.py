@@ -3,6 +3,7 @@
 import errno
 import pickle
 
+import pyarrow as pa
 import pytest
 
 from auditor.base import errors
@@ -34,9 +35,10 @@ def test_different_kinds_are_never_equal():
     assert errors.PlanError("a", "b") != errors.SourceError("a", "b")
 
 
-MEMORY = (
-    "Cannot allocate memory; raise the limit of memory (--memory, ulimit -v, that of the container), or give --jobs 1"
-)
+ADVICE = "raise the limit of memory (--memory, ulimit -v, that of the container), or give --jobs 1"
+MEMORY = f"Cannot allocate memory; {ADVICE}"
+PROCESSES = f"{ADVICE}; or that of processes and threads (ulimit -u)"
+UNMAPPED = f"failed to map segment from shared object; {PROCESSES}"
 
 
 @pytest.mark.parametrize(
@@ -50,12 +52,27 @@ MEMORY = (
         ),
         (OSError(errno.ENOMEM, "Cannot allocate memory"), MEMORY),
         (MemoryError("malloc of size 64 failed"), MEMORY),
+        (ImportError("re2.so: failed to map segment from shared object"), f"re2.so: {UNMAPPED}"),
+        (RuntimeError("can't start new thread"), f"can't start new thread; {PROCESSES}"),
+        (
+            pa.lib.ArrowException("Unknown error: Failed to launch worker thread: Resource temporarily unavailable"),
+            f"Unknown error: Failed to launch worker thread: Resource temporarily unavailable; {PROCESSES}",
+        ),
     ],
 )
 def test_what_the_system_refuses_is_reported_in_its_words(error, text):
     assert str(errors.refusal(error)) == text
 
 
-@pytest.mark.parametrize("error", [OSError(errno.EBADF, "Bad file descriptor"), OSError("no number"), ValueError("x")])
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.EBADF, "Bad file descriptor"),
+        OSError("no number"),
+        ValueError("x"),
+        ImportError("No module named 'x'"),
+        ValueError("Cannot allocate memory"),
+    ],
+)
 def test_what_may_be_our_fault_is_no_refusal(error):
     assert errors.refusal(error) is None

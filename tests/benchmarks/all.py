@@ -7,7 +7,7 @@
     python tests/benchmarks/all.py --render            # the tables alone
 
 Each writes results/NAME.json, and replaces only that, so that one may be run again alone. What is not measured here
-(no ../shared, no Go, no etcd) says so, and keeps no table from before. The tables stand between two marks in README.md;
+(no ../shared, no Go, no etcd) says so, and keeps no table from before. The tables are between two marks in README.md;
 no figure there is typed.
 """
 
@@ -87,7 +87,7 @@ BENCHMARKS: Final = (
 
 
 def measure(benchmark: Benchmark, words: str, folder: Path, cache: Path) -> str:
-    """Run one benchmark; return what is wrong with it: "", or that it told no figures, or that it failed."""
+    """Run one benchmark; return what is wrong with it: "", or that it printed no figures, or that it failed."""
     target = folder / f"{benchmark.name}.json"
     part = target.with_suffix(".part")
     part.unlink(missing_ok=True)
@@ -138,11 +138,11 @@ def rendered(found: list[Results]) -> str:
 
 
 def _machine(results: Results) -> str:
-    told = results.machine
-    packages = ", ".join(f"{name} {version}" for name, version in told["packages"].items())
+    reported = results.machine
+    packages = ", ".join(f"{name} {version}" for name, version in reported["packages"].items())
     return (
-        f"{told['processor']}, {told['processors']} processors, {told['memory_gb']} GB, {told['system']}; "
-        f"{told['python']}, {packages}; {told['go']}"
+        f"{reported['processor']}, {reported['processors']} processors, {reported['memory_gb']} GB, {reported['system']}; "
+        f"{reported['python']}, {packages}; {reported['go']}"
     )
 
 
@@ -150,8 +150,11 @@ def _settings(results: Results) -> str:
     words = [
         f"{name} {value:,}" if isinstance(value, int) else f"{name} {value}" for name, value in results.settings.items()
     ]
-    told = results.machine
-    return ", ".join([*words, f"{told['date']}, commit {told['commit']}, load before {told['load_before']}"]) + "."
+    reported = results.machine
+    return (
+        ", ".join([*words, f"{reported['date']}, commit {reported['commit']}, load before {reported['load_before']}"])
+        + "."
+    )
 
 
 def render(folder: Path, readme: Path) -> None:
@@ -185,7 +188,7 @@ def main() -> int:
     options = parser.parse_args()
     options.results.mkdir(parents=True, exist_ok=True)
     options.cache.mkdir(parents=True, exist_ok=True)
-    told: dict[str, list[str]] = {"failed": [], "without figures": [], "with limits that are missed": []}
+    reported: dict[str, list[str]] = {"failed": [], "without figures": [], "with limits that are missed": []}
     start = time.monotonic()
     for benchmark in () if options.render else BENCHMARKS:
         if options.only and benchmark.name not in options.only:
@@ -196,15 +199,15 @@ def main() -> int:
         if options.duckdb and benchmark.name == "query":
             words += f" --duckdb {options.duckdb}"
         if what := measure(benchmark, words, options.results, options.cache):
-            told[what].append(benchmark.name)
+            reported[what].append(benchmark.name)
         render(options.results, options.readme)
     render(options.results, options.readme)
     print(f"\n{time.monotonic() - start:.0f} s in all")
-    told["with limits that are missed"] = [results.name for results in load(options.results) if results.missed]
-    for what, some in told.items():
+    reported["with limits that are missed"] = [results.name for results in load(options.results) if results.missed]
+    for what, some in reported.items():
         if some:
             print(f"{what}: {', '.join(some)}")
-    return int(bool(told["failed"] or told["with limits that are missed"]))
+    return int(bool(reported["failed"] or reported["with limits that are missed"]))
 
 
 if __name__ == "__main__":

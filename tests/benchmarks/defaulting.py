@@ -5,7 +5,7 @@
 
 Generated code has no pass of its own for defaults: they are put in where the object is walked anyway, to be pruned and
 proven valid. What they cost is therefore the program of a version less the same program without its defaults, each on
-freshly decoded objects (bench-2), in turns. Beside that stand the whole program (pruning, defaulting, every check but
+freshly decoded objects (bench-2), in turns. Beside that are the whole program (pruning, defaulting, every check but
 rules), the plain interpreter, which walks the object for defaults alone, and two deep copies: `copy.deepcopy`, and
 decoding what orjson encodes.
 

@@ -52,9 +52,9 @@ def run(folder: Path, clusters: int, jobs: int, processor: list[float]) -> float
         report = Path(place) / "report"
         command = [sys.executable, "-m", "pipelines", "audit", f"{folder}/*.json", "--cluster-name", "{name}"]
         found = timed([*command, "--report", report, "--jobs", jobs, "--fail-on", "never"])
-        told = json.loads((report / "manifest.json").read_text())
-    if len(told["clusters"]) != clusters or told["lost"]:
-        raise SystemExit(f"{len(told['clusters'])} of {clusters} clusters were audited; lost: {told['lost']}")
+        reported = json.loads((report / "manifest.json").read_text())
+    if len(reported["clusters"]) != clusters or reported["lost"]:
+        raise SystemExit(f"{len(reported['clusters'])} of {clusters} clusters were audited; lost: {reported['lost']}")
     processor.append(found.everywhere)
     return found.wall
 

@@ -112,7 +112,7 @@ class Figure:
 
     Attributes:
         row: What was measured.
-        column: Of whom, or which figure of it; the heading of a table, with the unit.
+        column: The subject, or which figure of it; the heading of a table, with the unit.
         runs: One value a run.
         at_least: What the median must reach.
         at_most: What the median may not exceed.
@@ -173,7 +173,7 @@ class Results:
     """The figures of one benchmark, and what they were measured with.
 
     Attributes:
-        name: Of the benchmark: its file without .py.
+        name: The name of the benchmark: its file without .py.
         title: The heading of its table.
         settings: How many objects, repeats and so on.
         notes: Sentences that belong below the table.
@@ -210,7 +210,7 @@ class Results:
         return [figure for figure in self.figures if figure.holds is False]
 
     def table(self) -> str:
-        """Return the figures as a Markdown table; a limit stands beside its figure."""
+        """Return the figures as a Markdown table; a limit is beside its figure."""
         columns = list(dict.fromkeys(figure.column for figure in self.figures))
         rows: dict[str, dict[str, str]] = {}
         for figure in self.figures:
@@ -220,7 +220,7 @@ class Results:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return what is written; medians and limits stand there for readers, `read` goes by the runs."""
+        """Return what is written; medians and limits are written for readers, `read` takes the runs."""
         figures = []
         for figure in self.figures:
             entry: dict[str, Any] = {"row": figure.row, "column": figure.column, "median": _rounded(figure.median)}
@@ -277,7 +277,7 @@ def _rounded(value: float) -> float:
 
 
 def _aligned(lines: list[list[str]]) -> str:
-    """Return a Markdown table whose columns stand below each other; numbers to the right."""
+    """Return a Markdown table whose columns are aligned; numbers to the right."""
     widths = [max(3, *(len(line[at]) for line in lines)) for at in range(len(lines[0]))]
 
     def shown(cells: list[str]) -> str:
@@ -304,7 +304,7 @@ def in_turns(repeats: int, sides: Mapping[str, Callable[[], float]]) -> dict[str
 
 
 def say(text: str) -> None:
-    """Tell whoever waits."""
+    """Print progress."""
     print(f"  {text}", file=sys.stderr, flush=True)
 
 

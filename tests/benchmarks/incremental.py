@@ -3,7 +3,7 @@
     python tests/benchmarks/incremental.py --repeats 5
     python tests/benchmarks/incremental.py --given bench-30.ndjson          # objects drawn before
 
-Of the objects of bench-30 (30 % invalid) every twentieth has another label than the night before: 95 % are unchanged.
+Every twentieth object of bench-30 (30 % invalid) has another label than the night before: 95 % are unchanged.
 Both are timed from process start to finished report, in turns, at one worker and at two; with --since at least 5 times
 as fast. With --since one worker is a process beside this one, which puts the kept rows together meanwhile: two
 processors are busy where a full audit by one worker has one. Beside that: nothing changed at all, and half of the objects. Both reports must hold the same counts.

@@ -3,9 +3,9 @@
     python tests/benchmarks/invalid.py                # needs ../shared (generator, oracle, definitions) and Go
     python tests/benchmarks/invalid.py --objects 5000 --shares 0 100
 
-Objects of seven kinds, of which the oracle says which are valid, are mixed evenly. The shares are measured with one warm
+Objects of seven kinds are mixed evenly; the oracle says which are valid. The shares are measured with one warm
 worker of each side (see kinds.py). A dump in which every object is invalid is measured as a whole, too: from process
-start to finished report; that is where the limit stands, 3 times the oracle's speed.
+start to finished report; that has the limit, 3 times the oracle's speed.
 """
 
 from __future__ import annotations

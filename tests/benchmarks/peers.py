@@ -7,12 +7,12 @@ The objects are those of bench-2: one NDJSON file for ours, one JSON file each f
 document. All are given the definitions of these objects' kinds and nothing else, and are measured from process start to
 end, with two workers each; kubectl-validate has no such option and goes through its files one by one. It is so slow that
 it gets only few of the objects (`--few`), evenly chosen; where time is short kubeconform also gets fewer (`--files`).
-Rates are compared: that of ours for all objects with theirs for what they got. Beside that stands what ours takes for
+Rates are compared: that of ours for all objects with theirs for what they got. Beside that is what ours takes for
 just the objects that they got, its start included; and the oracle, in memory and warm (see run.py).
 
 kubeconform reads JSON Schema, which is made of the definitions here: unknown fields are allowed, for a stored object is
 pruned, and what has a default is not required. Neither peer says what an API server would (`../shared` tells where they
-differ), so their counts of invalid objects are told beside the oracle's.
+differ), so their counts of invalid objects are listed beside the oracle's.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def json_schema(schema: dict[str, Any], *, is_nested: bool = False) -> dict[str,
     """Return a schema of a definition as JSON Schema (draft 4 and later).
 
     Args:
-        schema: Of a version, or a part of it.
-        is_nested: It stands below allOf, anyOf, oneOf or not, where a definition has no types.
+        schema: The schema of a version, or a part of it.
+        is_nested: It is below allOf, anyOf, oneOf or not, where a definition has no types.
     """
     out = {name: value for name, value in schema.items() if name in _KEPT}
     for name, bound in (("exclusiveMaximum", "maximum"), ("exclusiveMinimum", "minimum")):
@@ -245,8 +245,8 @@ def main() -> int:
         measure(results, sides, programs)
         truth = {f"the oracle of {options.files:,}": len(broken_lines(sides.lines, options.cache))}
         truth[f"the oracle of {options.few:,}"] = len(broken_lines(sides.few, options.cache))
-    told = ", ".join(f"{name} {count}" for name, count in (truth | sides.invalid).items())
-    results.note(f"Objects found invalid or unreadable: {told}.")
+    reported = ", ".join(f"{name} {count}" for name, count in (truth | sides.invalid).items())
+    results.note(f"Objects found invalid or unreadable: {reported}.")
     return results.finish(options)
 
 

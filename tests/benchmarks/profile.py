@@ -76,7 +76,7 @@ STAGES: Final[tuple[tuple[str, str, set[str], bool], ...]] = (
     ("program", "<auditor ", set(), False),
 )
 _DECODING: Final = {"rows", "program"}
-"""Stages in which decoding is told apart, by the lines that do it: what C does is booked on the line that calls it."""
+"""Stages in which decoding is listed apart, by the lines that do it: what C does is booked on the line that calls it."""
 
 
 class Sampler:
@@ -126,7 +126,7 @@ class Sampler:
             code = codes[0]
             self.functions[f"{code.co_filename}:{code.co_firstlineno} {code.co_qualname}", stage] += spent
             self.lines[code.co_filename, line, stage] += spent
-        self._last = time.process_time()  # what this took is nobody's
+        self._last = time.process_time()  # the time of this belongs to no stage
         self._is_busy = False
 
     def stage_of(self, codes: list[CodeType]) -> str:

@@ -7,7 +7,7 @@ Ours is measured from process start to finished report; the oracle by its own cl
 (which is to its advantage), with GOMAXPROCS equal to the number of workers; where time is short it gets only the first
 objects of a corpus (`--oracle-objects`), for its rate does not depend on their number. Create verdicts are compared twice: with
 rules, and without them on both sides (`--skip rules`; the oracle's own timer of that phase is taken off its time). What
-verdicts on updates cost, which the oracle does not give, is told beside them.
+verdicts on updates cost, which the oracle does not give, is listed beside them.
 """
 
 from __future__ import annotations

@@ -60,8 +60,8 @@ def commands(folder: Path) -> dict[str, list[object]]:
 def main() -> int:
     """Run it."""
     options = arguments(__doc__, repeats=5).parse_args()
-    for room in ("auditor", "pipelines"):
-        compileall.compile_dir(ROOT / room, quiet=1)
+    for folder in ("auditor", "pipelines"):
+        compileall.compile_dir(ROOT / folder, quiet=1)
     results = Results("startup", "What a run takes before it has judged anything")
     results.settings["repeats"] = options.repeats
     processors: dict[str, list[float]] = {}
@@ -73,7 +73,7 @@ def main() -> int:
 
     with tempfile.TemporaryDirectory() as folder:
         sides = {name: partial(seconds, name, command) for name, command in commands(Path(folder)).items()}
-        in_turns(1, sides)  # files that nobody has read yet are not what is measured
+        in_turns(1, sides)  # reading files for the first time is not what is measured
         processors.clear()
         found = in_turns(options.repeats, sides)
     for name, runs in found.items():

@@ -156,11 +156,11 @@ def test_every_benchmark_runs_with_few_objects(name, tmp_path):
     readme = tmp_path / "README.md"
     readme.write_text(f"{everything.BEGIN}\n{everything.END}\n")
     done = run_all("--tiny", "--only", name, "--results", tmp_path / "results", "--readme", readme)
-    told = done.stdout + done.stderr
-    if "skipped: " in told and f"without figures: {name}" in told:
-        pytest.skip(f"{name}: {told[told.index('skipped: ') + 9 :].splitlines()[0]}")
+    reported = done.stdout + done.stderr
+    if "skipped: " in reported and f"without figures: {name}" in reported:
+        pytest.skip(f"{name}: {reported[reported.index('skipped: ') + 9 :].splitlines()[0]}")
     found = Results.from_json(json.loads((tmp_path / "results" / f"{name}.json").read_text()))
     assert found.name == name
     assert found.figures
     assert found.title in readme.read_text()
-    assert done.returncode == int(bool(found.missed)), told
+    assert done.returncode == int(bool(found.missed)), reported

@@ -6,9 +6,9 @@
 The corpus is bench-2 (2 % of the objects invalid). The definitions of all kinds that it has objects of are changed in
 three ways, those of the other kinds stay:
 
-- same: nothing changes. All objects are told to be unchanged without a second look.
+- same: nothing changes. All objects are reported as unchanged without a second look.
 - tightened: every version is another: texts get a longest length, a property is new. At most 2.5 times an audit.
-- defaults: beside that the new property has a default, so that each object has a row in changes/. The worst case, told
+- defaults: beside that the new property has a default, so that each object has a row in changes/. The worst case, reported
   without a limit.
 
 Figures are medians of ratios of runs in turns, so that a slow minute hits both sides. Exit code 1: above the limit.
@@ -39,7 +39,7 @@ KINDS = {
 
 
 def changed(document: dict[str, Any], *, defaults: bool) -> dict[str, Any]:
-    """Return a definition of which every version differs."""
+    """Return a definition whose versions all differ."""
     out = copy.deepcopy(document)
     for version in out["spec"]["versions"]:
         root = version.get("schema", {}).get("openAPIV3Schema")

@@ -64,7 +64,7 @@ def build(name: str, cache: Path) -> Path:
 
 
 def install(name: str, cache: Path) -> Path | None:
-    """Install a peer, once; None: it cannot be had here, which is said aloud."""
+    """Install a peer, once; return None, and say so, if it cannot be installed here."""
     target = cache / "bin" / name
     if not target.exists():
         say(f"installing {name} ...")
@@ -86,7 +86,7 @@ def draw(corpus: str, objects: int, cache: Path, *, kinds: str = KINDS, name: st
         objects: How many.
         cache: Folder that the file stays in.
         kinds: What to draw, with weights.
-        name: Of the file, where the kinds are others.
+        name: The name of the file, where the kinds are others.
         pool: Bodies that objects of a kind share; as many as objects: each has one of its own.
     """
     own = "" if pool == POOL else "-own" if pool >= objects else f"-pool-{pool}"
@@ -107,7 +107,7 @@ def draw(corpus: str, objects: int, cache: Path, *, kinds: str = KINDS, name: st
 
 
 def _larger(path: Path, objects: int) -> Path | None:
-    """Return a corpus drawn before of which this one is the beginning."""
+    """Return a corpus drawn before that begins with this one."""
     name = path.stem.rpartition("-")[0]
     for other in path.parent.glob(f"{name}-*.ndjson"):
         count = other.stem.removeprefix(f"{name}-")

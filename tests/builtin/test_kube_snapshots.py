@@ -1,6 +1,6 @@
 """Two snapshots of a whole API server into which values were put that it does not take, against what it answered.
 
-golden/kube/README.md: LISTs of the kinds below fail on the server; what stands at older versions is still served.
+golden/kube/README.md: LISTs of the kinds below fail on the server; what is stored at older versions is still served.
 """
 
 import pyarrow.parquet as pq

@@ -6,7 +6,7 @@ The tests are text-format messages in the Go module `cel.dev/expr`, below `tests
 
 with that folder; writes `conformance/*.json`, one per file. Tests that need messages other than the well-known types are
 left out there, and counted in `conformance/left_out.json` under "files" with the reason; what is converted but does not
-pass stands there under "tests" (written by hand, and checked by `test_conformance.py`).
+pass is there under "tests" (written by hand, and checked by `test_conformance.py`).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ DER = base64.b64decode(
     "CCqGSM49BAMCA0cAMEQCIB7t/hPrgOlS8X3G+NXZfzl1Js2r+BsElVymXf3fqZZmAiA0JIvwPCEQTEVFsNwByXeqO5rTGCyGBS7a"
     "8DYk8YZODA=="
 )
-"""A certificate; its key is not known to anybody."""
+"""A certificate; its key was thrown away."""
 
 
 def pem(data: bytes, kind: str = "CERTIFICATE", headers: str = "") -> bytes:

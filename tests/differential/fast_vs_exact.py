@@ -7,9 +7,9 @@ The generator beside the project draws objects for every version of every defini
 --crds), as many for each, with each seed in turn. They are audited twice, by a compiled program and by one that goes the way of the
 reference: at their own version and, of definitions with several, at every other one (`--own` leaves that out). All that an
 audit gives is compared: readable or not, the object with the types of its numbers, pruned and defaulted paths, findings
-whole, selectable values; and what the typed tier says of objects at their own version. `--updates` compares what their no-op updates come to as well.
+whole, selectable values; and what the typed tier says of objects at their own version. `--updates` compares the results of their no-op updates as well.
 
-Objects are streamed: memory does not grow with their number. At the end stands what was compared, for each version
+Objects are streamed: memory does not grow with their number. At the end it prints what was compared, for each version
 (`--table`) and in all: how many were invalid, unreadable, how many the generated code proved valid by itself, and how
 many the typed tier.
 
@@ -165,7 +165,7 @@ def drawn(gen: Path, crds: Path, seed: int, per_kind: int, invalid: float) -> It
         try:
             yield from process.stdout
         except GeneratorExit:
-            process.kill()  # workers hold its pipe open, too: what nobody reads any more it would wait for ever to write
+            process.kill()  # workers hold its pipe open, too: it would wait for ever to write what is no longer read
             raise
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)

@@ -37,7 +37,7 @@ UNSTABLE = frozenset({"programs", "fallbacks"})
 """With several workers it depends on who takes which shard how many objects are judged before a program is made."""
 _SECONDS = re.compile(r"\b\d+(\.\d+)?( ?ms| ?s| seconds?| objects/s)\b|\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?\S*")
 _CHANGED = 20
-"""Of so many objects one differs in the dump of the next night."""
+"""One of so many objects differs in the dump of the next night."""
 
 
 class Case(NamedTuple):
@@ -181,7 +181,7 @@ def _next_night(lines: Sequence[bytes]) -> list[bytes]:
 
 
 def _changed(document: Any, *, defaults: bool) -> Any:
-    """Return a definition each version of which has a new field and bounds on all texts that have none."""
+    """Return a definition whose versions each have a new field, and bounds on all texts that have none."""
     out = copy.deepcopy(document)
     for version in out["spec"]["versions"]:
         root = version.get("schema", {}).get("openAPIV3Schema") or {}

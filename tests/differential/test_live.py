@@ -40,21 +40,21 @@ def test_what_a_scan_says_changes_is_what_the_real_libraries_read_differently(mo
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("program", "words", "told"),
+    ("program", "words", "reported"),
     [
         (run, ["--definitions", "1"], "real definitions: 40 answers compared, 0 differ"),
         (upgrade, [], "upgrade scans: 40 objects compared, 0 differ"),
         (fast_vs_exact, ["--jobs", "1"], "40 comparisons of 1 versions"),
     ],
 )
-def test_other_definitions_are_compared_where_they_are_given(monkeypatch, capsys, tmp_path, program, words, told):
+def test_other_definitions_are_compared_where_they_are_given(monkeypatch, capsys, tmp_path, program, words, reported):
     shared("oracle")
     if not shutil.which("go"):
         pytest.skip("Go is missing: the real libraries cannot be built")
     (tmp_path / "foos.json").write_text(json.dumps(DEFINITION))
     monkeypatch.setattr(sys, "argv", ["program", "--objects", "40", "--crds", str(tmp_path), *words])
     assert program.main() == 0
-    assert told in capsys.readouterr().out
+    assert reported in capsys.readouterr().out
 
 
 def test_a_schema_with_null_in_place_of_its_properties_is_changed_like_one_without():

@@ -6,7 +6,7 @@
 The generator draws objects for the definitions in ../shared/corpus/crds (or those of --crds); the new definitions are the same with
 properties taken away, types, bounds, defaults and rules changed (those that the server would refuse stay as they were). The
 command scans; the oracle reads and judges every object under both. Compared are: readable or not, the findings of
-creates and of updates back to the same, whether each field and the whole object are told as newly invalid or mended, and
+creates and of updates back to the same, whether each field and the whole object are reported as newly invalid or repaired, and
 that the changes in the report, made to what the old read shows, give what the new one shows.
 
 Needs what `tests.differential.run` needs, and says so where it is missing. Exit code 1: something differs.
@@ -41,7 +41,7 @@ Name = tuple[str, str, str, str]
 
 _ROOT = Path(__file__).resolve().parents[2]
 _SHARE = 0.015
-"""Of the places where a schema could be changed in one way, those that are."""
+"""How many of the places where a schema could be changed in one way are changed."""
 
 
 def change_schema(schema: Any, random: Random) -> None:
@@ -109,7 +109,7 @@ def _change_text(schema: dict[str, Any], random: Random, chosen: Any) -> None:
 
 
 def changed(document: dict[str, Any], random: Random) -> dict[str, Any]:
-    """Return a definition with schemas changed below spec, status and what else stands at the top."""
+    """Return a definition with schemas changed below spec, status and other fields at the top."""
     document = copy.deepcopy(document)
     for version in document["spec"]["versions"]:
         root = version.get("schema", {}).get("openAPIV3Schema", {})
@@ -146,7 +146,7 @@ def _rows(report: Path, table: str) -> dict[Name, list[dict[str, Any]]]:
 
 
 def _name(obj: dict[str, Any]) -> Name | None:
-    """Return how the rows of a report name an object; None: its metadata name nothing."""
+    """Return how the rows of a report name an object, or None if its metadata name nothing."""
     metadata = obj.get("metadata")
     if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
         return None
@@ -217,7 +217,7 @@ def differences(
         old: Its answer under the old definition.
         new: Under the new one.
         update: To an update back to the same under the new one.
-        rows: Of the object by table.
+        rows: The rows of the object, by table.
         knows_put: The oracle's update is what a request would be.
     """
     (row,) = rows["objects"]
@@ -245,7 +245,7 @@ def differences(
     if whole is not None and [whole["old"] == '"valid"', whole["new"] == '"valid"'] != [not before, not after]:
         yield f"whole: {whole['old']} to {whole['new']}, {len(before)} and {len(after)} fields"
     if whole is None and bool(before) != bool(after):
-        yield "whole: not told"
+        yield "whole: not reported"
     made = remade(old["object"], new["object"], [change for change in rows["changes"] if change["change"] in _READS])
     if json.dumps(made, sort_keys=True) != json.dumps(new["object"], sort_keys=True):
         yield "object: the changes do not lead from one read to the other"
@@ -285,7 +285,7 @@ def compared(options: argparse.Namespace, folder: Path) -> Iterator[tuple[str, s
         name = _name(stored)
         rows = {table: found.get(name, []) for table, found in tables.items()} if name else {}
         if name is None or len(rows["objects"]) != 1:
-            continue  # its rows cannot be told from those of others
+            continue  # its rows cannot be distinguished from those of others
         knows_put = not _has_whole_float(stored.get("status"))
         found = list(differences(before[place], after[place], updates.get(place), rows, knows_put=knows_put))
         yield ("; ".join(found), text.decode()) if found else None

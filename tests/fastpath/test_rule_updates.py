@@ -77,9 +77,9 @@ def program():
 
 @pytest.mark.parametrize("with_twin", [True, False], ids=["ratcheting", "plain"])
 @pytest.mark.parametrize("changes", [True, False], ids=["metadata change", "nothing changes"])
-def test_an_update_hears_what_the_interpreter_says_of_all_rules_in_its_order(program, with_twin, changes):
+def test_an_update_reports_what_the_interpreter_says_of_all_rules_in_its_order(program, with_twin, changes):
     updates = RuleUpdates(program.prover, patience=0)
-    heard = 0
+    with_findings = 0
     for spec in SPECS:
         old = {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "a"}, "spec": spec}
         new = {**old, "metadata": {"name": "a", "labels": {"a": "b"}}} if changes else {**old}
@@ -89,5 +89,5 @@ def test_an_update_hears_what_the_interpreter_says_of_all_rules_in_its_order(pro
 
         expected = program.rule_program.run_update(new, old, twin())
         assert updates.update_findings(new, old, twin()) == expected, spec
-        heard += bool(expected)
-    assert heard > 10
+        with_findings += bool(expected)
+    assert with_findings > 10

@@ -75,7 +75,7 @@ def test_printable_is_what_unicode_15_has_without_blanks(point, printable):
         ("a", True, False),
         ("_", False, False),
         ("7", False, True),
-        ("\u00b2", False, False),  # a superscript, of which Python says that it is alphanumeric
+        ("\u00b2", False, False),  # a superscript, which is alphanumeric to Python
         ("\u0663", False, True),
         ("\U00031350", True, False),  # both are new in Unicode 15.0
         ("\U00011f50", False, True),

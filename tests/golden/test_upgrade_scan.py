@@ -143,7 +143,7 @@ def test_objects_and_findings_are_those_of_an_audit_under_the_new_definitions(sc
 
 @pytest.mark.parametrize("looks_twice", [False, True])
 def test_its_own_definitions_change_nothing(tmp_path, monkeypatch, looks_twice):
-    if looks_twice:  # what is told to be the same without a second look is the same
+    if looks_twice:  # what is reported as unchanged without a second look is unchanged
         monkeypatch.setattr(Pairing, "is_same", lambda *_: False)
     source = str(shared(f"{FOLDER}/snapshot.db.gz"))
     new = (str(shared(f"{FOLDER}/crds/rev2")),)

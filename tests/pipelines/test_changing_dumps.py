@@ -144,8 +144,8 @@ def test_a_query_says_that_its_dump_changed(tmp_path: Path, monkeypatch: Any, ca
     dump = dumped(tmp_path)
     between(monkeypatch, query, "get", lambda: grown(dump), after=True)
     assert query.run_query(query.QueryOptions(target=str(dump), args=("ws",), output="name")) == 3
-    assert "DAMAGED" in (told := capsys.readouterr().err)
-    assert "dump.ndjson: was" in told
+    assert "DAMAGED" in (reported := capsys.readouterr().err)
+    assert "dump.ndjson: was" in reported
 
 
 def test_what_this_process_prints_to_is_no_part_of_a_folder(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A configuration that nobody named runs, writes, removes and reaches nothing, and is never read without a word."""
+"""A configuration that no option names runs, writes, removes and reaches nothing, and is never read without a word."""
 
 import json
 import os

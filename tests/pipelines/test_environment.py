@@ -1,4 +1,4 @@
-"""Variables that begin with AUDITOR_: no misspelt one is passed over, and none of somebody else's stops a run."""
+"""Variables that begin with AUDITOR_: a misspelt one is reported, and one of another program stops no run."""
 
 import os
 import subprocess
@@ -61,3 +61,12 @@ def test_a_variable_may_have_the_name_of_the_flag(tmp_path, name):
 
 def test_help_is_there_whatever_the_environment(tmp_path):
     assert run("-h", cwd=tmp_path, AUDITOR_AUDIT_FAIL_NO="x").returncode == 0
+
+
+def test_too_little_address_space_is_reported_before_libraries_fail_to_load(tmp_path):
+    shell = f'ulimit -v 400000; exec "{sys.executable}" -P -m pipelines audit "{SAMPLE}" --report r'
+    known = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
+    done = subprocess.run(["bash", "-c", shell], cwd=tmp_path, env=known, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (4, "")
+    assert done.stderr == "error: 390 MiB of address space; expected at least 512 MiB; raise `ulimit -v`\n"
+    assert list(tmp_path.iterdir()) == []

@@ -75,7 +75,7 @@ def test_what_ends_a_run_is_the_same_error_from_a_worker(nights: tuple[Path, lis
 
 
 def test_workers_log_what_one_process_does(nights: tuple[Path, list[str]], tmp_path: Path, capfd: Any) -> None:
-    told = []
+    reported = []
     for jobs in (1, 2):
         log = RunLog()
         log.configure(as_json=True, quiet=False, verbose=True)
@@ -85,9 +85,9 @@ def test_workers_log_what_one_process_does(nights: tuple[Path, list[str]], tmp_p
         audit(nights[1][0], tmp_path / str(jobs), jobs=jobs)
         patch.undo()
         lines = [line for line in capfd.readouterr().err.splitlines() if '"source"' in line]
-        told.append(sorted(line.partition('"message"')[2] for line in lines))
-    assert len(told[0]) == CLUSTERS
-    assert told[0] == told[1]
+        reported.append(sorted(line.partition('"message"')[2] for line in lines))
+    assert len(reported[0]) == CLUSTERS
+    assert reported[0] == reported[1]
 
 
 _KILLING = """

@@ -334,9 +334,9 @@ def test_a_manifest_that_breaks_the_auditor_is_unreadable_and_the_others_are_jud
     monkeypatch.setattr(CreateJudge, "judge", failing)
     dump = dumped(tmp_path, definition(), *(resource(f"o{number}") for number in range(3)))
     assert run_validate(ValidateOptions((str(dump),), output="ndjson")) == 1
-    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [one["status"] for one in told] == ["definition", "valid", "unreadable", "valid"]
-    assert told[2]["reason"] == "the auditor failed on it (RuntimeError: what now); please report it"
+    reported = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [one["status"] for one in reported] == ["definition", "valid", "unreadable", "valid"]
+    assert reported[2]["reason"] == "the auditor failed on it (RuntimeError: what now); please report it"
 
 
 def test_a_dump_that_cannot_be_read_costs_itself_alone(tmp_path: Path) -> None:

@@ -287,7 +287,7 @@ def test_a_manifest_that_lists_files_of_others_removes_none(
 
 
 def whole_report(folder: Path, name: str) -> Path:
-    """Write a finished report of 60 files, each of which names its run."""
+    """Write a finished report of 60 files that each name their run."""
     parts = folder / name / "report"
     (parts / "objects").mkdir(parents=True)
     names = [f"objects/part-{number:05d}.parquet" for number in range(60)]

@@ -59,7 +59,7 @@ def group() -> Iterator[list[Path]]:
 
 
 def dump(path: Path) -> None:
-    """Write a snapshot of objects of some 900 bytes, of which one in a thousand is too large."""
+    """Write a snapshot of objects of some 900 bytes; one in a thousand is too large."""
     text = {"type": "string"}
     item = {"type": "object", "required": ["name"], "properties": {"name": text, "value": text}}
     properties = {"size": {"type": "integer", "maximum": 99}, "items": {"type": "array", "items": item}}

@@ -30,7 +30,7 @@ OTHERS: dict[str, Any] = {
     "kubernetes": "1.38",
 }
 RECORDED = "e6e05867611a8c919343c7ae87b5e659"
-"""Of the default options, in reports of the first release."""
+"""The fingerprint of the default options, in reports of the first release."""
 
 
 def test_there_is_another_value_for_each_option() -> None:

@@ -76,9 +76,9 @@ def _definition(column: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("case", _cases("column_validation"), ids=lambda case: f"{case['type']}-{case['jsonPath']}")
 def test_columns_are_judged_as_the_server_judges_them(case: Any) -> None:
     column = {"name": "C", "type": case["type"], "jsonPath": case["jsonPath"]}
-    told = [
+    reported = [
         finding.message.partition(": ")[2]
         for finding in auditor.check_crd(_definition(column)).findings
         if "additionalPrinterColumns" in finding.field
     ]
-    assert told == ([case["error"].partition(": ")[2]] if "error" in case else [])
+    assert reported == ([case["error"].partition(": ")[2]] if "error" in case else [])

@@ -12,10 +12,10 @@ ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("python3", "python3.14", "python3.13", "python3.12", "python3.11")
 
 
-def chosen(folder: Path, **told: str) -> str:
-    """Return what is chosen where interpreters say how long they took: each turn one of their numbers; none: too old."""
+def chosen(folder: Path, **reported: str) -> str:
+    """Return what is chosen where interpreters say how long they took: each turn one of their numbers; one without numbers is too old."""
     for name in NAMES:
-        numbers = told.get(name.replace(".", "_"), "")
+        numbers = reported.get(name.replace(".", "_"), "")
         script = folder / name
         turns = folder / f"{name}.turns"
         turns.write_text("\n".join(numbers.split()))
@@ -34,7 +34,7 @@ def chosen(folder: Path, **told: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("told", "wanted"),
+    ("reported", "wanted"),
     [
         ({"python3": "20 20 20", "python3_12": "19 19 19"}, "python3"),  # not clearly
         ({"python3": "20 20 20", "python3_12": "17 17 17"}, "python3.12"),
@@ -43,5 +43,5 @@ def chosen(folder: Path, **told: str) -> str:
         ({"python3_13": "20 20 20", "python3_11": "20 20 20"}, "python3.13"),
     ],
 )
-def test_the_first_that_none_is_clearly_faster_than(tmp_path: Path, told: dict[str, str], wanted: str) -> None:
-    assert chosen(tmp_path, **told) == wanted
+def test_the_first_that_none_is_clearly_faster_than(tmp_path: Path, reported: dict[str, str], wanted: str) -> None:
+    assert chosen(tmp_path, **reported) == wanted

@@ -95,8 +95,8 @@ def check(folder, done):
     assert not (breaking & worse) or word == "blocks"
     for key in sorted(worse | lost)[:1]:
         shown = CliRunner().invoke(cli, ["show", str(folder / "r"), key, "-o", "json"])
-        told, _ = json.JSONDecoder().raw_decode(shown.stdout)  # what the dump has of it follows
-        assert told["report"]["changes"]
+        reported, _ = json.JSONDecoder().raw_decode(shown.stdout)  # what the dump has of it follows
+        assert reported["report"]["changes"]
     plan = json.loads((folder / "plan.json").read_text())
     script = (folder / "plan.sh").read_text()
     if '"storedVersions"' in script.split("END_OF_DEFINITION")[0]:

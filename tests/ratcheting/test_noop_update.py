@@ -43,7 +43,7 @@ def test_what_needs_no_update_of_its_own_passes_every_one(cases, least):
     ("cases", "least"), [(noop_cases.golden, 250), pytest.param(noop_cases.vectors, 1500, marks=VECTORS)]
 )
 def test_shortcuts_answer_as_the_long_way(cases, least):
-    """Shared values and the label that is told from the PUT give what decoding and patching give."""
+    """Shared values and the label that is derived from the PUT give what decoding and patching give."""
     noops, wrong, compared = {}, {}, Counter()
     for case in cases():
         key = id(case.program)

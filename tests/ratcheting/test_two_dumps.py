@@ -82,8 +82,8 @@ def test_what_was_wrong_before_and_stays_is_tolerated(audit):
 def test_what_the_update_makes_wrong_is_refused(audit):
     _, objects, findings = audit([CRD, stored("a", {"size": 3, "name": ""})], [foo("a", {"size": 6})])
     assert objects["a"]["put_code"] == 422
-    told = {(f["request"], f["field"], f["verdict"]) for f in findings}
-    assert told == {
+    reported = {(f["request"], f["field"], f["verdict"]) for f in findings}
+    assert reported == {
         ("create", "spec.name", "tolerated-while-unchanged"),
         ("create", "spec.size", "blocks-every-update"),
         ("put", "spec.size", "blocks-every-update"),

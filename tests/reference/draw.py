@@ -4,7 +4,7 @@
 
 Everything comes from the project itself: the objects and definitions of sample-data, drawn definitions with drawn objects
 (`tests.properties.drawing`), the rules of `tests.validation.rules.cases`, drawn updates with rules (`tests.ratcheting`), and
-expressions that stand below. A case whose answer depends on the order in which the libraries walk a map is left out.
+the expressions below. A case whose answer depends on the order in which the libraries walk a map is left out.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ SUITES = {
 def main() -> int:
     """Ask everything; return the exit code."""
     if is_go_missing():
-        print("skipped: Go is missing; nobody could answer")
+        print("skipped: Go is missing, so there is no program to answer")
         return 0
     program = build()
     for name, make in SUITES.items():

@@ -17,8 +17,8 @@ class Library:
     """The modules of one release.
 
     Attributes:
-        version: Of the k8s.io modules.
-        toolchain: Of Go, where it must be newer than that of go.mod.
+        version: The version of the k8s.io modules.
+        toolchain: The release of Go, where it must be newer than that of go.mod.
         replaced: Modules at another version than the libraries ask for: the module proxy does not serve that one.
     """
 
@@ -54,7 +54,7 @@ def library(asked: str) -> tuple[str, Library]:
 
 
 def difference(was: Any, now: Any) -> Any:
-    """Return what makes one answer of another (`applied`); None: they are equal.
+    """Return the changes from one answer to another (`applied`), or None if they are equal.
 
     A map: ``~`` has the keys that differ, ``-`` those that are gone. A list of findings: ``-`` the numbers of those that
     are gone, ``+`` the new ones. Anything else: ``=`` the value.

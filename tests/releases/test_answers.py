@@ -9,7 +9,8 @@ import pytest
 from auditor.releases import DEFAULT, RELEASES, running_as
 from tests.reference.libraries import LIBRARIES
 from tests.reference.make import recorded_answers
-from tests.releases.comparing import BOTH, beside, wrong_answers
+from tests.releases.comparing import BOTH, wrong_answers
+from tests.shared import second_check
 
 OTHERS = [one for one in RELEASES if one.is_reproduced and one != DEFAULT]
 OWN, BESIDE = BOTH
@@ -24,11 +25,10 @@ def test_the_answers_are_those_of_the_release(release, name):
     assert wrong == {}
 
 
+@second_check("vectors", by="tests/releases/test_answers.py")
 @pytest.mark.parametrize("name", BESIDE)
 @pytest.mark.parametrize("release", OTHERS, ids=lambda one: one.name)
 def test_the_answers_to_the_vectors_beside_the_project_are_those_of_the_release(release, name):
-    if not beside(name):
-        pytest.skip(f"reference data not beside the project: ../shared/vectors/{name}")
     with running_as(release):
         count, wrong = wrong_answers(release.name, name)
     assert count >= 30

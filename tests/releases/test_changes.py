@@ -11,6 +11,7 @@ from auditor.cel.kubernetes import kubernetes_environment
 from auditor.cel.types import DYN
 from auditor.golang.jsontext import encode
 from auditor.plan.feature_gates import parse_feature_gates
+from auditor.program.program import AuditProgram
 from auditor.releases import RELEASES, changes, running_as
 from auditor.validation.names import subdomain_name
 from auditor.validation.objectmeta import check_metadata, check_metadata_update
@@ -65,9 +66,89 @@ def warnings(items):
     return list(auditor.check_crd(definition_of({"type": "object", "properties": {"l": schema}})).warnings)
 
 
+def many_selectable(count):
+    """Return a definition with so many selectable fields."""
+    names = [f"f{number}" for number in range(count)]
+    spec = {"type": "object", "properties": {name: {"type": "string"} for name in names}}
+    document = definition_of({"type": "object", "properties": {"spec": spec}})
+    document["spec"]["versions"][0]["selectableFields"] = [{"jsonPath": f".spec.{name}"} for name in names]
+    document["metadata"]["resourceVersion"] = "1"
+    return document
+
+
+def kept(document):
+    """Return what is wrong with an update of a definition to itself."""
+    return [one.message for one in auditor.check_crd_update(document, document).findings]
+
+
+def broken(rule):
+    """Tell whether an object with lists breaks a rule, both by the interpreter and by the code of the fast path."""
+    items = {"type": "string"}
+    lists = {
+        "times": {"type": "array", "x-kubernetes-list-type": "set", "items": {**items, "format": "date-time"}},
+        "numbers": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "number"}},
+        "set": {"type": "array", "x-kubernetes-list-type": "set", "items": items},
+        "twice": {"type": "array", "items": items},
+    }
+    spec = {"type": "object", "properties": lists, "x-kubernetes-validations": [{"rule": rule}]}
+    value = {"times": ["2024-01-01T00:00:00Z"], "numbers": [1], "set": ["a", "b"], "twice": ["a", "a"]}
+    text = encode({"apiVersion": "x.example.com/v1", "kind": "X", "metadata": METADATA, "spec": value}).encode()
+    (definition,) = catalog(spec).crds.values()
+    answers = {
+        bool(AuditProgram(definition, definition.versions["v1"], compiled=compiled).audit(text).findings)
+        for compiled in (False, True)
+    }
+    assert len(answers) == 1
+    return answers.pop()
+
+
+RULES_OF_LISTS = (
+    "self.times == self.times",
+    "self.numbers == self.numbers",
+    "self.set != self.twice",
+    "(self.times + [timestamp('2025-01-01T00:00:00Z')])[1] > timestamp('2024-06-01T00:00:00Z')",
+    "self.set.map(x, x).size() == 2 && [self.set].all(s, (s + ['c']).size() == 3 && (s + ['c']).size() == 3)",
+)
 CODE = {"type": "string", "format": "byte", "x-kubernetes-validations": [{"rule": "size(self) == 3"}]}
 OWNER = {"apiVersion": "v1", "kind": "", "name": "a", "uid": "u"}
 QUESTIONS = {
+    changes.KUBERNETES_NAME_FORMATS: (
+        lambda: create({"type": "string", "format": "k8s-short-name"}, "a.b"),
+        [],
+        ['spec: Invalid value: "a.b": spec in body must be of type k8s-short-name: "a.b"'],
+    ),
+    changes.SELECTABLE_FIELDS_KEPT: (
+        lambda: kept(many_selectable(9)),
+        ["spec.selectableFields: Too many: 9: must have at most 8 items"],
+        [],
+    ),
+    changes.RULES_SHOW_VALUES: (
+        lambda: create({"type": "string", "x-kubernetes-validations": [{"rule": "self == 'b'"}]}, "a"),
+        ["spec: Invalid value: \"string\": failed rule: self == 'b'"],
+        ["spec: Invalid value: \"a\": failed rule: self == 'b'"],
+    ),
+    changes.LABEL_WORDS: (
+        lambda: (
+            metadata(labels={"a": "v" * 64}),
+            value("format.qualifiedName().validate('a/b/c').value()[0]").partition(" must")[0],
+            metadata(labels={"a/b/c": "v"})[0].partition(" must")[0],
+        ),
+        (
+            [f'metadata.labels: Invalid value: "{"v" * 64}": must be no more than 63 characters'],
+            "a qualified name",
+            'metadata.labels: Invalid value: "a/b/c": a qualified name',
+        ),
+        (
+            [f'metadata.labels: Invalid value: "{"v" * 64}": must be no more than 63 bytes'],
+            "a valid label key",
+            'metadata.labels: Invalid value: "a/b/c": a valid label key',
+        ),
+    ),
+    changes.NUMBER_FORMATS: (
+        lambda: create({"type": "integer", "format": "int32"}, 1 << 31),
+        [],
+        ['<nil>: Invalid value: "": Checked value must be of type integer with format int32 in spec'],
+    ),
     changes.OWNERS_BY_INDEX: (
         lambda: metadata(ownerReferences=[OWNER]),
         ['metadata.ownerReferences.kind: Invalid value: "": must not be empty'],
@@ -97,6 +178,11 @@ QUESTIONS = {
         lambda: is_cheap(" || ".join(["self.metadata.name.find('^(a|b)+$') == 'a'"] * 20)),
         False,
         True,
+    ),
+    changes.WHOLE_NUMBERS: (
+        lambda: [len(create({"type": "number", "multipleOf": 1}, number)) for number in (-1e9 - 0.4, 2e8 + 0.3)],
+        [1, 0],
+        [0, 1],
     ),
     changes.TOO_FEW: (
         lambda: create({"type": "array", "minItems": 2, "items": {"type": "string"}}, ["a"]),
@@ -136,6 +222,16 @@ QUESTIONS = {
             "--feature-gates: 'CRDValidationRatcheting=true' is not a feature gate since Kubernetes 1.38; a server that is "
             "started with it stops; leave --feature-gates out"
         ),
+    ),
+    changes.LISTS_KEEP_ITEMS: (
+        lambda: [broken(rule) for rule in RULES_OF_LISTS],
+        [True] * 5,
+        [False] * 5,
+    ),
+    changes.QUANTITIES_ARE_COPIED: (
+        lambda: value("[quantity('100000000000000000000')].all(q, q.add(quantity('1')).isGreaterThan(q))"),
+        False,
+        True,
     ),
     changes.LISTS_INCLUDE: (
         lambda: "includes" in kubernetes_environment({}).libraries.functions,

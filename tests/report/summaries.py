@@ -19,7 +19,7 @@ def summary_of(report: Path | str, *, width: int = _WIDE, most: int = 1 << 20) -
 
 
 def summary_of_manifest(manifest: dict[str, Any], report: str = "r") -> str:
-    """Return the summary of a report without causes, of which there is only the manifest."""
+    """Return the summary of a report without causes; it has only a manifest."""
     return _text(FindingsModel.of(Path(report), report, manifest, []), _WIDE, 1 << 20)
 
 

@@ -1,4 +1,4 @@
-"""Typed decoding: what fits, what null means, which error is told."""
+"""Typed decoding: what fits, what null means, which error is reported."""
 
 import pytest
 

@@ -186,8 +186,8 @@ def test_pushed_down_is_per_object_is_the_interpreter(
     index = bare_index()
     predicate = push_down(where.root, table.schema, unclear=unclear_of(objects) if knows_unclear else None)
     selected = set()
-    told = Scan()
-    for found in index.scan(place_of(tmp_path), And(()), columns=["offset"], where=predicate, scan=told):
+    reported = Scan()
+    for found in index.scan(place_of(tmp_path), And(()), columns=["offset"], where=predicate, scan=reported):
         for row in found.to_pylist():
             if not row[UNKNOWN] or where.test(objects[row["offset"]]):
                 selected.add(row["offset"])
@@ -275,10 +275,10 @@ def test_row_groups_are_skipped_by_their_statistics(tmp_path: Path) -> None:
         'spec.color in ["c0"]',
         '"c3" >= spec.color && spec.size > 2',
     ):
-        told = Scan()
+        reported = Scan()
         predicate = push_down(compile_where(text).root, table.schema, unclear=set())
-        found = list(bare_index().scan(place_of(tmp_path), And(()), columns=["name"], where=predicate, scan=told))
-        assert (sum(one.num_rows for one in found), told.skipped, told.scanned) == (10, 9, 10), text
+        found = list(bare_index().scan(place_of(tmp_path), And(()), columns=["name"], where=predicate, scan=reported))
+        assert (sum(one.num_rows for one in found), reported.skipped, reported.scanned) == (10, 9, 10), text
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Rows of findings are those of their objects and of what was found, told together."""
+"""Rows of findings join those of their objects and of what was found."""
 
 import pyarrow as pa
 import pytest

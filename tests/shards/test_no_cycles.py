@@ -58,7 +58,7 @@ def test_of_recorded_objects_with_every_kind_of_defect(tmp_path, options):
 
 
 def test_of_metadata_repaired_in_several_fields(tmp_path):
-    crds, dump = tmp_path / "crd.json", tmp_path / "mended.ndjson"
+    crds, dump = tmp_path / "crd.json", tmp_path / "repaired.ndjson"
     crds.write_text(json.dumps(definition_of({"type": "object"})))
     metadata = {"name": "a", "namespace": "b", "uid": 5, "labels": [], "extra": 1, "creationTimestamp": "soon"}
     one = json.dumps({"apiVersion": "x.example.com/v1", "kind": "X", "metadata": metadata})

@@ -18,7 +18,7 @@ FIELDS = [("spec.color", "string"), ("spec.size", "integer"), ("spec.on", "boole
 
 
 def value(kind: pa.DataType, row: int) -> Any:
-    """Return a value of a type, of which some are alike and some are not."""
+    """Return a value of a type; some values are alike and some are not."""
     if pa.types.is_list(kind):
         return [f"path.{row % 3}"] * (row % 2)
     if pa.types.is_map(kind):

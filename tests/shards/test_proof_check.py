@@ -46,7 +46,7 @@ def value(number: int, spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def dump(folder: Path, last: dict[str, Any], many: int) -> Path:
-    """Write an export of a definition and objects of which the last is another one."""
+    """Write an export of a definition and objects; the last object is another one."""
     path = folder / "dump.json"
     items = [definition_of(SCHEMA), *(value(number, {"size": number}) for number in range(many)), value(many, last)]
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))

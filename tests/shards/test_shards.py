@@ -1,4 +1,4 @@
-"""Shards are alike in bytes, whatever the workers; a report is the same file for file, and one poison object harms nobody."""
+"""Shards are alike in bytes, whatever the workers; a report is the same file for file, and one poison object harms no other."""
 
 import json
 import time

@@ -171,7 +171,7 @@ def revision(main: int, sub: int = 0, *, tombstone: bool = False) -> bytes:
 
 
 class History:
-    """Writes what etcd would: puts and deletes, one revision each unless told otherwise."""
+    """Writes what etcd would: puts and deletes, one revision each by default."""
 
     def __init__(self, first: int = 2) -> None:
         self.main = first - 1

@@ -1,4 +1,4 @@
-"""bolt files: what is written is read back, whatever the page size; what is damaged is told and read around."""
+"""bolt files: what is written is read back, whatever the page size; what is damaged is reported and read around."""
 
 from __future__ import annotations
 
@@ -199,9 +199,9 @@ def test_one_bit_costs_what_is_reported_and_no_more(at: int, bit: int, batch: in
     gone = [key for key in ROWS if key not in found]
     # a bit in a key may give another key in the same gap between its neighbours: nothing can tell that
     for key in gone:
-        told = any((loss.low or b"") <= key and (loss.high is None or key < loss.high) for loss in tree.losses)
+        reported = any((loss.low or b"") <= key and (loss.high is None or key < loss.high) for loss in tree.losses)
         near = [other for other in found if other not in ROWS]
-        assert told or near, (key, tree.losses)
+        assert reported or near, (key, tree.losses)
     assert len(gone) <= 0.5 * len(ROWS) or tree.losses
 
 
@@ -287,7 +287,7 @@ def test_a_chain_of_branches_is_followed_so_far(depth: int) -> None:
 
 
 def test_buckets_in_buckets_may_not_loop() -> None:
-    """A bucket whose root is the page that it stands in: the page is read once."""
+    """A bucket whose root is the page that holds it: the page is read once."""
     writer = BoltWriter(page_size=1024)
     page = writer.next_page
     root = writer.put_tree([(1, b"b", struct.pack("<QQ", page, 0))])

@@ -50,8 +50,8 @@ def decode(
         words=key_words(view, offset, size),
         suspect=suspect,
     )
-    told: list[tuple[int, int, str]] = []
-    return revisions(view, table, lambda *report: told.append(report)), view, told
+    reported: list[tuple[int, int, str]] = []
+    return revisions(view, table, lambda *report: reported.append(report)), view, reported
 
 
 def as_dicts(found: Revisions, view: FileView) -> list[dict[str, Any]]:
@@ -96,19 +96,19 @@ def test_messages_are_taken_apart(items: list[tuple[bytes, int, int, bytes, int,
             expected.append(
                 {"main": main, "deleted": False, "key": key, "create": create, "version": version, "value": value}
             )
-    found, view, told = decode(rows)
+    found, view, reported = decode(rows)
     assert as_dicts(found, view) == expected
-    assert told == []
+    assert reported == []
     assert found.row.tolist() == list(range(len(rows)))
 
 
 def test_great_numbers_are_read(tmp_path) -> None:
     main = (1 << 62) + 5
-    found, view, told = decode([(revision(main), key_value(b"k", main, main, 1 << 56, b"v", -3))])
+    found, view, reported = decode([(revision(main), key_value(b"k", main, main, 1 << 56, b"v", -3))])
     assert as_dicts(found, view) == [
         {"main": main, "deleted": False, "key": b"k", "create": main, "version": 1 << 56, "value": b"v"}
     ]
-    assert told == []
+    assert reported == []
 
 
 def field(number: int, wire: int, payload: bytes) -> bytes:
@@ -136,10 +136,10 @@ MESSAGE = key_value(b"/registry/a", 3, 7, 2, b"value")
     ],
 )
 def test_other_spellings_of_a_message_are_read_too(message: bytes, value: bytes) -> None:
-    found, view, told = decode([(revision(7), message), (revision(8), key_value(b"other", 8, 8, 1, b"x"))])
+    found, view, reported = decode([(revision(7), message), (revision(8), key_value(b"other", 8, 8, 1, b"x"))])
     rows = as_dicts(found, view)
     assert [row["value"] for row in rows] == [value, b"x"]
-    assert told == []
+    assert reported == []
 
 
 @pytest.mark.parametrize(
@@ -160,9 +160,9 @@ def test_other_spellings_of_a_message_are_read_too(message: bytes, value: bytes)
 def test_a_malformed_message_is_reported_with_page_and_element(message: bytes, reason: str) -> None:
     with pytest.raises(MalformedKeyValue, match=reason):
         parse_key_value(message, 0, len(message))
-    found, view, told = decode([(revision(6), key_value(b"a", 6, 6, 1, b"x")), (revision(7), message)])
+    found, view, reported = decode([(revision(6), key_value(b"a", 6, 6, 1, b"x")), (revision(7), message)])
     assert [row["key"] for row in as_dicts(found, view)] == [b"a"]
-    assert told == [(9, 1, f"revision 7: its value is no KeyValue message ({reason})")]
+    assert reported == [(9, 1, f"revision 7: its value is no KeyValue message ({reason})")]
 
 
 @pytest.mark.parametrize(
@@ -176,25 +176,25 @@ def test_a_malformed_message_is_reported_with_page_and_element(message: bytes, r
     ],
 )
 def test_rows_that_are_no_revisions_are_reported_and_left_out(key: bytes, value: bytes, reason: str) -> None:
-    found, _, told = decode([(key, value)])
+    found, _, reported = decode([(key, value)])
     assert len(found) == 0
-    assert len(told) == 1
-    assert reason in told[0][2]
+    assert len(reported) == 1
+    assert reason in reported[0][2]
 
 
 def test_a_message_of_another_revision_is_reported_and_kept_unless_its_page_is_damaged() -> None:
     rows = [(revision(8), MESSAGE)]
-    found, _, told = decode(rows)
-    assert (len(found), told) == (1, [(9, 0, "revision 8: its message says it is revision 7")])
-    found, _, told = decode(rows, suspect=True)
-    assert (len(found), len(told)) == (0, 1)
+    found, _, reported = decode(rows)
+    assert (len(found), reported) == (1, [(9, 0, "revision 8: its message says it is revision 7")])
+    found, _, reported = decode(rows, suspect=True)
+    assert (len(found), len(reported)) == (0, 1)
 
 
 def test_a_row_with_neither_key_nor_value_is_left_out_silently() -> None:
-    found, _, told = decode([(revision(7), b""), (revision(8), key_value(b"k", 8, 8, 1, b"v"))])
+    found, _, reported = decode([(revision(7), b""), (revision(8), key_value(b"k", 8, 8, 1, b"v"))])
     assert found.main.tolist() == [8]
     assert found.row.tolist() == [1]
-    assert told == []
+    assert reported == []
 
 
 @given(st.lists(st.tuples(st.binary(max_size=24), st.binary(max_size=60)), max_size=6))
@@ -213,7 +213,7 @@ def test_any_bytes_are_read_without_failing(rows: list[tuple[bytes, bytes]]) -> 
 
 
 @pytest.mark.parametrize(
-    ("finished", "scheduled", "told"),
+    ("finished", "scheduled", "reported"),
     [
         (None, None, 3025783220),
         (4, 4, 2371320693),
@@ -224,7 +224,7 @@ def test_any_bytes_are_read_without_failing(rows: list[tuple[bytes, bytes]]) -> 
     ],
 )
 def test_the_hash_is_that_of_a_store_that_goes_on_with_a_begun_compaction(
-    finished: int | None, scheduled: int | None, told: int, tmp_path: Path
+    finished: int | None, scheduled: int | None, reported: int, tmp_path: Path
 ) -> None:
     """What etcd 3.6.16 answers (HashByRev) after it opened the same file."""
     history = History()
@@ -235,11 +235,11 @@ def test_the_hash_is_that_of_a_store_that_goes_on_with_a_begun_compaction(
     history.put(b"/k4", b"y")
     path = tmp_path / "db"
     path.write_bytes(bolt_file(etcd_buckets(history.rows, finished=finished, scheduled=scheduled)))
-    assert snapshot_status(path, workdir=tmp_path).hash_kv == told
+    assert snapshot_status(path, workdir=tmp_path).hash_kv == reported
 
 
 @pytest.mark.parametrize(
-    ("bare", "scheduled", "told", "keys"),
+    ("bare", "scheduled", "reported", "keys"),
     [
         ((30,), None, 808693865, 4),
         ((30,), 30, 535638931, 4),
@@ -248,7 +248,7 @@ def test_the_hash_is_that_of_a_store_that_goes_on_with_a_begun_compaction(
     ],
 )
 def test_the_row_that_a_restore_writes_counts_in_the_hash(
-    bare: tuple[int, ...], scheduled: int | None, told: int, keys: int, tmp_path: Path
+    bare: tuple[int, ...], scheduled: int | None, reported: int, keys: int, tmp_path: Path
 ) -> None:
     """What etcdutl 3.6.16 tells of the same file: to etcd the row is the live one of a key without a name."""
     history = History()
@@ -258,4 +258,4 @@ def test_the_row_that_a_restore_writes_counts_in_the_hash(
     path = tmp_path / "db"
     path.write_bytes(bolt_file(etcd_buckets(rows, finished=scheduled and 4, scheduled=scheduled)))
     status = snapshot_status(path, workdir=tmp_path)
-    assert (status.hash_kv, status.total_key) == (told, keys)
+    assert (status.hash_kv, status.total_key) == (reported, keys)

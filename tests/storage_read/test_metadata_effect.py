@@ -15,7 +15,7 @@ FINE = {"name": "x", "namespace": "d", "generation": 1}
 
 
 def read(metadata, *, compiled=True):
-    """Read an object with these metadata: (what it came to, what the program says of that)."""
+    """Read an object with these metadata: (what the read gave, what the program reports of it)."""
     document = {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -72,7 +72,7 @@ VALUES = st.sampled_from(
 @given(metadata=st.dictionaries(st.sampled_from([*sorted(KNOWN_FIELDS), "other", "another"]), VALUES))
 @settings(max_examples=400, deadline=None)
 def test_metadata_that_do_not_fit_are_read_as_by_the_reference(metadata):
-    """Each key is mended apart; the reference decodes them together."""
+    """The program coerces each key by itself; the reference decodes them together."""
     quick, effect = read(metadata, compiled=True)
     slow, _ = read(metadata, compiled=False)
     assert quick == slow

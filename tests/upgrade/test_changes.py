@@ -1,4 +1,4 @@
-"""Two reads of one object side by side: paths, values, and what is told once only."""
+"""Two reads of one object side by side: paths, values, and what is reported only once."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Formats that this release does not know: where they stand, and what would become of the values there."""
+"""Formats that this release does not know: where they are used, and what would happen to the values there."""
 
 import pytest
 

@@ -165,7 +165,7 @@ def test_what_gets_better_is_repaired_and_what_stays_bad_is_distinguished(tmp_pa
     old = definition("self.spec.a == 'x' && self.spec.b == 'x'", stored=["v1"])
     objects = [
         thing("bad", {"a": "y", "b": "y"}),
-        thing("mended", {"a": "x", "b": "y"}),
+        thing("repaired", {"a": "x", "b": "y"}),
         thing("ok", {"a": "x", "b": "x"}),
     ]
     done = scan(tmp_path, [old], [definition("self.spec.a == 'x'")], objects)

@@ -1,6 +1,6 @@
 """Draws definitions with odd combinations of keywords, and objects that fit them more or less.
 
-Half of the definitions are legacy ones, most of which preserve unknown fields: their schemas may hold anything.
+Half of the definitions are legacy ones. Most of those preserve unknown fields: their schemas may hold anything.
 One definition carries many properties, so that one object tries many pairs of schema and value.
 """
 
@@ -128,7 +128,7 @@ def branches(random: Random, schema: Schema, depth: int, legacy: int, weight: fl
 
 
 def branch(random: Random, depth: int, legacy: int) -> Schema:
-    """Return a schema as it may stand below anyOf, oneOf, allOf and not."""
+    """Return a schema as it may be written below anyOf, oneOf, allOf and not."""
     schema: Schema = {}
     keywords(random, schema, 1.6)
     if random.random() < 0.3:
@@ -273,7 +273,7 @@ def embedded(random: Random) -> dict[str, Any]:
 
 def definition(random: Random, number: int, properties: int) -> dict[str, Any]:
     """Return a definition in the form of v1, or in that of v1beta1 if it is a legacy one."""
-    # Of the legacy ones some hold keywords that no structural schema has; they must preserve unknown fields.
+    # Some of the legacy ones hold keywords that no structural schema has; they must preserve unknown fields.
     legacy = random.choice([0, 0, 0, 1, 1, 2])
     spec_schema = {f"p{n}": schema_of(random, 3, legacy) for n in range(properties)}
     root: Schema = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from auditor.base.quick_init import quick_init
 from auditor.cel.check.type_relations import Bindings, is_dyn, is_dyn_or_error, most_general, unwrap_optional
 from auditor.cel.errors import Issue
 from auditor.cel.messages import MESSAGE_OF, SCALARS
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["CheckedExpression", "Reference", "check"]
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Reference:
     """What a name or call means.

@@ -352,7 +352,8 @@ class Emitter:
                 return tested
         args = [self.emit(each) for each in parts]
         if name in ("_==_", "_!=_"):
-            return emit_equality(self, args[0], args[1], negated=name == "_!=_")
+            of_variable = isinstance(parts[0], Ident)
+            return emit_equality(self, args[0], args[1], negated=name == "_!=_", is_variable=of_variable)
         if name == "@in":
             return emit_membership(self, args[0], args[1])
         if name in ("_[_]", "_[?_]"):
@@ -389,11 +390,11 @@ class Emitter:
         tests = []
         for each in parts:
             tests.append(self.test(each))
-            self._known |= self._told(each, goes_on)
+            self._known |= self._implied(each, goes_on)
         self._known = before
         return tests
 
-    def _told(self, expr: Expr, outcome: bool) -> frozenset[str]:
+    def _implied(self, expr: Expr, outcome: bool) -> frozenset[str]:
         """Return the fields that are there if a test that has its code has an outcome."""
         if isinstance(expr, Select):
             return frozenset((self._tested[expr.id],)) if outcome and expr.id in self._tested else frozenset()
@@ -404,9 +405,9 @@ class Emitter:
             return frozenset()
         parts = expr.args if reference.is_global else expr.operands
         if reference.name == "!_":
-            return self._told(parts[0], not outcome)
+            return self._implied(parts[0], not outcome)
         if reference.name == ("_&&_" if outcome else "_||_"):
-            return frozenset().union(*(self._told(each, outcome) for each in parts))
+            return frozenset().union(*(self._implied(each, outcome) for each in parts))
         return frozenset()
 
     def _conditional(self, parts: tuple[Expr, ...]) -> Value:
@@ -414,7 +415,7 @@ class Emitter:
         before = self._known
         branches = []
         for each, outcome in ((parts[1], True), (parts[2], False)):
-            self._known = before | self._told(parts[0], outcome)
+            self._known = before | self._implied(parts[0], outcome)
             branches.append(self.emit(each))
         self._known = before
         yes, no = branches

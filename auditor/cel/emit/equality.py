@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from auditor.cel.emit.shapes import BOOL, Form, is_exact
 from auditor.cel.emit.value import UNKNOWN, NotEmittable, Value
 from auditor.cel.operations.equality import equal
+from auditor.releases import changes
 
 if TYPE_CHECKING:
     from auditor.cel.emit.emitter import Emitter
@@ -20,8 +21,16 @@ _SAME: Final = frozenset({
 _TEXT_OR_NUMBER: Final = frozenset({Form.INT_OR_STRING, Form.INT, Form.STRING})
 
 
-def emit_equality(emitter: Emitter, left: Value, right: Value, *, negated: bool) -> Value:
-    """Return the code of ``left == right``, or of ``left != right``."""
+def emit_equality(emitter: Emitter, left: Value, right: Value, *, negated: bool, is_variable: bool) -> Value:
+    """Return the code of ``left == right``, or of ``left != right``.
+
+    Args:
+        emitter: Writes the expression.
+        left: The code of the left side.
+        right: The code of the right side.
+        negated: Whether it is ``!=``.
+        is_variable: Whether the left side is a variable: other expressions then see the same list.
+    """
     word = "!=" if negated else "=="
     one, other = left.shape, right.shape
     total = left.total and right.total
@@ -37,7 +46,7 @@ def emit_equality(emitter: Emitter, left: Value, right: Value, *, negated: bool)
     if one.form is Form.DOUBLE and other.form is Form.DOUBLE:
         return Value(f"({left.code} {word} {right.code})", BOOL, total=total)
     if one.form is other.form and one.form in (Form.LIST, Form.MAP, Form.OBJECT):
-        return _containers(left, right, word, total=total)
+        return _containers(left, right, word, total=total, is_variable=is_variable)
     if one.form is Form.OPTIONAL and other.form is Form.OPTIONAL and _optionals_compare(left, right):
         return Value(f"({left.code} {word} {right.code})", BOOL, total=total)
     if one.form is Form.LIBRARY and other.form is Form.LIBRARY and one.name == other.name:
@@ -54,14 +63,17 @@ def _optionals_compare(left: Value, right: Value) -> bool:
     return len(items) == 1 and items <= _SAME
 
 
-def _containers(left: Value, right: Value, word: str, *, total: bool) -> Value:
+def _containers(left: Value, right: Value, word: str, *, total: bool, is_variable: bool) -> Value:
     one, other = left.shape, right.shape
     if is_exact(one) and is_exact(other):
         return Value(f"({left.code} {word} {right.code})", BOOL, total=total)
     items = one.item, other.item
     if one.form is Form.LIST and all(item is not None and item.form in _SAME and is_exact(item) for item in items):
         if one.list_type == "set":
-            same = f"_same_items({left.code}, {right.code})"
+            if is_variable and not changes.LISTS_KEEP_ITEMS.holds:
+                raise NotEmittable("equality of a set that another expression may have changed")
+            name = "_same_items" if changes.LISTS_KEEP_ITEMS.holds else "_holds_items"
+            same = f"{name}({left.code}, {right.code})"
             return Value(f"(not {same})" if word == "!=" else same, BOOL, total=total)
         if not one.list_type:
             return Value(f"({left.code} {word} {right.code})", BOOL, total=total)

@@ -163,6 +163,11 @@ def _same_items(left: list[Any], right: list[Any]) -> bool:
     return len(left) == len(right) and set(left) == set(right)
 
 
+def _holds_items(left: list[Any], right: list[Any]) -> bool:
+    """Return whether two lists are as long, and the left one, a set of scalars, has all items of the right one."""
+    return len(left) == len(right) and set(left).issuperset(right)
+
+
 NAMES: Final[dict[str, Any]] = {
     "_NO": ABSENT,
     "_U": UNSET,
@@ -183,6 +188,7 @@ NAMES: Final[dict[str, Any]] = {
     "_checked": _checked,
     "_from_optional": _from_optional,
     "_length": _length,
+    "_holds_items": _holds_items,
     "_same_items": _same_items,
     "_Duration": Duration,
     "_Timestamp": Timestamp,

@@ -22,6 +22,7 @@ from auditor.cel.types import STRING, Type, list_of, object_type, optional_of
 from auditor.cel.values import NONE, Optional_
 from auditor.golang.strfmt import is_date, is_date_time
 from auditor.golang.url import UrlError, parse_request_uri
+from auditor.releases import changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -150,19 +151,25 @@ def _label_1035(data: str) -> list[str]:
     return found if _LABEL_1035.fits(data) else [*found, _LABEL_1035.complaint]
 
 
+def _label_words() -> tuple[str, str]:
+    """Return what the server calls a key of a label, and what it counts in keys and values."""
+    return ("a valid label key", "bytes") if changes.LABEL_WORDS.holds else ("a qualified name", "characters")
+
+
 def _qualified_name(text: str) -> list[str]:
+    what, unit = _label_words()
     parts = _bytes(text).split("/")
     if len(parts) > 2:
-        return [f"a valid label key {_KEY.complaint} {_WITH_PREFIX}"]
+        return [f"{what} {_KEY.complaint} {_WITH_PREFIX}"]
     found = []
     if len(parts) == 2:
-        wrong = _subdomain(parts[0], "bytes") if parts[0] else [_EMPTY]
+        wrong = _subdomain(parts[0], unit) if parts[0] else [_EMPTY]
         found += [f"prefix part {complaint}" for complaint in wrong]
     name = parts[-1]
     if not name:
         found.append(f"name part {_EMPTY}")
     elif len(name) > _MOST_OF_LABEL:
-        found.append(f"name part {_too_long(_MOST_OF_LABEL, 'bytes')}")
+        found.append(f"name part {_too_long(_MOST_OF_LABEL, unit)}")
     if not _KEY.fits(name):
         found.append(f"name part {_KEY.complaint}")
     return found
@@ -170,7 +177,7 @@ def _qualified_name(text: str) -> list[str]:
 
 def _label_value(text: str) -> list[str]:
     data = _bytes(text)
-    found = [_too_long(_MOST_OF_LABEL, "bytes")] if len(data) > _MOST_OF_LABEL else []
+    found = [_too_long(_MOST_OF_LABEL, _label_words()[1])] if len(data) > _MOST_OF_LABEL else []
     return found if _VALUE.fits(data) else [*found, _VALUE.complaint]
 
 

@@ -10,7 +10,7 @@ Source: k8s.io/apiserver pkg/cel/library/quantity.go, pkg/cel/quantity.go; k8s.i
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -25,7 +25,16 @@ from auditor.releases import changes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["QUANTITY", "ExactQuantity", "Quantity", "QuantityError", "functions", "parse_quantity", "quantity_kind"]
+__all__ = [
+    "QUANTITY",
+    "ExactQuantity",
+    "Quantity",
+    "QuantityError",
+    "SharedQuantity",
+    "functions",
+    "parse_quantity",
+    "quantity_kind",
+]
 
 QUANTITY = object_type("kubernetes.Quantity")
 
@@ -174,6 +183,33 @@ class ExactQuantity(Quantity):
         return super().minus(other)
 
 
+@dataclass(slots=True, eq=False)
+class SharedQuantity(Quantity):
+    """An amount as servers before `changes.QUANTITIES_ARE_COPIED` hold it: sums share the decimal of their receiver.
+
+    Attributes:
+        sharers: All with the same big decimal, if there are others.
+    """
+
+    sharers: list[SharedQuantity] = field(default_factory=list)
+
+    def plus(self, other: Quantity) -> Quantity:
+        """Return the sum; a wide quantity becomes it."""
+        return self._become(Quantity.plus(self, other))
+
+    def minus(self, other: Quantity) -> Quantity:
+        """Return the difference; a wide quantity becomes it."""
+        return self._become(Quantity.minus(self, other))
+
+    def _become(self, result: Quantity) -> Quantity:
+        if self.wide and isinstance(result, SharedQuantity):
+            result.sharers = self.sharers = self.sharers or [self]
+            self.sharers.append(result)
+            for one in self.sharers:
+                one.digits, one.exponent = result.digits, result.exponent
+        return result
+
+
 def _can_align(left: Quantity, right: Quantity) -> bool:
     powers = left.exponent, right.exponent
     return min(powers) > _LEAST_POWER and max(powers) - min(powers) < -_LEAST_POWER
@@ -181,7 +217,9 @@ def _can_align(left: Quantity, right: Quantity) -> bool:
 
 def quantity_kind() -> type[Quantity]:
     """Return how servers of the release that is reproduced hold quantities."""
-    return ExactQuantity if changes.EXACT_QUANTITIES.holds else Quantity
+    if changes.EXACT_QUANTITIES.holds:
+        return ExactQuantity
+    return Quantity if changes.QUANTITIES_ARE_COPIED.holds else SharedQuantity
 
 
 def parse_quantity(text: str, kind: type[Quantity] = Quantity) -> Quantity:

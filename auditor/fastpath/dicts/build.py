@@ -100,13 +100,13 @@ def _repairer(*, namespaced: bool, drop: bool) -> Callable[[JsonObject, int, Log
         unknown: list[str] = []
         metadata = obj["metadata"]
         stored: JsonObject = {}  # what the repaired keys held
-        mended: set[str] = set()
+        repaired: set[str] = set()
         field = why.field if isinstance(why, NotNormal) else ""
         while drop and field and len(unknown) < _FEW:
             if field in metadata:
                 stored.setdefault(field, metadata[field])
-            mended.add(field)
-            _mend(metadata, field, unknown)
+            repaired.add(field)
+            _decode_key(metadata, field, unknown)
             try:
                 ok = prove_metadata(metadata, size, namespaced, log.metadata)
             except Exception as again:  # the rest is for the decoder, or one more key
@@ -116,12 +116,12 @@ def _repairer(*, namespaced: bool, drop: bool) -> Callable[[JsonObject, int, Log
                 field = again.field if isinstance(again, NotNormal) else ""
                 continue
             log.pruned.extend((None, f"metadata.{path}") for path in unknown)
-            read = {key: metadata[key] for key in mended if key in metadata}
+            read = {key: metadata[key] for key in repaired if key in metadata}
             log.effect = max(log.effect, rewritten_metadata(stored, read))
             return ok
         whole = metadata
-        if mended:
-            whole = {**{key: value for key, value in metadata.items() if key not in mended}, **stored}
+        if repaired:
+            whole = {**{key: value for key, value in metadata.items() if key not in repaired}, **stored}
         fit = decode_metadata(metadata, drop=drop, unknown=unknown)
         if drop:
             fit["generation"] = fit.get("generation", 0) or 1
@@ -142,7 +142,7 @@ _TIMES: Final = frozenset(("creationTimestamp", "deletionTimestamp"))
 _MAPS: Final = frozenset(("labels", "annotations"))
 
 
-def _mend(metadata: JsonObject, key: str, unknown: list[str]) -> None:
+def _decode_key(metadata: JsonObject, key: str, unknown: list[str]) -> None:
     """Decode one key of metadata as if it were alone: at once where it vanishes, as it mostly does."""
     value = metadata.get(key)
     if key not in KNOWN_FIELDS:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.fastpath.dicts.scope import Condition, Mode
 from auditor.fastpath.dicts.support import INT64_MAX, LARGE_INTEGER
+from auditor.releases import changes
 
 if TYPE_CHECKING:
     from auditor.fastpath.dicts.checks import Checks
@@ -98,7 +99,8 @@ def _limits(schema: StructuralSchema) -> tuple[int, int]:
 
 
 def _only_integer(schema: StructuralSchema) -> bool:
-    return schema.type == "integer" and not schema.int_or_string
+    """Return whether the server holds values and bounds against the range of an integer."""
+    return schema.type == "integer" and not schema.int_or_string and changes.NUMBER_FORMATS.holds
 
 
 def _between(x: str, low: float | None, high: float | None) -> str:
@@ -112,7 +114,7 @@ def _between(x: str, low: float | None, high: float | None) -> str:
 def float_conditions(schema: StructuralSchema, x: str, mode: Mode, checks: Checks) -> list[Condition]:
     """Return conditions on a float of a schema that is not `integer`."""
     found: list[Condition] = []
-    if schema.type == "number" and schema.format == "float":
+    if schema.type == "number" and schema.format == "float" and changes.NUMBER_FORMATS.holds:
         found.append((f"not {-_FLOAT32_MAX!r} <= {x} <= {_FLOAT32_MAX!r}", mode.doubt))
         if any(abs(bound) > _FLOAT32_MAX for bound in (schema.maximum, schema.minimum) if bound is not None):
             found.append(("True", mode.doubt))

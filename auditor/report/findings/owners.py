@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from auditor.base.arrow import dictionary_encoded, read_parquet, take
+from auditor.base.arrow import dictionary_encoded, may_hold, read_parquet, take
 from auditor.base.errors import AuditorError, DamagedDump, PlanError
 from auditor.report.findings.coded import Coded, combined, groups_of
 
@@ -29,6 +29,8 @@ _ARGO: Final = "argocd.argoproj.io/instance"
 _FLUX: Final = (("flux", "kustomize.toolkit.fluxcd.io"), ("flux-helm", "helm.toolkit.fluxcd.io"))
 _MANAGED_BY, _INSTANCE = "app.kubernetes.io/managed-by", "app.kubernetes.io/instance"
 _INDEX_COLUMNS: Final = ("namespace", "name", "labels")
+_LABEL_NAMES: Final = "labels.key_value.key"
+"""The names of labels, as the footer of a file names them."""
 _LABELS: Final = frozenset((_ARGO, _INSTANCE, *(f"{prefix}/name" for _, prefix in _FLUX)))
 """Labels without which no other label names an owner."""
 _OF_OWNER: Final = ("group", "kind", "namespace", "name", "last_manager")
@@ -118,23 +120,37 @@ class PartOwners:
         part: Name of the file of the part, which is the same in all tables.
         columns: Columns of its rows: `group`, `kind`, `audited_version`, `namespace`, `name`, and `last_manager` if the
             rows are findings.
+        without: Files of the index without a label that names an owner, as far as they are known; more are added.
     """
 
-    def __init__(self, report: Path, manifest: dict[str, Any], part: str, columns: dict[str, Coded]) -> None:
+    def __init__(
+        self,
+        report: Path,
+        manifest: dict[str, Any],
+        part: str,
+        columns: dict[str, Coded],
+        without: set[Path] | None = None,
+    ) -> None:
         self._columns = columns
         self._rules = owner_rules_of(manifest)
         self._keys = {key for rule in self._rules for key, _ in rule.labels} | _LABELS
         self._labels: dict[tuple[str, str, str, str], dict[str, str]] = {}
         kinds = {(group, kind) for group in columns["group"].texts for kind in columns["kind"].texts if kind}
         names = frozenset(filter(None, columns["name"].texts))
+        without = set() if without is None else without
         for entry in manifest.get("index") or ():
             path = report / "index" / str(entry.get("folder")) / part
-            if (entry.get("group"), entry.get("kind")) in kinds and ".." not in path.parts and path.is_file():
-                self._read(path, entry["group"], entry["kind"], names)
+            if (entry.get("group"), entry.get("kind")) not in kinds or path in without:
+                continue
+            if ".." not in path.parts and path.is_file():
+                self._read(path, entry["group"], entry["kind"], names, without)
 
-    def _read(self, path: Path, group: str, kind: str, names: frozenset[str]) -> None:
+    def _read(self, path: Path, group: str, kind: str, names: frozenset[str], without: set[Path]) -> None:
         """Read the labels of the objects that are needed; objects have the same labels at each version."""
         try:
+            if not may_hold(path, _LABEL_NAMES, self._keys):
+                without.add(path)
+                return
             table = read_parquet(path, _INDEX_COLUMNS)
             keys = {
                 text
@@ -142,6 +158,7 @@ class PartOwners:
                 for text in dictionary_encoded(chunk.keys).dictionary.to_pylist()
             }
             if not keys & self._keys:
+                without.add(path)
                 return
             name = Coded(table["name"])
             wanted = np.array([text in names for text in name.texts])[name.codes]

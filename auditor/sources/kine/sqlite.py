@@ -181,8 +181,8 @@ def _page_size(head: bytes) -> int:
     return size if size > 1 else 1 << 16
 
 
-def _size_told(head: bytes) -> int:
-    """Return how many bytes a database has by its header; 0: it does not say."""
+def _declared_size(head: bytes) -> int:
+    """Return how many bytes a database has by its header, or 0 if it does not say."""
     return int.from_bytes(head[28:32], "big") * _page_size(head) if head[24:28] == head[92:96] else 0
 
 
@@ -398,10 +398,10 @@ def open_kine(
     elif head[18:20] == b"\2\2":
         missing = f"{_plain_name(database or name)}-wal"
         notes.append(f"the database is in WAL mode, and no {missing} lies beside it: newest rows may be missing")
-    size, told_size = path.stat().st_size, _size_told(head)
-    cut = wal is None and size < told_size
+    size, declared = path.stat().st_size, _declared_size(head)
+    cut = wal is None and size < declared
     if cut:
-        damage.add("database", f"cut: {size} bytes of {told_size}")
+        damage.add("database", f"cut: {size} bytes of {declared}")
         path = _whole_pages(path, head, workdir, number)
     try:
         with closing(_connect(path, immutable=wal is None, cut=cut)) as connection:

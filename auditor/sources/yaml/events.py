@@ -206,11 +206,11 @@ def _encoded(text: str) -> bytes:
     return b"\xef\xbb\xbf" + data if text.startswith(BOM) else data
 
 
-def _with_stand_ins(data: bytes) -> Iterator[Any]:
+def _with_placeholders(data: bytes) -> Iterator[Any]:
     """Yield the events of a text with byte order marks inside, or with something that libyaml refuses."""
     text = _decoded(data)
     colon, mark, apostrophe = _unused(text, 3)
-    apostrophe *= 2  # as long as the escape, so that marks tell the same places
+    apostrophe *= 2  # as long as the escape, so that positions stay the same
     text = text[:1] + text[1:].replace(BOM, mark)
 
     def instead(piece: str) -> str:
@@ -253,7 +253,7 @@ def document_events(data: bytes) -> Iterator[Any]:
     """
     utf16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
     if b"\xef\xbb\xbf" in data[1:] or (utf16 and BOM in _decoded(data)[1:]):
-        yield from _with_stand_ins(data)
+        yield from _with_placeholders(data)
         return
     given = 0
     try:
@@ -262,7 +262,7 @@ def document_events(data: bytes) -> Iterator[Any]:
             given += 1
     except _PartingHere:
         # Events already given are the same the second time.
-        for number, event in enumerate(_with_stand_ins(data)):
+        for number, event in enumerate(_with_placeholders(data)):
             if number >= given:
                 yield event
 

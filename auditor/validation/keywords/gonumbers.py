@@ -7,9 +7,14 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-__all__ = ["INT32", "INT64", "fits_float32", "fits_integer", "is_json_integer", "truncate"]
+from auditor.releases import changes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["INT32", "INT64", "fits_float32", "fits_integer", "truncate", "whole_test"]
 
 INT64: Final = (-(2**63), 2**63 - 1)
 INT32: Final = (-(2**31), 2**31 - 1)
@@ -27,8 +32,23 @@ def truncate(value: float) -> int:
     return INT64[0]
 
 
-def is_json_integer(value: float) -> bool:
-    """Tell whether a float64 passes for an integer: within 2^53 - 1, and whole up to a relative 1e-9."""
+def whole_test() -> Callable[[float], bool]:
+    """Return what tells whether a float64 passes for an integer: within 2^53 - 1, and whole or nearly so."""
+    return _is_nearly_whole if changes.WHOLE_NUMBERS.holds else _is_nearly_cut
+
+
+def _is_nearly_cut(value: float) -> bool:
+    """Tell whether a number is whole, or positive and little above a whole number."""
+    if not -_SAFE <= value <= _SAFE:
+        return False
+    if value.is_integer():
+        return True
+    cut = math.floor(value)
+    return cut > 0 and (value - cut) / (value + cut) < _EPSILON
+
+
+def _is_nearly_whole(value: float) -> bool:
+    """Tell whether a number is whole up to a relative 1e-9."""
     if not -_SAFE <= value <= _SAFE:
         return False
     if value.is_integer():

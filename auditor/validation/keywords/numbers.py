@@ -2,7 +2,7 @@
 
 What a bound means depends on the Go type of the value: an int64 is compared with the bound cut to an int64, a float64
 with the bound itself. Where a schema says type integer and a bound is none, every value gets an extra finding and is
-compared as float64.
+compared as float64; servers before `changes.NUMBER_FORMATS` know nothing of types and formats here.
 
 Source: kube-openapi pkg/validation/validate/validator.go (numberValidator), values.go.
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from auditor.golang.text import float_v
+from auditor.releases import changes
 from auditor.validation.findings import INVALID
 from auditor.validation.keywords.failure import Check, Complaint, Describe, Sink, composite
 from auditor.validation.keywords.gonumbers import (
@@ -19,8 +20,8 @@ from auditor.validation.keywords.gonumbers import (
     INT64,
     fits_float32,
     fits_integer,
-    is_json_integer,
     truncate,
+    whole_test,
 )
 
 if TYPE_CHECKING:
@@ -79,6 +80,8 @@ def _tests(kind: type, schema: StructuralSchema, single: str, format_: str) -> l
 
 
 def _range(single: str, format_: str) -> Callable[[float], bool] | None:
+    if not changes.NUMBER_FORMATS.holds:
+        return None
     if single == "integer":
         bounds = INT32 if format_ == "int32" else INT64
         return lambda value: fits_integer(value, bounds)
@@ -100,10 +103,11 @@ def _multiple_of(factor: float, *, as_float: bool) -> _Test:
         return (lambda _value: True, _not_positive, factor, False)
     if not as_float:
         return (lambda value: value % factor != 0, _not_multiple, factor, False)
+    is_whole = whole_test()
     if factor < 1:
         inverse = 1 / factor
-        return (lambda value: not is_json_integer(inverse * value), _not_multiple, factor, True)
-    return (lambda value: not is_json_integer(float(value) / factor), _not_multiple, factor, True)
+        return (lambda value: not is_whole(inverse * value), _not_multiple, factor, True)
+    return (lambda value: not is_whole(float(value) / factor), _not_multiple, factor, True)
 
 
 def _not_positive(path: str, _value: Any, factor: float) -> Complaint:

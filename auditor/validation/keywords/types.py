@@ -13,7 +13,7 @@ from auditor.golang.text import display, quote
 from auditor.ratcheting import canonical_text
 from auditor.validation.findings import NOT_SUPPORTED, TYPE_INVALID, not_supported_detail
 from auditor.validation.keywords.failure import Check, Complaint, Sink
-from auditor.validation.keywords.gonumbers import is_json_integer, truncate
+from auditor.validation.keywords.gonumbers import truncate, whole_test
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,9 +65,10 @@ def type_(kind: type, types: tuple[str, ...], format_: str) -> tuple[int, Check 
         return 1, None
     if whole is not None:
         return 0, _failing(whole)
+    is_whole = whole_test()
 
     def check(value: Any, trail: Trail, sink: Sink, _twin: CorrelatedObject | None) -> int:
-        if is_json_integer(value):
+        if is_whole(value):
             return 1
         sink.append((_wrong_type, trail, value, broken))
         return 0

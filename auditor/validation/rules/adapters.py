@@ -18,9 +18,11 @@ from auditor.cel.values import (
 from auditor.golang.strfmt import parse_date, parse_date_time, parse_lenient_duration
 from auditor.golang.text import type_name
 from auditor.golang.times import GoTime, GoTimeError
+from auditor.releases import changes
 from auditor.schema.structural import ListType, StructuralSchema
 from auditor.validation.rules.base64text import Base64Error, bytes_decoder
 from auditor.validation.rules.escaping import escape
+from auditor.validation.rules.raw_lists import RawList, RawMapList, RawSet
 from auditor.validation.rules.values import MapList, Preserved, SchemaList, SchemaMap, SetList, Shape
 
 if TYPE_CHECKING:
@@ -39,12 +41,19 @@ _SECOND: Final = 1_000_000_000
 
 
 class Adapters:
-    """Makes and keeps the functions that turn JSON values into CEL values, one a schema node."""
+    """Makes and keeps the functions that turn JSON values into CEL values, one a schema node.
 
-    __slots__ = ("_made",)
+    Attributes:
+        lists: The classes of lists: whose order counts, sets, map lists.
+    """
+
+    __slots__ = ("_made", "lists")
 
     def __init__(self) -> None:
         self._made: dict[StructuralSchema, Adapt] = {}
+        self.lists: tuple[type[SchemaList], type[SetList], type[MapList]] = (
+            (SchemaList, SetList, MapList) if changes.LISTS_KEEP_ITEMS.holds else (RawList, RawSet, RawMapList)
+        )
 
     def of(self, schema: StructuralSchema) -> Adapt:
         """Return the function for values of a schema node; its result may be a `CelError`, and it never raises.
@@ -93,12 +102,13 @@ def _list_adapter(schema: StructuralSchema, adapters: Adapters) -> Adapt:
     if schema.items is None:
         return lambda raw: CelError(_NO_ITEMS) if type(raw) is list else CelError(_NOT_AN_ARRAY)
     items = schema.items
+    plain, sets, maps = adapters.lists
     if schema.list_type is ListType.SET:
-        return lambda raw: SetList(raw, adapters.of(items)) if type(raw) is list else CelError(_NOT_AN_ARRAY)
+        return lambda raw: sets(raw, adapters.of(items)) if type(raw) is list else CelError(_NOT_AN_ARRAY)
     if schema.list_type is ListType.MAP:
         keys = tuple(escape(key) or key for key in schema.list_map_keys)
-        return lambda raw: MapList(raw, adapters.of(items), keys) if type(raw) is list else CelError(_NOT_AN_ARRAY)
-    return lambda raw: SchemaList(raw, adapters.of(items)) if type(raw) is list else CelError(_NOT_AN_ARRAY)
+        return lambda raw: maps(raw, adapters.of(items), keys) if type(raw) is list else CelError(_NOT_AN_ARRAY)
+    return lambda raw: plain(raw, adapters.of(items)) if type(raw) is list else CelError(_NOT_AN_ARRAY)
 
 
 def _number(raw: Any) -> Any:

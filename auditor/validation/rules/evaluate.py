@@ -24,6 +24,7 @@ from auditor.cel.errors import COST_LIMIT_EXCEEDED, CelError, GaveUp
 from auditor.cel.values import NONE, Optional_
 from auditor.golang.text import quote, without_broken
 from auditor.ratcheting import MapListKeys
+from auditor.releases import changes
 from auditor.schema.structural import ListType
 from auditor.validation.findings import DUPLICATE, FORBIDDEN, INVALID, REQUIRED, finding, of_rule
 from auditor.validation.keywords.failure import MOST_FINDINGS, too_many_failures
@@ -369,9 +370,11 @@ class _Walk:
         type_ = node.schema.type
         if failure:
             made = _finding(field, INVALID, type_, failure, rule)
-        else:
+        elif changes.RULES_SHOW_VALUES.holds:
             whole = type_ in ("object", "array")
             made = _false(field, rule, new, message or _default_message(rule), omitted=whole)
+        else:
+            made = _false(field, rule, type_, message or _default_message(rule), omitted=False)
         if rule.uses_old_self or not _tolerates(twins):
             self.found.append(made)
             if len(self.found) > MOST_FINDINGS:

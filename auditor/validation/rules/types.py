@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+from auditor.base.quick_init import quick_init
 from auditor.cel import types as cel
 from auditor.releases import changes
 from auditor.schema.structural import ABSENT, StructuralSchema
@@ -40,6 +41,7 @@ _STRING_FORMATS: Final = {
 _KEYWORDS_AS_FIELDS = (1, 31)
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, eq=False)
 class DeclaredType:
     """What a schema node is in an expression.

@@ -35,7 +35,7 @@ class Outcome:
         compiled: The rule; its `error` is set where it does not compile.
         value: The interpreter's value.
         cost: The interpreter's cost.
-        bound: Of the cost, by the code; None: not proven.
+        bound: The bound of the cost, by the code, or None if it is not proven.
         record_bound: The same of the value as a record.
         reason: Why there is no code.
     """
@@ -66,7 +66,7 @@ class Records:
         self.attribute, self.decoded = writer.root.fields["spec"]
 
     def of(self, text: bytes) -> Any:
-        """Return the record of a value from its text; None: it is not valid, or not known to be."""
+        """Return the record of a value from its text, or None if it is not known to be valid."""
         try:
             made = self.decode(HEAD + text + b"}")
             return getattr(made, self.attribute) if self.check(made, Log(), len(text)) else None

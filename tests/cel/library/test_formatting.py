@@ -105,7 +105,7 @@ def test_clauses_print_values(template, value, text):
         ("%e", -0.0, "0.000000×10⁰⁰"),
         ("%e", 5e-324, "4.940656×10⁻³²⁴"),
         ("%e", 9.9999999e99, "1.000000×10¹⁰⁰"),
-        # Of %e the number is the width of the field, and there are always six decimals.
+        # With %e the number is the width of the field, and there are always six decimals.
         ("%e", math.inf, "     ∞"),
         ("%e", "-Infinity", "    -∞"),
         ("%.2e", math.nan, "NaN"),

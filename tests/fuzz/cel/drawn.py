@@ -18,16 +18,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from random import Random
 
+    from auditor.cel.environment import Environment
     from auditor.cel.types import Type
 
-__all__ = ["drawn_batches", "limit_batches", "price_batches"]
+__all__ = ["drawn_batches", "environment", "limit_batches", "price_batches"]
 
 _DECLARED = declare(parse_schema(RICH), is_resource=False)
 assert _DECLARED is not None
 _SELF, _OBJECTS = cel_type(_DECLARED, latest())
-_ENVIRONMENT = kubernetes_environment({"self": _SELF, "oldSelf": _SELF}, _OBJECTS)
 _FIELDS = {each.name: dict(each.fields) for each in _OBJECTS}
 _PER_CALL = 1_000_000
+
+
+def environment() -> Environment:
+    """Return the environment of rules over `RICH`, of the release that is reproduced at the moment."""
+    return kubernetes_environment({"self": _SELF, "oldSelf": _SELF}, _OBJECTS)
 
 
 def variables(root: str = "self") -> list[tuple[str, Type]]:
@@ -50,7 +55,7 @@ def variables(root: str = "self") -> list[tuple[str, Type]]:
 
 def _compiles(text: str) -> bool:
     try:
-        _ENVIRONMENT.compile(text)
+        environment().compile(text)
     except CompileError:
         return False
     return True
@@ -170,7 +175,7 @@ def _most_times(text: str, value: Any) -> int | None:
     costs = []
     for each in (0, 1, 2):
         try:
-            program = _ENVIRONMENT.compile(f"lists.range({each}).all(i, type({text}) == int || true)")
+            program = environment().compile(f"lists.range({each}).all(i, type({text}) == int || true)")
         except CompileError:
             return None
         costs.append(program.evaluate({"self": found, "oldSelf": found}, _PER_CALL)[1])

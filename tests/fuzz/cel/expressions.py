@@ -385,7 +385,7 @@ def quoted(text: str) -> str:
 
 
 def fit(pattern: Type, kind: Type) -> dict[str, Type] | None:
-    """Return what the parameters of a declared type must be for it to be a given type; None: it cannot be."""
+    """Return what the parameters of a declared type must be for it to be a given type, or None if it cannot be."""
     if pattern.kind is Kind.PARAM:
         return {pattern.name: kind}
     if pattern.kind is not kind.kind or pattern.name != kind.name or len(pattern.parameters) != len(kind.parameters):

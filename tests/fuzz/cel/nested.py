@@ -1,4 +1,4 @@
-"""Batches of updates on which rules stand everywhere: what correlates, what is tolerated, in which order rules stop."""
+"""Batches of updates under rules at every level: what correlates, what is tolerated, in which order rules stop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws values that fit a schema, and the schema over which drawn expressions stand."""
+"""Draws values that fit a schema, and the schema that drawn expressions are written for."""
 
 from __future__ import annotations
 
@@ -80,13 +80,13 @@ def stripped(schema: Schema) -> Schema:
 
 
 def draw(random: Random, schema: Schema, texts: list[str], depth: int = 0) -> Any:
-    """Return a value that fits a stripped schema, which may stand beside the one it was stripped from.
+    """Return a value that fits a stripped schema, which may be used beside the one it was stripped from.
 
     Args:
         random: Everything comes from it.
         schema: The schema; its enum is drawn from where it has one.
         texts: Texts that are likely to matter.
-        depth: How deep the value stands.
+        depth: How deep the value is nested.
     """
     if schema.get("nullable") and random.random() < 0.15:
         return None

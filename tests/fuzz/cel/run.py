@@ -31,12 +31,14 @@ from typing import TYPE_CHECKING, Any
 import auditor
 from auditor.cel.kubernetes import kubernetes_libraries
 from auditor.program.program import AuditProgram
+from auditor.releases import DEFAULT, running_as
 from auditor.storage_read.read import read_object
 from auditor.validation.update import UpdateValidator
-from tests.differential.run import tool
+from tests.differential.run import asked_release, tool
 from tests.fuzz.cel.corpus import corpus_batches
 from tests.fuzz.cel.drawn import drawn_batches, limit_batches, price_batches
 from tests.fuzz.cel.nested import nested_batches
+from tests.reference.make import build_beside
 from tests.shared import SHARED
 
 if TYPE_CHECKING:
@@ -235,6 +237,9 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--per-rule", type=int, default=105, help="evaluations of each corpus rule in a full run")
     parser.add_argument("--prices", type=int, default=6, help="expressions priced to the unit in a full run")
     parser.add_argument("--sorts", nargs="+", default=SORTS, choices=SORTS)
+    parser.add_argument(
+        "--kubernetes", default="", help="release of the libraries, and the one that the auditor reproduces"
+    )
     parser.add_argument("--oracle", type=Path)
     parser.add_argument("--show", type=int, default=20)
     options = parser.parse_args(words)
@@ -244,8 +249,11 @@ def main(words: list[str] | None = None) -> int:
     if options.oracle is None and shutil.which("go") is None:
         print("SKIPPED: Go is needed to build the oracle, or give --oracle", file=sys.stderr)
         return 0
+    release = asked_release(options.kubernetes)
+    if release != DEFAULT and options.oracle is None:
+        options.oracle = build_beside(release.name)
     oracle = tool("oracle", options.oracle, Path(tempfile.gettempdir()) / "auditor-tools")
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, running_as(release):
         run = Run(oracle, Path(folder))
         batches = batches_of(options)
         while chunk := list(islice(batches, BATCHES_AT_ONCE)):

@@ -19,7 +19,7 @@ def test_every_function_has_its_turn_in_expressions_that_compile():
     for turn in range(len(drawer.turns) * 8):
         text, _ = drawer.root(turn)
         try:
-            program = drawn._ENVIRONMENT.compile(text)
+            program = drawn.environment().compile(text)
         except CompileError:
             continue
         compiled += 1

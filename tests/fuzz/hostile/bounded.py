@@ -14,7 +14,7 @@ __all__ = ["Cost", "dump", "run_auditor"]
 
 
 class Cost(NamedTuple):
-    """What a run came to: exit code, output, seconds of all its processes' CPU time, and the largest process."""
+    """The outcome of a run: exit code, output, seconds of all its processes' CPU time, and the largest process."""
 
     code: int
     out: str

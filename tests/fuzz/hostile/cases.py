@@ -333,7 +333,7 @@ def drawn_report(draw: random.Random, folder: Path) -> Case:
 
 
 def drawn_configuration(draw: random.Random, folder: Path) -> Case:
-    """Draw an auditor.yaml that nobody named, and an odd environment of files."""
+    """Draw an auditor.yaml that no option names, and an odd environment of files."""
     dump = _lines(folder / "dump.ndjson", [*definitions("a")[:1], *objects("a")[:2]])
     options = (
         "jobs",

@@ -156,7 +156,7 @@ def stored(text: str = ATTACK) -> dict[bytes, bytes]:
 
 
 def etcd_snapshot(path: Path, values: dict[bytes, bytes]) -> Path:
-    """Write a snapshot of these keys, each of which was written twice."""
+    """Write a snapshot of these keys, all written twice."""
     history = History()
     for _ in range(2):
         for key, value in values.items():

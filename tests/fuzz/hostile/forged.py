@@ -1,4 +1,4 @@
-"""Reports that somebody changed after an audit wrote them."""
+"""Reports that were changed after an audit wrote them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHORT = {"type": "object", "properties": {"l": {"type": "array", "items": {"type
 
 
 def audited(folder: Path, value: str = "xx", *, many: int = 10) -> Path:
-    """Return the report of an object with so many invalid values; its dump stands beside it."""
+    """Return the report of an object with so many invalid values; its dump is beside it."""
     folder.mkdir()
     path = dump(folder / "dump.ndjson", SHORT, {"l": [value] * many})
     run_audit(AuditOptions(dumps=(str(path),), report=str(folder / "report"), fail_on="never"))
@@ -37,7 +37,7 @@ def copied(report: Path, target: Path) -> Path:
 
 
 def with_text(report: Path, table: str, names: tuple[str, ...], text: Callable[[int], str], *, texts: int) -> None:
-    """Let rows of a table share a few texts in some columns, each of which stands in the file once."""
+    """Let rows of a table share a few texts in some columns; the file has each text once."""
     for path in (report / table).glob("*.parquet"):
         rows: Any = pq.read_table(path)
         values = pa.array([text(number) for number in range(texts)])

@@ -4,7 +4,7 @@
     python -m tests.fuzz.hostile.run --seconds 60                  # what CI runs
     python -m tests.fuzz.hostile.run --seed 7 --only 1234          # one case again; --keep FOLDER to look at it
 
-Of each case: the exit code is a documented one, no internal error, no traceback; an audit that ends with 0, 1 or 3 has a
+For each case: the exit code is a documented one, no internal error, no traceback; an audit that ends with 0, 1 or 3 has a
 whole report, whose rows are those of its manifest; no file is written outside, none is left behind; output holds no
 character that a terminal acts on and no line that content forged; 10 s of the processor and 1 GB of memory suffice.
 """
@@ -321,7 +321,7 @@ class _Worker:
         _, status = os.waitpid(self.process, 0)
         os.close(self.pipe)
         if self.at is not None and in_time:
-            why = "the process died" if self.ended else f"nothing was heard for {WAIT} s"
+            why = "the process died" if self.ended else f"it sent nothing for {WAIT} s"
             self.fail(outcome, shown, self.at, "?", f"{why} (status {status})")
             self.done = self.at + 1
         return range(self.done, self.numbers.stop) if in_time and self.done < self.numbers.stop else None

@@ -1,4 +1,4 @@
-"""An earlier report may come from anybody: comparing with it is bounded in memory."""
+"""An earlier report may come from an attacker: comparing with it is bounded in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A report whose files somebody made or changed ends a command with a clear error: 2, little time, little memory."""
+"""A report with forged or changed files ends a command with a clear error: 2, little time, little memory."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def part(report: Path, table: str) -> Path:
 
 
 def many_rows(report: Path) -> None:
-    """Rows that are all alike take no room."""
+    """Rows that are all alike take no space."""
     path = part(report, "objects")
     row: Any = pq.read_table(path).slice(0, 1)
     nulls = pa.nulls(1 << 23)

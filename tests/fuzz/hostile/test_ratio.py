@@ -56,8 +56,8 @@ def _judged(program: AuditProgram, data: bytes) -> tuple[float, FoundRows]:
     before = process_time()
     audited = program.audit(data)
     outcome = UpdateVerdicts().judge(program, audited, data, ("d", "a"), 1, is_export=False)
-    for finding, told in outcome.rows(audited):
-        rows.add(0, finding, told)
+    for finding, reported in outcome.rows(audited):
+        rows.add(0, finding, reported)
     taken = process_time() - before
     gc.enable()
     return taken, rows

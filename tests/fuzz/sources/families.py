@@ -37,7 +37,7 @@ class Case:
         files: Relative path to bytes, to be written below a folder.
         given: What to open, relative to that folder; empty: the folder.
         repaired: Its checksums are right.
-        options: Of `open_source`.
+        options: Those of `open_source`.
     """
 
     files: dict[str, bytes]
@@ -81,7 +81,7 @@ def small_etcd(*, page_size: int, fill: float, rows: int) -> bytes:
 
 
 def real(name: str) -> list[bytes]:
-    """Return a reference dump, where it stands beside the project."""
+    """Return a reference dump, where it is beside the project."""
     path = SHARED / name
     return [gzip.decompress(path.read_bytes())] if path.exists() else []
 

@@ -1,7 +1,7 @@
 """Mutations of dumps, and how their checksums are made right again, so that what is broken lies behind the door.
 
 Each function takes the bytes of a sound dump and a random generator and returns broken ones. Those named `..._repaired`
-mend what a reader looks at first: page numbers, meta checksums and the digest of a snapshot; headers of a tar; the
+repair what a reader looks at first: page numbers, meta checksums and the digest of a snapshot; headers of a tar; the
 checksums of gzip, zip and of both kinds of write-ahead log.
 """
 
@@ -115,7 +115,7 @@ def bolt_mutated(data: bytes, draw: random.Random, size: int = PAGE) -> bytes:
         elif turn == 4 and flags & 1 and count:  # a child: another page, an ancestor, itself
             element = at + 16 + 16 * draw.randrange(min(count, (size - 32) // 16))
             struct.pack_into("<Q", out, element + 8, draw.choice((page, draw.randrange(pages), *NUMBERS)))
-        elif turn == 5:  # two pages change places, or one stands twice
+        elif turn == 5:  # two pages change places, or one is written twice
             other = draw.randrange(pages)
             one, two = bytes(out[at : at + size]), bytes(out[other * size : (other + 1) * size])
             out[at : at + size] = two
@@ -128,7 +128,7 @@ def bolt_mutated(data: bytes, draw: random.Random, size: int = PAGE) -> bytes:
             for meta in (0, 1) if draw.random() < 0.7 else (draw.randrange(2),):
                 where = meta * size + 16 + field
                 out[where : where + width] = (number & ((1 << 8 * width) - 1)).to_bytes(width, "little")
-        elif turn in {7, 8}:  # what stands in a page: keys, messages, buckets
+        elif turn in {7, 8}:  # the content of a page: keys, messages, buckets
             for _ in range(draw.choice((1, 3, 10))):
                 out[at + draw.randrange(16, size)] = draw.choice(
                     (0, 1, 0x5F, 0x74, 0x0A, 0x80, 0xFF, draw.randrange(256))

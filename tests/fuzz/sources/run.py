@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 SHARE = 0.6
-"""Of the inputs whose checksums are made right again, at least."""
+"""The least share of the inputs whose checksums are made right again."""
 
 SECONDS_EACH = 20
 WAIT_EACH = 300
@@ -133,12 +133,12 @@ def read(case: Case, folder: Path, unsealer: Unsealer) -> tuple[str, int]:
         opened = open_source(given, number=0, workdir=workdir, limits=LIMITS, unsealer=unsealer, **case.options)
     except AuditorError as error:
         stage = STAGES[0 if isinstance(error, UnknownDump) else 1 if isinstance(error, DamagedDump) else 2]
-        told = str(error)
+        reported = str(error)
     after = {path: path.stat().st_mtime_ns for path in dump.rglob("*")}
     assert after == before, "the input was written to"
     assert sorted(path.name for path in folder.iterdir()) == ["in", "work"], "something was written elsewhere"
     if stage:
-        assert told.startswith(given), told
+        assert reported.startswith(given), reported
         return stage, 0
     plans = opened if isinstance(opened, list) else [opened]
     count = 0

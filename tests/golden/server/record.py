@@ -24,7 +24,7 @@ from urllib.parse import quote
 from auditor.builtin.kinds import BUILTIN_KINDS
 from tests.golden.server.builtins import manifests
 from tests.golden.server.world import Wanted, damaged, documents, objects
-from tests.sources.etcd.etcd_server import server_binary
+from tests.sources.etcd.etcd_server import etcdutl, server_binary
 from tests.upgrade.server.real import CRDS, Api
 
 RECORDED = Path(__file__).resolve().parents[2] / "recorded" / "golden" / "upgrade"
@@ -43,9 +43,10 @@ class Cluster:
         self.kube = kube
         self.folder = folder
         self.endpoint = f"http://127.0.0.1:{PORTS[0]}"
-        self._start(*options)
+        self.start(*options)
 
-    def _start(self, *options: str) -> None:
+    def start(self, *options: str) -> None:
+        """Start both over the state in the folder, and wait until the server is ready."""
         environment = {
             **os.environ,
             "ETCD": str(server_binary("3.6")),
@@ -68,21 +69,21 @@ class Cluster:
         except ProcessLookupError:
             return
         for _ in range(200):
-            try:
-                os.kill(pid, 0)
-            except ProcessLookupError:
-                return
-            state = Path(f"/proc/{pid}/stat")
-            if not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z":
+            if not self.is_running(name):
                 return
             time.sleep(0.1)
+
+    def is_running(self, name: str) -> bool:
+        """Whether one of the two, `api` or `etcd`, has not ended."""
+        state = Path(f"/proc/{(self.folder / f'{name}.pid').read_text().strip()}/stat")
+        return state.exists() and state.read_text().rpartition(")")[2].split()[0] != "Z"
 
     def restart(self, *options: str) -> None:
         """End both and start both again over the same state."""
         self._end("api")
         self._end("etcd")
         time.sleep(1)
-        self._start(*options)
+        self.start(*options)
         for document in self.api.must("GET", CRDS)["items"]:
             for version in document["spec"]["versions"]:
                 namespace = None if document["spec"]["scope"] == "Cluster" else "elsewhere"
@@ -363,7 +364,11 @@ def save(cluster: Cluster, folder: Path) -> None:
     cluster.etcdctl("snapshot", "save", str(work / "snapshot.db"))
     pack(folder, "snapshot.db.gz", (work / "snapshot.db").read_bytes())
     pack(folder, "etcdctl-get.json.gz", cluster.etcdctl("get", "/registry", "--prefix", "-w", "json"))
-    status = json.loads(cluster.etcdctl("snapshot", "status", str(work / "snapshot.db"), "-w", "json"))
+    status = json.loads(
+        subprocess.run(
+            [etcdutl(), "snapshot", "status", work / "snapshot.db", "-w", "json"], capture_output=True, check=True
+        ).stdout
+    )
     values = cluster.values()
     prefixes = Counter(key if key.count("/") < 4 else key.rpartition("/")[0] for key in values)
     owned = [f"/registry/{one['spec']['group']}/{one['spec']['names']['plural']}/" for one in documents(2)]

@@ -1,4 +1,4 @@
-"""Formats: what is listed is what is read; --source overrides what the content tells; what nobody reads is described."""
+"""Formats: what is listed is what is read; --source overrides what the content tells; what no reader takes is described."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 def test_the_command_lists_every_format() -> None:
-    told = CliRunner().invoke(cli, ["sources"])
-    assert told.exit_code == 0
+    reported = CliRunner().invoke(cli, ["sources"])
+    assert reported.exit_code == 0
     for one in FORMATS.values():
-        assert f"\n{one.name}\n" in "\n" + told.output
+        assert f"\n{one.name}\n" in "\n" + reported.output
     assert CliRunner().invoke(cli, ["sources", "-o", "name"]).output.split() == list(FORMATS)
     rows = json.loads(CliRunner().invoke(cli, ["sources", "-o", "json"]).output)
     assert [row["name"] for row in rows] == list(FORMATS)
@@ -110,7 +110,7 @@ def test_a_format_that_does_not_exist_names_those_that_do(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "reported"),
     [
         (b"", "an empty file"),
         (bytes(5000), "nothing but zero bytes at its beginning, size 5000"),
@@ -124,13 +124,13 @@ def test_a_format_that_does_not_exist_names_those_that_do(tmp_path: Path) -> Non
         (b'[{"etcdEvent":{}}]', "a delta snapshot"),
     ],
 )  # fmt: skip
-def test_what_is_not_read_says_what_was_seen(data: bytes, told: str, tmp_path: Path) -> None:
+def test_what_is_not_read_says_what_was_seen(data: bytes, reported: str, tmp_path: Path) -> None:
     for number, packed in enumerate((data, gzip.compress(data))):
         path = tmp_path / f"dump-{number}"
         path.write_bytes(packed)
         with pytest.raises(UnknownDump) as caught:
             open_source(str(path), number=0, workdir=tmp_path)
-        assert told in str(caught.value)
+        assert reported in str(caught.value)
         assert str(caught.value).startswith(str(path))
 
 
@@ -156,8 +156,8 @@ def test_a_cluster_in_kine_is_judged_as_its_server_saw_it(name: str, tmp_path: P
 def test_a_backup_of_velero_is_audited_with_the_definitions_in_it(tmp_path: Path) -> None:
     path = tmp_path / "backup.tar.gz"
     path.write_bytes(tgz(velero(OBJECTS)))
-    told = CliRunner().invoke(cli, ["audit", str(path), "--report", str(tmp_path / "out"), "--fail-on", "never"])
-    assert told.exit_code == 0, told.output
+    reported = CliRunner().invoke(cli, ["audit", str(path), "--report", str(tmp_path / "out"), "--fail-on", "never"])
+    assert reported.exit_code == 0, reported.output
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_bytes())
     assert manifest["inputs"][0]["format"] == "velero"
     (kind,) = (one for one in manifest["kinds"] if one["kind"] == "Widget")

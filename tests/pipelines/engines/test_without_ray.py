@@ -1,4 +1,4 @@
-"""Who asks for Ray where it is not installed is told what to install; nobody else ever imports it."""
+"""Where Ray is not installed, the engine `ray` says what to install; no other engine imports it."""
 
 import os
 import subprocess

@@ -80,7 +80,7 @@ class Cluster:
         self.history.delete(f"/registry/apiextensions.k8s.io/customresourcedefinitions/{plural}.ex.com".encode())
 
     def grow(self, count: int) -> None:
-        """Create objects, of which few are too large."""
+        """Create objects; few of them are too large."""
         for _ in range(count):
             plural = self.draw.choice(sorted(self.limits))
             most = self.limits[plural]

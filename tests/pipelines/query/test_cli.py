@@ -360,7 +360,7 @@ def test_help_is_instant_and_loads_nothing_heavy() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "told"),
+    ("words", "code", "reported"),
     [
         (["loaf/old-rye", "loaf/loaf-02"], 0, ""),
         (["loaves,loaf", "-l", "!none"], 0, ""),
@@ -369,9 +369,9 @@ def test_help_is_instant_and_loads_nothing_heavy() -> None:
     ],
 )
 def test_each_kind_that_is_named_is_shown_at_the_version_asked_for(
-    target: Path, words: list[str], code: int, told: str
+    target: Path, words: list[str], code: int, reported: str
 ) -> None:
     done = auditor("query", target, *words, "--as", "v1alpha1", "-o", "jsonpath={.items[*].apiVersion}")
     assert done.returncode == code, done.stderr
-    assert done.stderr.startswith(told)
+    assert done.stderr.startswith(reported)
     assert set(done.stdout.split()) == ({"bakery.example.com/v1alpha1"} if code == 0 else set())

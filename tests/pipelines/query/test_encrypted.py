@@ -58,11 +58,11 @@ def test_every_value_is_answered_as_the_server_did_with_its_keys() -> None:
 
 
 def test_without_the_keys_what_is_in_the_clear_is_shown_and_the_rest_reported() -> None:
-    told: list[str] = []
-    with open_store(_options(keys=False), told.append) as store:
+    reported: list[str] = []
+    with open_store(_options(keys=False), reported.append) as store:
         names = [one["metadata"]["name"] for one in store.list_objects(store.discovery.resolve("secrets"), "", "", "")]
     assert len(names) == 3
-    assert told == [
+    assert reported == [
         (
             "note: 6 objects of secrets are not shown: 6 values are sealed by aescbc (key names aescbc-new, aescbc-old), no "
             "key was given (--encryption-config)\n"
@@ -73,9 +73,9 @@ def test_without_the_keys_what_is_in_the_clear_is_shown_and_the_rest_reported() 
 @pytest.mark.parametrize("flags", [(), ("--as", "stored"), ("-o", "json"), ("--count",)])
 def test_a_list_without_sealed_objects_is_not_whole_and_has_one_note(flags: tuple[str, ...]) -> None:
     dump = str(recorded("golden/encrypted/aescbc") / "snapshot.db.gz")
-    told = CliRunner().invoke(cli, ["query", dump, "secrets", *flags])
-    assert told.exit_code == 3
-    assert told.stderr.count("note: 6 objects of secrets are not shown") == len(told.stderr.splitlines()) == 1
+    reported = CliRunner().invoke(cli, ["query", dump, "secrets", *flags])
+    assert reported.exit_code == 3
+    assert reported.stderr.count("note: 6 objects of secrets are not shown") == len(reported.stderr.splitlines()) == 1
 
 
 def test_a_sealed_object_and_a_kind_with_no_other_are_neither_missing_nor_corrupt() -> None:
@@ -85,21 +85,21 @@ def test_a_sealed_object_and_a_kind_with_no_other_are_neither_missing_nor_corrup
         ("secrets", "pass-2", "-n", "market"),
         ("secrets", "--field-selector", "metadata.name=pass-2"),
     ):
-        told = CliRunner().invoke(cli, ["query", dump, *args])
-        assert told.exit_code == 3
-        assert note in told.stderr or "1 value is sealed by aescbc" in told.stderr
+        reported = CliRunner().invoke(cli, ["query", dump, *args])
+        assert reported.exit_code == 3
+        assert note in reported.stderr or "1 value is sealed by aescbc" in reported.stderr
         assert not any(
-            word in told.output for word in ("corrupt", "NotFound", "No resources found", "Error from server")
+            word in reported.output for word in ("corrupt", "NotFound", "No resources found", "Error from server")
         )
-    told = CliRunner().invoke(cli, ["query", dump, "recipes", "-n", "nowhere"])
-    assert told.exit_code == 3
-    assert "No resources found" not in told.output
+    reported = CliRunner().invoke(cli, ["query", dump, "recipes", "-n", "nowhere"])
+    assert reported.exit_code == 3
+    assert "No resources found" not in reported.output
 
 
 def test_show_says_that_a_value_is_sealed() -> None:
     dump = str(recorded("golden/encrypted/aescbc") / "snapshot.db.gz")
-    told = CliRunner().invoke(cli, ["show", dump, "/registry/secrets/market/pass-2", "-o", "json"])
-    shown = json.loads(told.stdout)
+    reported = CliRunner().invoke(cli, ["show", dump, "/registry/secrets/market/pass-2", "-o", "json"])
+    shown = json.loads(reported.stdout)
     assert (shown["status"], shown["impact"]) == ("sealed", "unknown")
     assert shown["reason"].startswith('sealed by aescbc, key "aescbc-')
 
@@ -110,12 +110,12 @@ def test_a_report_made_with_the_keys_notes_what_lacks_them_now(tmp_path: Path) -
     keys = ("--encryption-config", str(folder / "encryption-config.json"))
     CliRunner().invoke(cli, ["audit", dump, "--report", report, "--fail-on", "never", *keys])
     for more, code in ((keys, 0), ((), 3)):
-        told = CliRunner().invoke(cli, ["query", report, "recipes", "--dump", dump, *more])
-        assert (told.exit_code, told.stderr.count("note: 12 objects of")) == (code, int(code == 3))
+        reported = CliRunner().invoke(cli, ["query", report, "recipes", "--dump", dump, *more])
+        assert (reported.exit_code, reported.stderr.count("note: 12 objects of")) == (code, int(code == 3))
     CliRunner().invoke(cli, ["audit", dump, "--report", report, "--fail-on", "never", "--force"])
     for more, code, lines in ((keys, 0, 16), ((), 3, 4)):
-        told = CliRunner().invoke(cli, ["query", report, "recipes", "--dump", dump, *more])
-        assert (told.exit_code, len(told.stdout.splitlines())) == (code, lines), told.output
+        reported = CliRunner().invoke(cli, ["query", report, "recipes", "--dump", dump, *more])
+        assert (reported.exit_code, len(reported.stdout.splitlines())) == (code, lines), reported.output
 
 
 @pytest.mark.parametrize("command", [("crds", "list"), ("gates", "list"), ("gates", "simulate")])

@@ -1,4 +1,4 @@
-"""A report lists what its dump lists: in the order of keys, and what no read gives is told."""
+"""A report lists what its dump lists: in the order of keys, and what no read gives is reported."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def asked(capsys: pytest.CaptureFixture[str], target: Path, *args: str, **more: 
     for name, value in (get or {}).items():
         setattr(options.get, name, value)
     code = run_query(options)
-    told = capsys.readouterr()
-    return code, told.out, told.err.splitlines()
+    reported = capsys.readouterr()
+    return code, reported.out, reported.err.splitlines()
 
 
 def audited(dump: Path, **options: Any) -> Path:
@@ -90,8 +90,8 @@ def test_what_only_a_webhook_can_convert_is_shown_as_stored_over_a_report_too(
         assert as_server[0] == 1
         assert "conversion webhook needed: from " in as_server[2][-1]
     dump.unlink()
-    code, out, told = asked(capsys, report, "things", output="name")
-    assert (code, out, told[1:]) == (
+    code, out, reported = asked(capsys, report, "things", output="name")
+    assert (code, out, reported[1:]) == (
         *(0, f"thing.{GROUP}/new\n"),
         [(f"note: 1 objects of things.{GROUP} are not in the index at v1, where only the conversion webhook can read them; "
          "the dump has them as stored")],
@@ -139,9 +139,9 @@ def test_a_report_of_some_objects_does_not_hide_the_others(tmp_path: Path, capsy
     report = audited(dump, scope=Scope(namespace="prod"))
     assert asked(capsys, report, "things", output="name") == over_the_dump
     dump.unlink()
-    code, out, told = asked(capsys, report, "things", output="name")
+    code, out, reported = asked(capsys, report, "things", output="name")
     assert (code, out.split()) == (0, [f"thing.{GROUP}/a", f"thing.{GROUP}/b"])
-    assert told[1] == "the report has only the objects in its scope: namespace prod"
+    assert reported[1] == "the report has only the objects in its scope: namespace prod"
 
 
 def test_an_object_is_found_by_its_key_whatever_name_it_gives_itself(

@@ -81,7 +81,7 @@ def value_of(place, state):
 
 
 def definition_in(state):
-    """Return the stored value of the definition of Loaf; None: there is none."""
+    """Return the stored value of the definition of Loaf, or None if there is none."""
     if state == "absent":
         return None
     if state == "sealed":

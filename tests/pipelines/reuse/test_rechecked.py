@@ -99,7 +99,7 @@ def _name(row):
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("left", [0, 1, 2])
 def test_a_dump_cut_short_fixes_nothing(nights, tmp_path, form, left):
-    """Of an export or a listing some objects are left, of one kind or none."""
+    """Some objects of an export or a listing are left, of one kind or none."""
     first, second = start(), start()
     for key in sorted(second.kvs)[:-left] if left else list(second.kvs):
         del second.kvs[key]

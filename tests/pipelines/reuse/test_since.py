@@ -275,7 +275,7 @@ def test_rules_that_do_not_compile_count_from_the_first_object_on(nights, tmp_pa
 @pytest.mark.parametrize("forms", [("etcdctl", "etcdctl"), ("export", "etcdctl")], ids="-".join)
 @pytest.mark.parametrize("is_first", [True, False])
 def test_rules_that_do_not_compile_count_in_each_dump_by_its_own_objects(nights, tmp_path, forms, is_first):
-    """Of several dumps each has definitions of its own, which count where that dump has objects."""
+    """Each of several dumps has definitions of its own, which count where that dump has objects."""
     broken = definition(rules=("self.nope < 3",))
     one, other = (day(Store(broken, loaf("x")), tmp_path, form, number) for number, form in enumerate(forms))
     empty = day(Store(broken), tmp_path, "etcdctl", 8)

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from auditor.base.arrow import may_hold
 from auditor.base.errors import PlanError
 from auditor.report.findings.filters import Filters
 from auditor.report.findings.model import FindingsModel
@@ -71,3 +72,20 @@ def test_files_of_another_form_are_refused(tmp_path, content):
     file.write_text(json.dumps(content))
     with pytest.raises(PlanError, match="--owners"):
         read_owner_rules(str(file))
+
+
+def test_a_file_without_labels_of_owners_is_known_by_its_footer(tmp_path):
+    labelled = export(
+        tmp_path / "a.ndjson", definition({"size": {"type": "integer", "maximum": 5}}),
+        widget("a", {"size": 9}, labels=HELM), widget("b", {"size": 9}, labels={"zone": "eu"}),
+    )  # fmt: skip
+    [file] = (audited(tmp_path / "a", labelled) / "index").rglob("part-*.parquet")
+    assert may_hold(file, "labels.key_value.key", ["app.kubernetes.io/instance"])
+    assert may_hold(file, "labels.key_value.key", ["aaa", "tier"])  # it lies between two that are there
+    assert not may_hold(file, "labels.key_value.key", ["aaa", "zzz"])
+    plain = export(
+        tmp_path / "b.ndjson", definition({"size": {"type": "integer", "maximum": 5}}), widget("a", {"size": 9})
+    )
+    [file] = (audited(tmp_path / "b", plain) / "index").rglob("part-*.parquet")
+    assert not may_hold(file, "labels.key_value.key", ["app.kubernetes.io/instance"])
+    assert may_hold(file, "name", ["a"])

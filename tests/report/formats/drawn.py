@@ -52,7 +52,7 @@ def content(seed: int, *, objects: int = 40, hostile: bool = True) -> Content:
     """Return a drawn report.
 
     Args:
-        seed: Of the random numbers.
+        seed: The seed of the random numbers.
         objects: Objects with problems.
         hostile: Whether names and messages are hostile.
     """

@@ -102,7 +102,7 @@ def test_texts_and_messages_have_no_value(model: FindingsModel) -> None:
 
 
 def test_files_beside_the_report_have_no_value(model: FindingsModel) -> None:
-    """The history, the causes and the manifest; findings/ and objects/ of Secrets are those of keys nobody can read."""
+    """The history, the causes and the manifest; findings/ and objects/ of Secrets are those of keys that cannot be read."""
     from auditor.base.arrow import read_parquet
 
     files = [*(model.path.parent / "history").iterdir(), model.path / "causes.parquet"]

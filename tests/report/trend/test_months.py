@@ -1,4 +1,4 @@
-"""The files of past months become one: no run is lost or counted twice, whoever ends in between."""
+"""The files of past months become one: no run is lost or counted twice, whichever process ends in between."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def test_the_file_of_a_month_that_names_no_run_is_damaged(tmp_path: Path) -> Non
         read_runs([path])
 
 
-# ---- an object store, each of whose answers takes a while
+# ---- an object store that takes a while for each answer
 
 
 class SlowStore:

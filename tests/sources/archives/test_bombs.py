@@ -1,4 +1,4 @@
-"""Archives that were made to cost much: their members are named, what stands beside them is judged, at a low price."""
+"""Archives that were made to cost much: their members are named, what is beside them is judged, at a low price."""
 
 from __future__ import annotations
 

@@ -45,8 +45,8 @@ def server_binary(release: str) -> Path:
     """Return a server of a release (3.4, 3.5, 3.6): the one on PATH where it is that, else a built one."""
     found = shutil.which("etcd")
     if found:
-        told = subprocess.run([found, "--version"], check=False, capture_output=True, text=True).stdout
-        if told.startswith(f"etcd Version: {release}."):
+        reported = subprocess.run([found, "--version"], check=False, capture_output=True, text=True).stdout
+        if reported.startswith(f"etcd Version: {release}."):
             return Path(found)
     if release not in MODULES:
         pytest.skip(f"no etcd {release} on this machine")

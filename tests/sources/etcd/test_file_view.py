@@ -1,4 +1,4 @@
-"""Spans cut out of a file are what stands there, however they lie."""
+"""Spans cut out of a file are its bytes at those positions, in any order."""
 
 from __future__ import annotations
 

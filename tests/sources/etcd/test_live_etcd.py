@@ -86,10 +86,14 @@ def test_the_numbers_are_those_of_etcdutl(etcd: Etcd, tmp_path: Path) -> None:
         done = subprocess.run(
             [str(tool), "snapshot", "status", str(path), "-w", "json"], check=True, capture_output=True
         )
-        told = json.loads(done.stdout)
+        reported = json.loads(done.stdout)
         status = snapshot_status(path, workdir=tmp_path)
-        assert told["totalKey"] == status.total_key == len(etcd.live()[1]) == read(path, tmp_path / "w")[0].rows
-        assert (told["hash"], told["revision"], told["totalSize"]) == (status.hash, status.revision, status.total_size)
+        assert reported["totalKey"] == status.total_key == len(etcd.live()[1]) == read(path, tmp_path / "w")[0].rows
+        assert (reported["hash"], reported["revision"], reported["totalSize"]) == (
+            status.hash,
+            status.revision,
+            status.total_size,
+        )
 
 
 def test_a_database_that_is_written_to_meanwhile_is_read_at_one_moment(etcd: Etcd, tmp_path: Path) -> None:
@@ -110,7 +114,9 @@ def test_a_database_that_is_written_to_meanwhile_is_read_at_one_moment(etcd: Etc
         for number in range(6):
             plan, found = read(tmp_path / "data", tmp_path / f"work-{number}")
             assert any("the database is in use: its state at revision" in note for note in plan.notes)
-            assert not plan.mapped.startswith(str(tmp_path / "data"))  # values are cut later, from what stands still
+            assert not plan.mapped.startswith(
+                str(tmp_path / "data")
+            )  # values are cut later, from a copy that does not change
             assert plan.damage == ()
             pair = found.get(b"a"), found.get(b"b")
             assert pair[0] == pair[1]  # both, of the same transaction, or none
@@ -127,8 +133,10 @@ def test_a_killed_member_says_how_much_is_not_applied(etcd: Etcd, tmp_path: Path
     etcd.kill()
     plan, found = read(tmp_path / "data", tmp_path / "work")
     missing = {b"new-%d" % number for number in range(5)} - set(found)
-    told = [note for note in plan.notes if "not applied" in note]
-    assert bool(told) == bool(missing or found.keys() != before.keys() | {b"new-%d" % number for number in range(5)})
+    reported = [note for note in plan.notes if "not applied" in note]
+    assert bool(reported) == bool(
+        missing or found.keys() != before.keys() | {b"new-%d" % number for number in range(5)}
+    )
     assert plan.format == "etcd-data-dir"
     assert plan.damage == ()
 

@@ -29,7 +29,7 @@ def body(spec: str, name: str, namespace: str = "ns") -> bytes:
 
 
 def cbor(*items: bytes) -> bytes:
-    """Return a map whose keys and texts are byte strings, as the server writes it; behind 0xff or 0xfe stands CBOR."""
+    """Return a map whose keys and texts are byte strings, as the server writes it; 0xff or 0xfe is followed by CBOR."""
     head = bytes([0xA0 + len(items) // 2])
     return head + b"".join(
         one[1:] if one[:1] in {b"\xff", b"\xfe"} else bytes([0x40 + len(one)]) + one for one in items

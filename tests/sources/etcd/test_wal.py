@@ -166,7 +166,7 @@ def test_a_file_that_is_missing_ends_the_reading(tmp_path: Path) -> None:
 
 
 def test_a_snapshot_above_the_database_is_reported(tmp_path: Path) -> None:
-    """What etcd does: a committed one takes the place of the entries up to it, one that is not is passed over."""
+    """What etcd does: a committed one takes the place of the entries up to it, one that is not is ignored."""
     wal = WalWriter(tmp_path)
     for _ in range(3):
         wal.entry(put(b"a"))
@@ -280,7 +280,7 @@ def test_any_damage_ends_in_fewer_entries_and_a_word(tmp_path_factory: Any, at: 
     wal.path.write_bytes(data)
     log = read_wal(folder, 0)
     assert log.unapplied.entries <= 8
-    # a frame length of zero is where preallocated room begins
+    # a frame length of zero is where preallocated space begins
     clean_end = cut or not int.from_bytes(data[at - at % 8 : at - at % 8 + 8], "little") or byte == 0
     # the type of a record is under no checksum: an entry may turn into something that does not count
     other_type = len(log.records) != 3 or log.records[1] != 1

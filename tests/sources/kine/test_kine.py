@@ -155,10 +155,10 @@ def test_a_log_that_ends_inside_a_transaction_is_reported(tmp_path: Path) -> Non
     wal = path.with_name("state.db-wal")
     log = wal.read_bytes()
     note = "the write-ahead log ends inside a transaction: newest rows may be missing"
-    for number, (size, told) in enumerate(((len(log), False), (len(log) - 4120, True), (len(log) - 1, True))):
+    for number, (size, reported) in enumerate(((len(log), False), (len(log) - 4120, True), (len(log) - 1, True))):
         wal.write_bytes(log[:size])
         plan, live = read(path, tmp_path / f"work-{number}")
-        assert (note in plan.notes, b"/registry/empty" in live, plan.damage) == (told, True, ())
+        assert (note in plan.notes, b"/registry/empty" in live, plan.damage) == (reported, True, ())
 
 
 # ---- made stores
@@ -295,10 +295,10 @@ def test_rows_behind_damaged_pages_are_read(tmp_path: Path) -> None:
     assert b"/registry/last" in live
     assert 0 < len(lost) < 40
     gap = next(index for index in range(1, len(lost)) if lost[index] > lost[index - 1] + 1)
-    told = [
+    reported = [
         f"rows {first} to {last} cannot be read" for first, last in ((lost[0], lost[gap - 1]), (lost[gap], lost[-1]))
     ]
-    assert [damage.reason.partition(":")[0] for damage in plan.damage if damage.where == "table kine"] == told
+    assert [damage.reason.partition(":")[0] for damage in plan.damage if damage.where == "table kine"] == reported
     assert plan.revision == 5000
 
 

@@ -1,4 +1,4 @@
-"""The order of an export's rows is one, whoever sorts them."""
+"""The order of an export's rows is the same, in whatever way they are sorted."""
 
 from __future__ import annotations
 

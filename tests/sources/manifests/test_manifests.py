@@ -522,5 +522,5 @@ def test_what_may_never_end_is_not_read_in_a_folder(tmp_path):
     os.mkfifo(folder / "pipe.yaml")
     plan = open_directory(folder, number=0, workdir=work)
     assert names(plan) == ["a"]
-    told = "neither a file nor a folder; it was not read"
-    assert [(one.where, one.reason) for one in plan.damage] == [("pipe.yaml", told), ("zero.yaml", told)]
+    reported = "neither a file nor a folder; it was not read"
+    assert [(one.where, one.reason) for one in plan.damage] == [("pipe.yaml", reported), ("zero.yaml", reported)]

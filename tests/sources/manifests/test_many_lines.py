@@ -1,4 +1,4 @@
-"""Lines that are taken together give what they give one by one, whatever stands between them."""
+"""Lines that are taken together give what they give one by one, whatever is between them."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def walked(data: bytes, folder: Path, *, few: int, many: int) -> tuple[Any, ...]
     rows.write(folder / "live.arrow")
     with pa.OSFile(str(folder / "live.arrow")) as stream:
         table = pa.ipc.open_file(stream).read_all().to_pydict()
-    told = (walk.format, walk.damage.records(), walk.notes, walk.objects, walk.lists, walk.tables, walk.lines)
-    return table, spool.getvalue(), told, rows.defining
+    reported = (walk.format, walk.damage.records(), walk.notes, walk.objects, walk.lists, walk.tables, walk.lines)
+    return table, spool.getvalue(), reported, rows.defining
 
 
 @settings(max_examples=300)

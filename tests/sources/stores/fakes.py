@@ -71,7 +71,7 @@ class Store(http.server.BaseHTTPRequestHandler):
 
 
 class Google(Store):
-    """storage/v1, of which the client uses uploads in pieces, downloads, and flat lists."""
+    """storage/v1: uploads in pieces, downloads and flat lists, which are what the client uses."""
 
     sessions: dict[str, bytes]
 

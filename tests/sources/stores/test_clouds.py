@@ -44,9 +44,9 @@ def store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
 
 
 def run(*args: str, code: int = 0) -> str:
-    told = CliRunner().invoke(cli, list(args))
-    assert told.exit_code == code, (told.output, told.exception)
-    return told.output
+    reported = CliRunner().invoke(cli, list(args))
+    assert reported.exit_code == code, (reported.output, reported.exception)
+    return reported.output
 
 
 def named(output: str) -> list[str]:
@@ -107,8 +107,8 @@ def test_a_fleet_its_definitions_and_its_report_lie_in_a_store(
     namespace = next(obj["metadata"].get("namespace") for obj in OBJECTS if obj["metadata"]["name"] == key)
     shown = run("show", one, f"{namespace}/{key}", "-o", "json", "--dump", dump)
     assert json.JSONDecoder().raw_decode(shown)[0]["report"]["objects"][0]["name"] == key
-    told = CliRunner().invoke(cli, ["audit", dump, "--report", one, "--jobs", "1"])
-    assert str(told.exception).startswith(f"{one}: holds a report already")
+    reported = CliRunner().invoke(cli, ["audit", dump, "--report", one, "--jobs", "1"])
+    assert str(reported.exception).startswith(f"{one}: holds a report already")
 
 
 def test_an_upgrade_is_judged_from_store_to_store(store: tuple[str, dict[str, bytes]]) -> None:
@@ -131,9 +131,9 @@ def test_what_is_wrong_with_a_definition_is_reported_by_its_url(store: tuple[str
 
 @pytest.mark.parametrize("command", ["query", "show", "fields"])
 def test_what_is_not_in_a_store_is_said(command: str, store: tuple[str, dict[str, bytes]]) -> None:
-    told = CliRunner().invoke(cli, [command, f"{store[0]}/none", "widgets"])
-    assert told.exit_code != 0
-    assert str(told.exception) == f"{store[0]}/none: no such file or folder"
+    reported = CliRunner().invoke(cli, [command, f"{store[0]}/none", "widgets"])
+    assert reported.exit_code != 0
+    assert str(reported.exception) == f"{store[0]}/none: no such file or folder"
 
 
 def test_a_store_without_an_account_says_where_one_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:

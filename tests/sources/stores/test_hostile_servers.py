@@ -50,7 +50,7 @@ def serving(answer: Callable[[Any], None]) -> Iterator[tuple[str, list[tuple[str
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AUDITOR_INSECURE_HTTP", "1")
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "tester")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
     monkeypatch.setenv("AWS_SESSION_TOKEN", TOKEN)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")

@@ -63,7 +63,7 @@ class Pair:
         raw: Values put into etcd as they are, by name.
         others: More definitions, there before the upgrade.
         group: Group of the new definition where it is another.
-        api: Of the new definition.
+        api: The `api` of the new definition.
     """
 
     name: str

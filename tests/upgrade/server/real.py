@@ -145,21 +145,21 @@ def probe(api, pair, body, *, writes=False):
         for one in pair.objects:
             code, current = api.request("GET", f"{path}/{one['name']}")
             key = f"{at} {one['name']}"
-            told = out["objects"][key] = {"get": code}
+            reported = out["objects"][key] = {"get": code}
             if code != 200:
                 continue
-            told["content"] = content(current)
-            told["put"] = api.request("PUT", f"{path}/{one['name']}?dryRun=All", current)[0]
+            reported["content"] = content(current)
+            reported["put"] = api.request("PUT", f"{path}/{one['name']}?dryRun=All", current)[0]
             fresh = {**current, "metadata": {"name": "fresh", "namespace": "default"}}
             if pair.old["scope"] != "Namespaced":
                 del fresh["metadata"]["namespace"]
-            told["create"] = api.request("POST", f"{path}?dryRun=All", fresh)[0]
+            reported["create"] = api.request("POST", f"{path}?dryRun=All", fresh)[0]
             apply = {**fresh, "metadata": {**fresh["metadata"], "name": one["name"]}}
             named = f"{path}/{one['name']}?dryRun=All&force=true&fieldManager={one.get('apply', 'probe')}"
-            told["apply"] = api.request("PATCH", named, apply, "application/apply-patch+yaml")[0]
+            reported["apply"] = api.request("PATCH", named, apply, "application/apply-patch+yaml")[0]
             if writes:
                 api.request("PUT", f"{path}/{one['name']}", current)
-                told["rewritten"] = content(api.request("GET", f"{path}/{one['name']}")[1])
+                reported["rewritten"] = content(api.request("GET", f"{path}/{one['name']}")[1])
             for part in ("status", "scale"):
                 out[part][key] = api.request("GET", f"{path}/{one['name']}/{part}")[0]
     return out

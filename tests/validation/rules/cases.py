@@ -12,7 +12,7 @@ INT: dict[str, Any] = {"type": "integer"}
 S: dict[str, Any] = {"type": "string"}
 
 
-def L(items: Any, **more: Any) -> dict[str, Any]:  # noqa: N802 - schemas stand dense below
+def L(items: Any, **more: Any) -> dict[str, Any]:  # noqa: N802 - schemas are written densely below
     return {
         "type": "array",
         "items": items,

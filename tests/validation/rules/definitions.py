@@ -1,4 +1,4 @@
-"""Definitions and objects of the tests of this room."""
+"""Definitions and objects for the tests of rules."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Hosts and queries of URLs may come to bytes that are no UTF-8. Answers are the server's."""
+"""Hosts and queries of URLs may decode to bytes that are not UTF-8. Answers are the server's."""
 
 import pytest
 
