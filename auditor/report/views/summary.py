@@ -108,9 +108,10 @@ def _servers(model: FindingsModel) -> list[Line]:
     out = []
     for part in manifest["clusters"] if model.is_fleet else [manifest]:
         server, judged = part.get("server"), part.get("kubernetes_release", manifest["kubernetes_release"])
-        if server and server["version"].split(".")[:2] != judged.split(".")[:2]:
+        minor = int(judged.split(".")[1]) if server else 0
+        if server and not server["least"] <= minor <= (server["most"] or minor):
             of = f" of {visible(part['name'])}" if model.is_fleet else ""
-            seen = f"  API server{of} was {visible(server['version'])} (image of {visible(server['key'])})"
+            seen = f"  API server{of} was {visible(server['version'])} ({visible(', '.join(server['by']))})"
             out.append(Line(f"{seen}, judged as {judged}: give --kubernetes (auditor releases lists them)"))
     return out
 

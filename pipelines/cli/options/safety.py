@@ -66,7 +66,7 @@ HARMLESS: Final = frozenset({
     "output_watch_events", "raw", "recursive", "subresource", "template", "types", "verbs", "watch", "watch_only",
     # how objects are checked, which the summary and the manifest report
     "apply", "assume_formats", "at", "etcd_prefix", "fail_on", "fail_on_sealed", "feature_gates", "field_gates",
-    "field_validation", "how", "ignore_missing", "kubernetes",
+    "field_validation", "helm_releases", "how", "ignore_missing", "kubernetes",
     "change", "color", "kind", "lines", "owner", "owners", "severity", "name", "reason", "until",
     "dry_run", "jobs", "log_format", "max_age", "memory", "missing", "only_new", "quiet", "require_change", "skip",
     "time_in_all", "time_per_object", "to_kubernetes", "verbose", "verify_proven",
