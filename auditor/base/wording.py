@@ -31,5 +31,5 @@ def are(count: int) -> str:
 
 
 def listed(texts: Sequence[str]) -> str:
-    """Return texts, of which there is at least one, as "a", "a and b" or "a, b and c"."""
+    """Return one or more texts as "a", "a and b" or "a, b and c"."""
     return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"

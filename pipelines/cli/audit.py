@@ -183,7 +183,7 @@ def audit(dumps: tuple[str, ...], **flags: Any) -> None:
 
 
 def _options(dumps: tuple[str, ...], flags: dict[str, Any]) -> AuditOptions:
-    """Return the options of a run from flags, each of which is one of them or is read here."""
+    """Return the options of a run; a flag that is not read here is the option of its name."""
     from auditor.plan.feature_gates import parse_feature_gates  # noqa: PLC0415 - `auditor --help` stays light
     from auditor.plan.options import AuditOptions, Scope  # noqa: PLC0415
     from auditor.report.findings.exit_code import parse_most_new  # noqa: PLC0415
