@@ -93,7 +93,7 @@ def run_validate(options: ValidateOptions) -> int:
         for name, document in manifests.documents:
             for answered in _answers(judge, document, manifests.size):
                 results.append(_result(name, document, answered, texts))
-                if options.formats or _is_told(results[-1]):
+                if options.formats or _is_listed(results[-1]):
                     answers.append(_answer(results[-1], answered[1], ignores_missing=options.ignore_missing))
     if not judge.has_definitions and not options.ignore_missing and _only_missing(results):
         raise PlanError("", "no definition found", "at least one", "give --crds PATH")
@@ -120,7 +120,7 @@ def run_validate(options: ValidateOptions) -> int:
     return code
 
 
-def _is_told(result: dict[str, Any]) -> bool:
+def _is_listed(result: dict[str, Any]) -> bool:
     """Return whether there is anything to say of an object."""
     return bool(result["findings"] or result["warnings"] or result["reason"])
 
