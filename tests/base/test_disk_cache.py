@@ -136,7 +136,7 @@ def test_the_folder_stays_the_one_that_was_looked_at(kept, folder):
     assert kept.get("code", b"a") == b"one"
 
 
-def test_the_oldest_files_make_room(folder):
+def test_the_oldest_files_are_removed_first(folder):
     kept = DiskCache(folder, most=10_000)
     for number in range(40):
         kept.put("code", b"%d" % number, bytes(1000))
