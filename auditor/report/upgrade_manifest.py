@@ -14,9 +14,10 @@ from auditor.gates.change import gate_changes
 from auditor.golang.text import quote
 from auditor.plan.options import FAIL_ON
 from auditor.releases.changes import between
-from auditor.report.upgrade_plan import name_conflicts, parsed, plan_of
+from auditor.report.upgrade_plan import name_conflicts, plan_of
 from auditor.shards.gates import GatedFields
 from auditor.upgrade import INCOMPLETE, NAMED, Tally, change_of_definition, decide, decide_all, hits_of, migration_of
+from auditor.upgrade.definition_change import parsed
 from auditor.upgrade.release_change import release_change, with_release_change
 
 if TYPE_CHECKING:
