@@ -1,7 +1,7 @@
 """What is made of definitions, kept in a folder from one run to the next.
 
-What is in the folder is run as code: generated functions. So nothing is read from a folder or a file that belongs to
-somebody else, that others may write, or that is a link. Each file begins with the SHA-256 of its name and content: one
+What is in the folder is run as code: generated functions. So nothing is read from a folder or a file of another user,
+that others may write, or that is a link. Each file begins with the SHA-256 of its name and content: one
 that is damaged counts as missing and is written anew. Files appear by a rename, whole, so that any number of runs may
 use one folder. A folder that cannot be made or written is no error: then nothing is kept.
 
@@ -53,7 +53,7 @@ class DiskCache:
         most: Bytes of all files.
 
     Raises:
-        CacheRefused: Others can write it or a file in it, it belongs to somebody else, or is a link.
+        CacheRefused: Others can write it or a file in it, it belongs to another user, or is a link.
         OSError: It cannot be made or opened.
     """
 
@@ -184,7 +184,7 @@ _active: DiskCache | None = None
 
 
 def active_cache() -> DiskCache | None:
-    """Return what this process keeps things in; None: it keeps nothing."""
+    """Return what this process keeps things in, or None if it keeps nothing."""
     return _active
 
 

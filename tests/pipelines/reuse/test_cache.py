@@ -92,7 +92,7 @@ def test_a_folder_that_others_can_write_is_not_read_and_that_is_said_once(tmp_pa
 
 
 def test_what_was_put_there_is_never_run(tmp_path, plain):
-    """Somebody who may write the folder leaves code under the names of files that a run looks for."""
+    """A user who may write the folder leaves code under the names of files that a run looks for."""
     import hashlib
     import pickle
 
