@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 # Release of the Kubernetes libraries that `make reference` and `make differential` ask; the default where it is not given.
 KUBERNETES ?=
 
-.PHONY: help compiled setup audit test slow check bench bench-all differential hostile paths reference golden lock docs docs-html man release-check image-lock
+.PHONY: help compiled setup audit test slow check bench bench-all differential hostile paths reference reference-lifecycle golden lock docs docs-html man release-check image-lock
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -65,6 +65,9 @@ reference: $(STAMP) ## Build the program around the API server's own libraries, 
 
 reference-builtins: $(STAMP) ## Build the program around the API server's own schemes, make the tables of built-in kinds anew
 	$(BIN)/python -m tests.reference.builtins.make
+
+reference-lifecycle: $(STAMP) ## Make the table of removed versions of kinds anew (KUBERNETES="v0.38.0 v1.38.0": ask these modules first)
+	$(BIN)/python -m tests.reference.lifecycle.make $(KUBERNETES)
 
 golden: $(STAMP) ## Record a cluster of the tests and what a real API server answers (AUDITOR_KUBE=FOLDER with start and bin/kubectl)
 	$(BIN)/python -m tests.golden.server.record $(AUDITOR_KUBE)

@@ -6,6 +6,8 @@ import linecache
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from auditor.codegen.kept_code import compiled
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -27,7 +29,7 @@ def compile_function(source: str, name: str, title: str, namespace: dict[str, An
         The function. Its file name is unique, and `linecache` knows its lines as long as the process lives.
     """
     filename = f"<auditor {title} {next(_numbers)}>"
-    code = compile(source, filename, "exec")
+    code = compiled(source, filename, title)
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
     exec(code, namespace)  # noqa: S102 - the source holds only names of ours, reprs of scalars and slots
     function: Callable[..., Any] = namespace[name]

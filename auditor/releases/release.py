@@ -44,8 +44,8 @@ class Release:
 RELEASES: Final = (
     Release(32, "v1.32.13"),
     Release(33, "v1.33.13"),
-    Release(34, "v1.34.13"),
-    Release(35, "v1.35.10"),
+    Release(34, "v1.34.13", is_reproduced=True),
+    Release(35, "v1.35.10", is_reproduced=True),
     Release(36, "v1.36.6", is_reproduced=True),
     Release(37, "v1.37.2", is_reproduced=True),
     Release(38, "v1.38.0-alpha.2", is_final=False, is_reproduced=True),
@@ -63,9 +63,12 @@ def active() -> Release:
     return _active.get()
 
 
-def find_release(text: str) -> Release:
+def find_release(text: str, *, reproduced: bool = True) -> Release:
     """Return the release that a text names: ``1.37``, ``v1.37`` or its version, ``v1.37.2``; empty: the default.
 
+    Args:
+        text: What the user wrote.
+        reproduced: Refuse one that is not reproduced yet.
     Raises:
         PlanError: It names none, or one that is not reproduced yet.
     """
@@ -74,9 +77,9 @@ def find_release(text: str) -> Release:
     major, _, rest = text.strip().removeprefix("v").partition(".")
     minor = rest.partition(".")[0]
     found = next((one for one in RELEASES if major == "1" and minor == str(one.minor)), None)
-    if found is not None and found.is_reproduced:
+    if found is not None and (found.is_reproduced or not reproduced):
         return found
-    known = ", ".join(one.name for one in RELEASES if one.is_reproduced)
+    known = ", ".join(one.name for one in RELEASES if one.is_reproduced or not reproduced)
     said = "not a release that is known" if found is None else "not reproduced yet"
     raise PlanError("--kubernetes", f"{text!r} is {said}", f"one of {known}", "auditor releases lists them")
 

@@ -17,9 +17,9 @@ from auditor.base.errors import PlanError
 from auditor.base.statuses import Impact, Status
 from auditor.crds.outline import outline, skeleton, stored_versions
 from auditor.plan.plan import first_not_before, open_live
-from auditor.plan.server_seen import server_seen
 from auditor.plan.state import gate_options, report_state
 from auditor.releases import active
+from auditor.report.releases.server_seen import server_seen
 from auditor.shards.columns import array_of, part_name, write_parquet
 from auditor.shards.index_folders import written_folders
 from auditor.shards.result import ShardResult

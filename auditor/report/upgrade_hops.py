@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from auditor.report.releases.apis import api_decisions
 from auditor.upgrade import Decision, decide_all
 
 __all__ = ["after_first_hop"]
@@ -32,7 +33,8 @@ def after_first_hop(section: dict[str, Any], first: dict[str, Any]) -> dict[str,
             definitions.append(one)
     blocked = [one for one in first["definitions"] if one["decision"] == "blocks"]
     decisions = [(f"{one['name']}, first hop", _decision(one)) for one in blocked]
-    decided = decide_all([*decisions, *((one["name"], _decision(one)) for one in definitions)])
+    last = [*api_decisions(section["apis"]), *((one["name"], _decision(one)) for one in definitions)]
+    decided = decide_all([*decisions, *last])
     named = [*decided.reasons[:3]]
     kept = {key: first[key] for key in ("decision", "sentence", "new_crds", "definitions")}
     both = {"decision": decided.word, "sentence": decided.sentence, "named": named, "levels": sorted(decided.levels)}

@@ -14,8 +14,10 @@ from auditor.gates.change import gate_changes
 from auditor.golang.text import quote
 from auditor.plan.options import FAIL_ON
 from auditor.releases.changes import between
+from auditor.report.releases.apis import api_decisions, api_section, not_compared
 from auditor.report.upgrade_plan import name_conflicts, plan_of
 from auditor.shards.gates import GatedFields
+from auditor.shards.upgrade import ApiTally
 from auditor.upgrade import INCOMPLETE, NAMED, Tally, change_of_definition, decide, decide_all, hits_of, migration_of
 from auditor.upgrade.definition_change import parsed
 from auditor.upgrade.release_change import release_change, with_release_change
@@ -36,7 +38,9 @@ __all__ = ["qualified", "reaches", "upgrade_section"]
 _TOP: Final = 50
 
 
-def upgrade_section(scan: UpgradePlan, tallies: Mapping[str, Tally], total: ShardResult, report: str) -> dict[str, Any]:
+def upgrade_section(
+    scan: UpgradePlan, tallies: Mapping[str, Tally], total: ShardResult, report: str, seen: ApiTally | None = None
+) -> dict[str, Any]:
     """Return the results of the scan: the decision, then each definition that is applied or deleted, by name."""
     known = not any(source.is_export for source in scan.new.sources)
     is_damaged = any(source.damage for source in scan.new.sources)
@@ -69,7 +73,8 @@ def upgrade_section(scan: UpgradePlan, tallies: Mapping[str, Tally], total: Shar
             | {"plan": plan_of(change, migration, old, new), "schema_changes": _narrowed(change, tally)}
             | {"formats": _formats(scan, change, tally, report), "gates": gates.of(old, new, tally, report)}
         )
-    decided = decide_all(decisions)
+    apis = api_section(scan, seen or ApiTally(), total, report)
+    decided = decide_all([*api_decisions(apis), *decisions])
     return {
         "decision": decided.word,
         "sentence": decided.sentence + ("" if scope.is_everything else " (of the objects in scope)"),
@@ -80,13 +85,15 @@ def upgrade_section(scan: UpgradePlan, tallies: Mapping[str, Tally], total: Shar
         "old_crds": list(scan.old.options.crds),
         "missing": scan.options.missing,
         "assumed_formats": dict(scan.options.assumptions),
+        "apis": apis,
+        "not_compared": not_compared(scan, apis),
         "definitions": definitions,
         "kept": len(entries) - len(definitions),
     }
 
 
 def _releases(scan: UpgradePlan) -> dict[str, Any] | None:
-    """Return the releases before and after, with what differs between them; None if it is one release."""
+    """Return the releases before and after, with what differs between them; None if objects are judged as by one."""
     if not scan.changes_release:
         return None
     old, new = scan.releases
@@ -297,5 +304,6 @@ def _narrowed(change: DefinitionChange, tally: Tally) -> list[dict[str, Any]]:
 
 def reaches(options: AuditOptions, section: Mapping[str, Any]) -> bool:
     """Return whether the changes of the upgrade reach --fail-on; earlier errors do not count."""
-    reached = {level for one in section["definitions"] for level in one["levels"]}
+    decided = [*section["definitions"], *(section["apis"] or {}).get("decisions", ())]
+    reached = {level for one in decided for level in one["levels"]}
     return not reached.isdisjoint(FAIL_ON[1 : FAIL_ON.index(options.fail_on) + 1])

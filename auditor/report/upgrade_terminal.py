@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.visible import label, visible_tree
 from auditor.base.wording import are, counted, objects
+from auditor.report.releases.api_lines import api_lines
 from auditor.report.terminal import damage_lines, format_table, release_lines
 from auditor.shards.sealed import sealed_lines
 
@@ -68,11 +69,15 @@ def upgrade_summary(manifest: dict[str, Any], report: str, *, most: int | None =
             blocks.append(lines)
         else:
             quiet.append(one)
+    if section.get("apis"):
+        blocks.insert(0, list(api_lines(section["apis"], report, everything=most is None)))
+        blocks = blocks if blocks[0] else blocks[1:]
     if quiet:
         blocks.append(list(_quiet(quiet, everything=most is None)))
     free = None if most is None else most - len(list(_head(section))) - len(tail)
     if free is not None and len(blocks) > _SECTIONS and sum(len(lines) + 1 for lines in blocks) > free:
-        body = ["", *_overview(section["definitions"], free - 1, report)]
+        first = ["", *blocks[0]] if section.get("apis") and len(blocks[0]) < free // 2 else []
+        body = [*first, "", *_overview(section["definitions"], free - 1 - len(first), report)]
     else:
         body = list(_fitting(blocks, free, report))
     return "\n".join([*_head(section), *body, *tail])
@@ -313,10 +318,11 @@ def _formats(formats: list[dict[str, Any]]) -> Iterator[str]:
 
 def _next(section: dict[str, Any], report: str) -> Iterator[str]:
     reasons = section.get("not_judged")
+    step = "apply the definitions" if section["new_crds"] or not section.get("apis") else "upgrade the API server"
     if section["decision"] == "safe" and not reasons:
-        yield "Next: apply the definitions."
+        yield f"Next: {step}."
     elif section["decision"] in ("safe", "unknown"):
-        yield "Next: check the rest before you apply the definitions."
+        yield f"Next: check the rest before you {step}."
     else:
         plans = any(one["plan"] and len(one["plan"]["steps"]) > 2 for one in section["definitions"])
         also = "; write the plan as JSON and shell with --plan FILE" if plans and not section.get("plan_file") else ""

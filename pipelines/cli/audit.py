@@ -12,6 +12,7 @@ from auditor.base.visible import visible
 from auditor.base.wording import counted
 from auditor.plan.limits import bound_process
 from auditor.plan.options import FAIL_ON, SEVERITIES
+from pipelines.cli.options.cache import cache_folder, cache_options
 from pipelines.cli.options.engine import engine_options, jobs_of
 from pipelines.cli.options.job import job_options, log_options
 from pipelines.cli.options.kubernetes import kubernetes_option
@@ -61,6 +62,7 @@ def _scope_options(command: Any) -> Any:
 )
 @engine_options
 @limit_options
+@cache_options
 @click.option(
     "--fail-on",
     type=click.Choice([*FAIL_ON, *SEVERITIES]),
@@ -198,6 +200,7 @@ def _options(dumps: tuple[str, ...], flags: dict[str, Any]) -> AuditOptions:
         "at_of_exports": "stored" if _is_default("at") else flags["at"],
         "seconds_per_object": take("time_per_object"),
         "until": deadline_of(take("time_in_all")),
+        "cache": cache_folder(take("cache"), no_cache=take("no_cache")),
         "gate_sidecars": take("sidecar"),
         "ratcheting": parse_feature_gates(take("feature_gates")),
         "most_new": parse_most_new(take("max_new")),
@@ -222,6 +225,7 @@ def _check_target(report: str, root: str, since: str, diff: str, *, asked: bool)
 
 def _run(options: AuditOptions, explain_program: str | None, texts: tuple[str, ...], urls: tuple[str, ...]) -> int:
     """Run the audit, write its formats, print its summary, send its messages, and return the exit code."""
+    from auditor.base.disk_cache import using_cache  # noqa: PLC0415
     from auditor.sources.stores.locations import shown_url  # noqa: PLC0415
     from pipelines.run.fleet import run_anywhere  # noqa: PLC0415
     from pipelines.run.report.findings import print_end  # noqa: PLC0415
@@ -234,7 +238,10 @@ def _run(options: AuditOptions, explain_program: str | None, texts: tuple[str, .
     dumps = ", ".join(shown_url(dump) for dump in options.dumps[:3]) + (", ..." if len(options.dumps) > 3 else "")
     dumps = options.fleet or dumps
     LOG.info("start", f"audit of {dumps} into {shown}", dumps=len(options.dumps), report=shown, jobs=options.jobs)
-    code, manifest = run_anywhere(options)
+    with using_cache(options.cache) as why:
+        if why:
+            LOG.warning("cache", f"the cache {options.cache} is not used: {why}; remove it, or give another --cache")
+        code, manifest = run_anywhere(options)
     counts = manifest["counts"]
     LOG.info(
         "result",

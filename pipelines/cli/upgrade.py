@@ -27,7 +27,13 @@ __all__ = ["upgrade"]
     "--to-kubernetes",
     default="",
     metavar="RELEASE",
-    help="Release of the API server after the upgrade, such as 1.38; alone or with --new-crds.",
+    help="Release of the API server after the upgrade, such as 1.38; alone or with --new-crds. Also lists removed and "
+    "deprecated versions of kinds.",
+)
+@click.option(
+    "--helm-releases",
+    is_flag=True,
+    help="With --to-kubernetes: look for removed versions in manifests of deployed Helm releases, too.",
 )
 @click.option("--via", multiple=True, metavar="PATH", help="Definitions of a release between: scan the two hops.")
 @click.option("--plan", "plan_file", default="", metavar="FILE", help="Write the plan as FILE.json and FILE.sh.")
@@ -103,6 +109,7 @@ def upgrade(
     missing: str,
     report: str,
     *,
+    helm_releases: bool,
     force: bool,
     report_mode: str,
     at: str,
@@ -149,7 +156,7 @@ def upgrade(
       auditor upgrade export.json --old-crds v1/ --new-crds v2/ --report out/ --fail-on data-loss
       auditor upgrade snapshot.db --new-crds crds/ --missing delete --report out/
       auditor upgrade snapshot.db --new-crds crds/ --report out/ -o html=upgrade.html -o sarif=upgrade.sarif
-      auditor upgrade snapshot.db --to-kubernetes 1.38 --report out/
+      auditor upgrade snapshot.db --to-kubernetes 1.38 --helm-releases --report out/
       auditor upgrade snapshot.db --new-crds v3/ --via v2/ --report out/ --plan plan
       auditor upgrade snapshot.db --new-crds crds/ --report out/ --assume-format k8s-name=dns1123subdomain
 
@@ -164,11 +171,15 @@ def upgrade(
     from pipelines.run.report.formats import check_place, parse_outputs, split_outputs  # noqa: PLC0415
     from pipelines.run.upgrade import UPGRADE_FORMS, run_upgrade, write_upgrade  # noqa: PLC0415
 
+    if helm_releases and not to_kubernetes:
+        raise click.UsageError("--helm-releases needs --to-kubernetes RELEASE: what is removed depends on it")
     if not new_crds and not to_kubernetes:
         raise click.UsageError("give --new-crds PATH, --to-kubernetes RELEASE, or both: what the upgrade changes")
     parse_label_selector(labels)
     parse_field_selector(fields)
-    is_default = click.get_current_context().get_parameter_source("at") is click.core.ParameterSource.DEFAULT
+    source = click.get_current_context().get_parameter_source
+    is_default = source("at") is click.core.ParameterSource.DEFAULT
+    today = "" if source("kubernetes") is click.core.ParameterSource.DEFAULT else kubernetes
     options = AuditOptions(
         dumps=dumps,
         crds=old_crds,
@@ -195,8 +206,8 @@ def upgrade(
         progress=sys.stderr.isatty(),
     )
     assumed = parse_assumptions(assume_formats)
-    later = find_release(to_kubernetes).name if to_kubernetes else ""
-    wanted = UpgradeOptions(new_crds, missing, assumed, old_sidecar, via, plan_file, later)
+    later = find_release(to_kubernetes, reproduced=False).name if to_kubernetes else ""
+    wanted = UpgradeOptions(new_crds, missing, assumed, old_sidecar, via, plan_file, later, helm_releases, today)
     own, others = split_outputs(output, UPGRADE_FORMS, report)
     formats = parse_outputs(others, report)
     if plan_file:

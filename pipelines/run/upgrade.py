@@ -139,6 +139,7 @@ def _run_local(
     from auditor.shards.gates import check_plan  # noqa: PLC0415
     from auditor.shards.upgrade import (  # noqa: PLC0415
         lost_upgrade_shard,
+        merge_apis,
         merge_tallies,
         plan_upgrade,
         setup_upgrade,
@@ -151,7 +152,7 @@ def _run_local(
         raise PlanError("-", "standard input is named more than once", "one of dump and definitions", "use files")
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     clock = time.monotonic()
-    after = upgrade.to_kubernetes or options.kubernetes
+    after = upgrade.judged_as or options.kubernetes
     target = new_report(options, *upgrade.new_crds, *upgrade.via, *upgrade.old_sidecars)
     with running_as(after), target as (spool, parts):
         (parts / "changes").mkdir()
@@ -164,7 +165,7 @@ def _run_local(
         tallies = dict(merge_tallies(results))
         write_empty_parts(scan.new, parts, "objects", "findings", "changes")
         versions = write_versions(scan.new, total, parts)
-        section = upgrade_section(scan, tallies, total, shown)
+        section = upgrade_section(scan, tallies, total, shown, merge_apis(results))
         if first is not None:
             section = after_first_hop(section, first.section)
         look_again(scan.new)
@@ -181,7 +182,8 @@ def _run_local(
             why = reasons[1:] if not judged_rows(manifest) else ["only definitions in it"]
             found = f"nothing was judged: {', '.join(why) or 'it holds no object'}"
             raise PlanError(", ".join(options.dumps), found, "a dump with objects in it")
-        manifest["upgrade"] = qualified(section, reasons, scope_only=_is_scope_only(manifest, reasons))
+        is_scope_only = _is_scope_only(manifest, reasons)
+        manifest["upgrade"] = qualified(section, [*reasons, *section["not_compared"]], scope_only=is_scope_only)
         plan = _plan_of(manifest["upgrade"], scan, first)
         shutil.copyfile(scan.new.definitions, parts / FILE)
         if options.redact:

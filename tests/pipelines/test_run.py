@@ -121,7 +121,7 @@ def test_findings_have_the_servers_words(report):
 def test_a_broken_kind_comes_after_the_verdict_with_the_command_that_shows_it(report):
     _, done = report
     lines = done.stdout.splitlines()
-    at = lines.index("CRITICAL 1")
+    at = lines.index("CRITICAL 1 cause")
     assert lines[0].startswith("NOT COMPARED  ")
     assert at <= 2
     assert "Order  cannot be listed or watched  1 key" in lines[at + 1]

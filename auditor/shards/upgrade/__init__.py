@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from auditor.shards.upgrade.apis import ApiTally
 from auditor.shards.upgrade.plan import UpgradeOptions, UpgradePlan, plan_upgrade, with_status
-from auditor.shards.upgrade.scan import UpgradeResult, lost_upgrade_shard, merge_tallies, setup_upgrade
+from auditor.shards.upgrade.scan import UpgradeResult, lost_upgrade_shard, merge_apis, merge_tallies, setup_upgrade
 
 __all__ = [
+    "ApiTally",
     "UpgradeOptions",
     "UpgradePlan",
     "UpgradeResult",
     "lost_upgrade_shard",
+    "merge_apis",
     "merge_tallies",
     "plan_upgrade",
     "setup_upgrade",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from auditor.crds.definitions_file import DefinitionEntry
     from auditor.plan.options import AuditOptions
 
-__all__ = ["UpgradeOptions", "UpgradePlan", "plan_upgrade"]
+__all__ = ["DeprecatedVersion", "UpgradeOptions", "UpgradePlan", "plan_upgrade", "with_status"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,10 @@ class UpgradeOptions:
             the ones to come.
         via: Files or folders with the definitions of a release between; the scan is then that of the second hop.
         plan_file: Where the plan goes; empty: nowhere.
-        to_kubernetes: Release of the API server after the upgrade; empty: that of today.
+        to_kubernetes: Release of the API server after the upgrade; empty: that of today. Where it is not reproduced,
+            objects are judged as by that of today, and only removed versions of kinds are looked for.
+        helm_releases: Whether manifests of Helm releases are read, too.
+        today: Release of the API server before the upgrade, as the user named it; empty: the user did not.
     """
 
     new_crds: tuple[str, ...]
@@ -50,6 +53,22 @@ class UpgradeOptions:
     via: tuple[str, ...] = ()
     plan_file: str = ""
     to_kubernetes: str = ""
+    helm_releases: bool = False
+    today: str = ""
+
+    @property
+    def judged_as(self) -> str:
+        """The release that objects are judged as after the upgrade; empty: that of today."""
+        return self.to_kubernetes if find_release(self.to_kubernetes, reproduced=False).is_reproduced else ""
+
+
+class DeprecatedVersion(NamedTuple):
+    """A version of a definition that is served and marked as deprecated."""
+
+    name: str
+    group: str
+    version: str
+    kind: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +97,38 @@ class UpgradePlan:
     def releases(self) -> tuple[Release, Release]:
         """The releases of the API server before and after."""
         return find_release(self.old.options.kubernetes), find_release(self.new.options.kubernetes)
+
+    @property
+    def target(self) -> Release:
+        """The release of the API server after the upgrade, reproduced or not."""
+        return find_release(self.options.to_kubernetes or self.old.options.kubernetes, reproduced=False)
+
+    @property
+    def looks_for_apis(self) -> bool:
+        """Whether removed versions of kinds are looked for: on the way to a newer release, in the whole dump."""
+        today, is_asked = self.today, bool(self.options.to_kubernetes)
+        return is_asked and self.old.options.scope.is_everything and (today is None or today.minor <= self.target.minor)
+
+    @property
+    def today(self) -> Release | None:
+        """The release of the API server before the upgrade; None: no one named it, and it is not the default."""
+        release = find_release(self.options.today)
+        return release if self.options.today or release.minor < self.target.minor else None
+
+    @property
+    def deprecated_versions(self) -> tuple[DeprecatedVersion, ...]:
+        """Versions that the definitions serve after the upgrade, and mark as deprecated."""
+        found = []
+        for entry in self.new.entries:
+            text = self.new.definitions_file.text(entry)
+            spec = decode(text).get("spec") if b'"deprecated"' in text and entry.name not in self.deleted else None
+            versions = spec.get("versions") if type(spec) is dict else None
+            found += [
+                DeprecatedVersion(entry.name, entry.group, str(one.get("name")), entry.kind)
+                for one in (versions if type(versions) is list else ())
+                if type(one) is dict and one.get("deprecated") is True and one.get("served") is True
+            ]
+        return tuple(found)
 
     @property
     def compared(self) -> frozenset[str]:
@@ -112,7 +163,7 @@ def plan_upgrade(options: AuditOptions, upgrade: UpgradeOptions, workdir: Path) 
         old = _applied(old, _given(upgrade.via), workdir / "definitions-between.ndjson")
     given = _given(upgrade.new_crds) if upgrade.new_crds or not upgrade.to_kubernetes else {}
     before = {entry.name for entry in old.entries}
-    later = replace(options, kubernetes=upgrade.to_kubernetes or options.kubernetes)
+    later = replace(options, kubernetes=upgrade.judged_as or options.kubernetes)
     new = replace(_applied(old, given, workdir / "definitions-new.ndjson"), options=later)
     gone = before - given.keys() if upgrade.missing == "delete" else ()
     return UpgradePlan(old, new, frozenset(given), frozenset(gone), upgrade)

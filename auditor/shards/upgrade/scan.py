@@ -24,6 +24,7 @@ from auditor.shards.columns import Rows, write_parquet
 from auditor.shards.conversions import convert_ahead
 from auditor.shards.row_writer import JudgedVersion
 from auditor.shards.updates import NOT_ASKED
+from auditor.shards.upgrade.apis import ApiScan, ApiTally
 from auditor.shards.upgrade.concerns import Concerns, concerns_of, hit_of, used_by
 from auditor.shards.upgrade.sides import (
     Side,
@@ -65,16 +66,17 @@ if TYPE_CHECKING:
     from auditor.shards.updates import Outcome
     from auditor.shards.upgrade.plan import UpgradePlan
 
-__all__ = ["UpgradeResult", "lost_upgrade_shard", "merge_tallies", "setup_upgrade"]
+__all__ = ["UpgradeResult", "lost_upgrade_shard", "merge_apis", "merge_tallies", "setup_upgrade"]
 
 
 @dataclass(slots=True)
 class UpgradeResult:
-    """The result of one shard: that of its audit, and a tally for each definition by name."""
+    """The result of one shard: that of its audit, a tally for each definition by name, one of removed versions."""
 
     number: int
     audit: ShardResult
     tallies: dict[str, Tally] = field(default_factory=dict)
+    apis: ApiTally = field(default_factory=ApiTally)
 
 
 class UpgradeAuditor:
@@ -85,6 +87,7 @@ class UpgradeAuditor:
         self.auditor = ShardAuditor(scan.new, parts, observer=self)
         self.scan = scan
         self.before = ShardAuditor(scan.old, parts)
+        self.apis = ApiScan(self.before, scan) if scan.looks_for_apis else None
         self.tallies: dict[str, Tally] = {}
         self.pairings: dict[tuple[str, str, str], Pairing] = {}
         self.formats: dict[tuple[str, str], UnknownFormats] = {}
@@ -104,7 +107,8 @@ class UpgradeAuditor:
         result = self.auditor(item)
         if len(self.rows):
             write_parquet(self.rows.table(), self.auditor.parts / "changes" / f"part-{item.shard.number:05d}.parquet")
-        return UpgradeResult(item.shard.number, result, self.tallies)
+        apis = ApiTally() if self.apis is None else self.apis(item)
+        return UpgradeResult(item.shard.number, result, self.tallies, apis)
 
     def begin(self) -> None:
         """Forget what was noticed of objects."""
@@ -451,6 +455,14 @@ def setup_upgrade(scan: UpgradePlan, parts: str) -> Callable[[SourceShard], Upgr
 def lost_upgrade_shard(item: SourceShard, error: Exception, *, scan: UpgradePlan, parts: str) -> UpgradeResult:
     """Write the rows of a shard whose worker died twice."""
     return UpgradeResult(item.shard.number, lost_shard(item, error, plan=scan.new, parts=parts))
+
+
+def merge_apis(results: list[UpgradeResult]) -> ApiTally:
+    """Return what was seen of removed versions in all shards."""
+    total = ApiTally()
+    for result in sorted(results, key=lambda one: one.number):
+        total.merge(result.apis)
+    return total
 
 
 def merge_tallies(results: list[UpgradeResult]) -> Iterator[tuple[str, Tally]]:

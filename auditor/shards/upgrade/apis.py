@@ -1,0 +1,245 @@
+"""Uses of removed and deprecated versions of kinds in the values of a shard, whatever their kind.
+
+Most values mention no such version, which a search of their bytes shows; the others are decoded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from auditor.base.errors import ChangedDump
+from auditor.builtin.protobuf import MAGIC, WireError, decode_message, decode_unknown
+from auditor.builtin.scheme import kind_of_resource
+from auditor.plan.plan import cut_values
+from auditor.releases.apis import apis
+from auditor.sources.encryption import resource_of
+from auditor.sources.registry_key import classify, printable_key, split_key
+from auditor.upgrade.api_uses import HELM_PREFIX, UnreadableRelease, client_uses, helm_release
+
+if TYPE_CHECKING:
+    from auditor.base.records import JsonObject
+    from auditor.plan.plan import SourceShard
+    from auditor.shards.audit import ShardAuditor
+    from auditor.shards.upgrade.plan import UpgradePlan
+
+__all__ = ["ApiScan", "ApiTally"]
+
+_BETA: Final = re.compile(rb"/v\d+(?:alpha|beta)\d+")
+_LONGEST: Final = 300
+"""Bytes of a version with its group that are looked at; a group has at most 253."""
+_MOST: Final = 1000
+"""Managers of a kind and version, and Helm releases, that are named; further ones count together."""
+_SAMPLES: Final = 3
+_WRITTEN: Final = {("apiextensions.k8s.io/v1beta1", "CustomResourceDefinition")}
+"""Versions that servers themselves write, though they do not serve them.
+
+Source: kubernetes pkg/controlplane/apiserver/apiextensions.go.
+"""
+
+
+@dataclass(slots=True)
+class ApiTally:
+    """What was seen in shards.
+
+    Attributes:
+        stored: Objects stored at a version, by (apiVersion, kind, whether a server keeps objects at their keys).
+        clients: Objects that were written at a version, by (apiVersion, kind, how, manager).
+        last: The newest time of such a write.
+        samples: Keys of some objects, by what they are counted by.
+        helm: (namespace, release, revision, apiVersion, kind) in manifests of Helm releases.
+        helm_read: Helm releases that were read.
+        helm_unread: Helm releases that could not be read, by the reason.
+        services: (namespace, name) of each Service.
+        api_services: The (namespace, name) that serves an APIService, by its name.
+    """
+
+    stored: Counter[tuple[str, str, bool]] = field(default_factory=Counter)
+    clients: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
+    last: dict[tuple[str, str, str, str], str] = field(default_factory=dict)
+    samples: dict[tuple[Any, ...], list[str]] = field(default_factory=dict)
+    helm: set[tuple[str, str, int, str, str]] = field(default_factory=set)
+    helm_read: int = 0
+    helm_unread: Counter[str] = field(default_factory=Counter)
+    services: set[tuple[str, str]] = field(default_factory=set)
+    api_services: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    def merge(self, other: ApiTally) -> None:
+        """Add what was seen in other shards, which come later."""
+        self.stored.update(other.stored)
+        self.clients.update(other.clients)
+        for at, time in other.last.items():
+            self.last[at] = max(time, self.last.get(at, ""))
+        for at, keys in other.samples.items():
+            for key in keys:
+                self.sample(at, key)
+        self.helm |= other.helm
+        self.helm_read += other.helm_read
+        self.helm_unread.update(other.helm_unread)
+        self.services |= other.services
+        self.api_services |= other.api_services
+
+    def sample(self, at: tuple[Any, ...], key: str) -> None:
+        """Keep the first keys."""
+        found = self.samples.setdefault(at, [])
+        if len(found) < _SAMPLES:
+            found.append(key)
+
+
+class ApiScan:
+    """Looks at the values of shards.
+
+    Args:
+        owner: Has the plan, and opens the dumps.
+        scan: The plan of the upgrade.
+    """
+
+    def __init__(self, owner: ShardAuditor, scan: UpgradePlan) -> None:
+        minor = scan.target.minor
+        prefix = owner.plan.options.etcd_prefix.rstrip("/")
+        self._owner = owner
+        self._reads_helm = scan.options.helm_releases
+        self._watched = {
+            (one.api_version, one.kind) for one in apis() if one.is_gone(minor) or 0 < one.deprecated <= minor
+        }
+        own = scan.deprecated_versions
+        self._watched |= {(f"{one.group}/{one.version}", one.kind) for one in own}
+        texts = {api_version for api_version, _ in self._watched if "/" in api_version}
+        self._beta = tuple(text.encode() for text in texts if _BETA.search(text.encode()))
+        self._others = tuple(text.encode() for text in texts if not _BETA.search(text.encode()))
+        self._services = f"{prefix}/services/specs/".encode()
+        self._api_services = f"{prefix}/apiregistration.k8s.io/apiservices/".encode()
+        self._releases = tuple(f"{prefix}/{plural}/".encode() for plural in ("secrets", "configmaps"))
+        self.tally = ApiTally()
+
+    def __call__(self, item: SourceShard) -> ApiTally:
+        """Return what is seen in a shard."""
+        self.tally = ApiTally()
+        try:
+            table, values = self._owner.source(item.source)
+        except ChangedDump:  # the rows of the shard say so
+            return self.tally
+        rows = table.slice(item.shard.start, item.shard.stop - item.shard.start)
+        for key, data in zip(rows["key"].to_pylist(), cut_values(rows, values), strict=True):
+            if key is not None:
+                self._stored(key, data)
+            elif self._mentions(data) or self._is_release(data):
+                self._exported(data)
+        return self.tally
+
+    def _mentions(self, data: bytes) -> bool:
+        for found in _BETA.finditer(data):
+            end = found.end()
+            if data[max(0, end - _LONGEST) : end].endswith(self._beta):
+                return True
+        return any(text in data for text in self._others)
+
+    def _is_release(self, data: bytes) -> bool:
+        return self._reads_helm and HELM_PREFIX.encode() in data
+
+    def _stored(self, key: bytes, data: bytes) -> None:
+        if key.startswith(self._services):
+            namespace, _, name = printable_key(key[len(self._services) :]).partition("/")
+            self.tally.services.add((namespace, name))
+        is_service = key.startswith(self._api_services)
+        is_release = self._reads_helm and key.startswith(self._releases) and f"/{HELM_PREFIX}".encode() in key
+        if data[:4] == b"k8s:":
+            place = classify(split_key(key, self._owner.plan.options.etcd_prefix), self._owner.scopes)
+            opened = self._owner.unsealer.open(key, resource_of(place), data)
+            if opened.data is None:  # its row says so
+                return
+            data = opened.data
+        mentions = self._mentions(data)
+        if not (mentions or is_service or is_release):
+            return
+        try:
+            api_version, kind, obj = _decoded(data)
+        except (WireError, orjson.JSONDecodeError, RecursionError):  # its row says so
+            return
+        if is_service:
+            self._api_service(obj)
+        if is_release:
+            self._release(obj)
+        if not mentions:
+            return
+        shown = printable_key(key)
+        if (api_version, kind) in self._watched and (api_version, kind) not in _WRITTEN:
+            place = classify(split_key(key, self._owner.plan.options.etcd_prefix), self._owner.scopes)
+            is_kept = kind_of_resource(place.group, place.plural or "") is not None
+            self.tally.stored[api_version, kind, is_kept] += 1
+            self.tally.sample((api_version, kind, is_kept), shown)
+        self._uses({**obj, "kind": kind}, shown)
+
+    def _exported(self, data: bytes) -> None:
+        try:
+            obj = orjson.loads(data)
+        except orjson.JSONDecodeError:
+            return
+        if type(obj) is not dict:
+            return
+        metadata = obj.get("metadata")
+        names = [metadata.get(name) for name in ("namespace", "name")] if type(metadata) is dict else []
+        self._uses(obj, "/".join(name for name in names if type(name) is str and name))
+        if self._reads_helm and len(names) == 2 and type(names[1]) is str and names[1].startswith(HELM_PREFIX):
+            self._release(obj)
+
+    def _uses(self, obj: JsonObject, shown: str) -> None:
+        tally = self.tally
+        found: dict[tuple[str, str, str, str], str] = {}
+        for use in client_uses(obj):
+            if (use.api_version, use.kind) in self._watched:
+                at = (use.api_version, use.kind, use.how, use.manager)
+                if at not in tally.clients and len(tally.clients) >= _MOST:
+                    at = (use.api_version, use.kind, use.how, "others")
+                found[at] = max(use.time, found.get(at, ""))
+        for at, time in found.items():
+            tally.clients[at] += 1
+            tally.last[at] = max(time, tally.last.get(at, ""))
+            tally.sample(at, shown)
+
+    def _api_service(self, obj: JsonObject) -> None:
+        metadata, spec = obj.get("metadata"), obj.get("spec")
+        service = spec.get("service") if type(spec) is dict else None
+        name = metadata.get("name") if type(metadata) is dict else None
+        if type(service) is dict and type(name) is str:
+            namespace, own = service.get("namespace"), service.get("name")
+            if type(namespace) is str and type(own) is str:
+                self.tally.api_services[name] = (namespace, own)
+
+    def _release(self, obj: JsonObject) -> None:
+        tally = self.tally
+        try:
+            release = helm_release(obj)
+        except UnreadableRelease as error:
+            tally.helm_unread[str(error)] += 1
+            return
+        if release is None:
+            return
+        tally.helm_read += 1
+        metadata = obj.get("metadata") or {}
+        namespace = metadata.get("namespace")
+        for api_version, kind in release.kinds:
+            if (api_version, kind) in self._watched and len(tally.helm) < _MOST:
+                tally.helm.add((str(namespace), release.name, release.revision, api_version, kind))
+
+
+def _decoded(data: bytes) -> tuple[str, str, JsonObject]:
+    """Return apiVersion, kind and the object in a stored value; the object is empty where its version is unknown.
+
+    Raises:
+        WireError: It cannot be decoded.
+        JSONDecodeError: Likewise.
+    """
+    if data.startswith(MAGIC):
+        api_version, kind, raw = decode_unknown(data)
+        label = f"{api_version}/{kind}" if "/" in api_version else f"/{api_version}/{kind}"
+        return api_version, kind, decode_message(label, raw) or {}
+    obj = orjson.loads(data)
+    if type(obj) is not dict:
+        return "", "", {}
+    names = [text if type(text) is str else "" for text in (obj.get("apiVersion"), obj.get("kind"))]
+    return names[0], names[1], obj
