@@ -29,7 +29,7 @@ DUMPS = (
 """For each night the definition, the objects and the torn keys of each cluster.
 
 Night 1: all is well. Night 2: in east the definition is tightened, a key is torn, a deletion is stuck. Night 3: one
-object is mended, and west has no dump.
+object is repaired, and west has no dump.
 """
 STUCK_RULE = f"the object: Invalid value: rule {ROOT_RULE}"
 TABLE = (
@@ -111,7 +111,7 @@ def nights(tmp_path_factory):
     return out
 
 
-@pytest.mark.parametrize("night", range(3), ids=["all is well", "worse", "mended, and a dump is missing"])
+@pytest.mark.parametrize("night", range(3), ids=["all is well", "worse", "repaired, and a dump is missing"])
 def test_each_night_says_what_is_true(nights, night):
     (report, code), expected = nights[night], TABLE[night]
     lines = [line.text for line in summary_lines(FindingsModel.open(report), 120)]
