@@ -35,7 +35,11 @@ _COLUMNS: Final = ("custom-columns", "custom-columns-file")
 
 
 class Refused(Exception):
-    """What was asked for cannot be done; the text follows ``error:``."""
+    """What was asked for cannot be done; the text follows ``error:``, and `more` follows the text."""
+
+    def __init__(self, text: str, more: tuple[str, ...] = ()) -> None:
+        super().__init__(text)
+        self.more = more
 
 
 def check_options(options: GetOptions) -> None:

@@ -70,8 +70,10 @@ class _Get:
                 self.printer.count(found)
             else:
                 self.printer.print(form, wanted, found)
-        except (Refused, UsageError) as error:
-            return self.refuse(str(error), *getattr(error, "more", ()))
+        except Refused as error:
+            return self.refuse(str(error), *error.more)
+        except UsageError as error:
+            return self.refuse(str(error))
         except StatusError as error:  # of what a form of output asks of each object
             self.errors.append(error)
         except UnknownResource as error:
