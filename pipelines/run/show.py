@@ -15,7 +15,7 @@ from auditor.printing.discovery import Resource, UnknownResource
 from auditor.printing.jsonprint import to_json
 from auditor.printing.left_out import OF_THE_COMMAND, left_out
 from auditor.printing.yamltext import YamlTextError, to_yaml
-from auditor.program.impact import impacts_of, worst
+from auditor.program.impact import cache_key_fault, impacts_of, worst
 from auditor.program.program import AuditProgram
 from auditor.releases import RELEASES, Release, active, running_as
 from auditor.report.manifest import MANIFEST, manifest_bytes, parse_manifest, whole_report
@@ -268,6 +268,8 @@ def _describe(store: DumpStore, row: StoredRow, options: QueryOptions) -> dict[s
         out["stored"] = store.rows.stored_bytes(row)[:4096].decode("utf-8", "backslashreplace")
     else:
         out |= _of_object(store, row, resource, options)
+        if store.catalog.definition(resource) is not None and (why := _why_misplaced(store, row, options)):
+            out = _as_misplaced(out, why, namespaced=resource.namespaced)
     if row.key is not None and source.format.startswith("etcd-"):
         out["revisions"] = _revisions(store, row)
     return out
@@ -325,6 +327,30 @@ def _of_object(store: DumpStore, row: StoredRow, resource: Resource, options: Qu
     except Unreadable:
         out["stored"] = store.rows.stored_bytes(row)[:4096].decode("utf-8", "backslashreplace")
     return out
+
+
+def _why_misplaced(store: DumpStore, row: StoredRow, options: QueryOptions) -> str:
+    """Return why a key below those of a custom kind fits no object of it; empty if it fits one."""
+    if row.key is None:
+        return ""
+    scopes = {name: definition.namespaced for name, definition in store.catalog.definitions.items()}
+    place = classify(split_key(row.key, options.etcd_prefix), scopes)
+    return place.reason or "" if place.status is KeyClass.OTHER else ""
+
+
+def _as_misplaced(out: dict[str, Any], why: str, *, namespaced: bool) -> dict[str, Any]:
+    """Return the answer about an object whose key only a LIST reads, as an audit judges it: by that alone."""
+    if out.get("status") not in (Status.VALID, Status.INVALID):
+        return out
+    status, reason = Status.OTHER, why
+    if fault := cache_key_fault(out.get("read"), namespaced=namespaced):
+        status, reason = Status.UNREADABLE, f"couldn't compute key: {fault}"
+    breaking = Impact.BREAKS_LIST.value
+    impact = {} if status is Status.OTHER else {"impact": breaking, "impacts": [breaking]}
+    found = {"status": status.value, "reason": reason, **impact}
+    content: dict[str, Any] = {name: out[name] for name in ("pruned", "defaulted", "read", "stored") if name in out}
+    left = (*found, *content, "impact", "impacts", "findings")
+    return {**{name: value for name, value in out.items() if name not in left}, **found, **content}
 
 
 def _builtin(row: StoredRow, resource: Resource | None, data: bytes, options: QueryOptions) -> JsonObject:

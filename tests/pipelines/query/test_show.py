@@ -113,3 +113,21 @@ def test_a_finding_of_several_requests_is_shown_once(tmp_path: Path, capsys: pyt
     assert len(texts) == len(set(texts)) >= 2
     labels = next(one for one in found if one["field"] == "metadata.labels")
     assert labels["requests"][:2] == ["create", "put"]
+
+
+def test_a_key_that_only_a_list_reads_is_judged_as_the_audit_judges_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store, report = Store(definition(), loaf("lonely", namespace=None)), tmp_path / "report"
+    dump = store.write(tmp_path / "dump.json", "etcdctl")
+    key = next(one for one in store.kvs if one.endswith("/lonely"))
+    run_audit(AuditOptions(dumps=(dump,), report=str(report)))
+    run_show(QueryOptions(dump), key, output="json")
+    of_dump = json.loads(capsys.readouterr().out)
+    run_show(QueryOptions(str(report)), key, output="json")
+    judged = json.loads(capsys.readouterr().out.partition("---\n")[0])["report"]["objects"][0]
+    assert of_dump["status"] == "unreadable"
+    assert [of_dump[name] for name in ("status", "reason", "impact", "impacts")] == [
+        judged[name] for name in ("status", "reason", "impact", "impacts")
+    ]
+    assert "findings" not in of_dump
