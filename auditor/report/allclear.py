@@ -6,6 +6,7 @@ this module does not know counts as not judged, so a new status cannot go unnoti
 
 from __future__ import annotations
 
+import datetime
 import re
 from typing import Any, Final
 
@@ -127,7 +128,10 @@ def missing_lines(manifest: dict[str, Any]) -> list[str]:
     """Return a line for each cluster whose expected dump is missing."""
     out = []
     for one in manifest.get("missing") or ():
-        seen = f"the last was in the report of {one['last_seen']}" if one.get("last_seen") else "no report has one"
+        seen = "no report has one"
+        if last := one.get("last_seen"):
+            when = datetime.datetime.fromisoformat(last).astimezone(datetime.UTC)
+            seen = f"the last was in the report of {when:%Y-%m-%d %H:%M} UTC"
         out.append(f"MISSING  {one['name']}: this run has no dump of it ({seen}); the cluster was not checked")
     return out
 

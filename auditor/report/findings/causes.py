@@ -26,6 +26,8 @@ _SUMS: Final = (
     *("accepted_objects", "accepted_findings", "rejected", "tolerated_while_unchanged", "tolerated_globally"),
     *("verdict_unknown", "namespaces"),
 )
+_IMPACTS: Final = ("crashes-server", "breaks-list")
+"""Impacts that come first among causes of one severity: until they are repaired, a kind or the server is down."""
 _EXAMPLES: Final = 3
 _OWNERS: Final = 5
 
@@ -162,7 +164,11 @@ class Topic:
     def title(self) -> str:
         """What is wrong, in one line, without the kind."""
         first = self.causes[0]
-        return first.title if len(self.causes) == 1 else f"{self.area}: {len(self.causes)} causes, first {first.title}"
+        if len(self.causes) == 1:
+            return first.title
+        worst = sum(cause.severity == self.severity for cause in self.causes)
+        some = "" if worst == len(self.causes) else f" ({worst} {self.severity})"
+        return f"{self.area}: {len(self.causes)} causes{some}, first {first.title}"
 
     @property
     def kind_name(self) -> str:
@@ -181,7 +187,13 @@ def merged(rows: Iterable[dict[str, Any]], started: datetime.datetime) -> list[C
     for row in rows:
         by_digest.setdefault(row["digest"], []).append(row)
     causes = [_merged(found, started) for found in by_digest.values()]
-    return sorted(causes, key=lambda one: (not one.objects, SEVERITIES.index(one.severity), _change_rank(one.change)))
+    return sorted(
+        causes,
+        key=lambda one: (
+            *(not one.objects, SEVERITIES.index(one.severity), _change_rank(one.change)),
+            _IMPACTS.index(one.impact) if one.impact in _IMPACTS else len(_IMPACTS),
+        ),
+    )
 
 
 def _change_rank(change: str | None) -> int:

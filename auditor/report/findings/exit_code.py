@@ -58,9 +58,12 @@ def code_of_causes(
     if code in _FIXED_CODES or options.fail_on == NEVER:
         return code, []
     current = [row for row in rows if row["objects"] > row["accepted_objects"]]
-    why = []
+    why: list[str] = []
     if options.accept and code == 1 and options.fail_on in FAIL_ON and not _is_sealed(options, manifest):
         code = int(any(_reaches(row, options.fail_on, only_new=options.only_new) for row in current))
+    if code == 1 and options.fail_on in FAIL_ON and not _is_sealed(options, manifest):
+        what = "new findings" if options.only_new else "findings"
+        why.append(f"{what} reach {options.fail_on} (--fail-on)")
     if options.fail_on in SEVERITIES:
         reached = [
             row
@@ -79,7 +82,7 @@ def code_of_causes(
     if options.only_new and options.fail_on_standing and standing:
         code = 1
         impacts = ", ".join(dict.fromkeys(row["impact"] for row in standing))
-        why.append(f"faults that are not repaired: {impacts} (--fail-on-standing)")
+        why.append(f"faults that count until they are repaired: {impacts} (--fail-on-standing)")
     return code, why
 
 

@@ -246,8 +246,8 @@ def _is_secret(group: str, kind: str) -> bool:
 def _last_sentence(model: FindingsModel) -> str:
     if "upgrade" in model.manifest:
         return ""
-    text, command = next_step(model.manifest, model.shown)
-    return f"Next: {text}" + (f" {command}" if command else "")
+    text, command = next_step(model.manifest, model.shown, [cause for cause in model.causes if cause.is_open])
+    return f"Next: {text.rstrip('.:')}: {command}" if command else f"Next: {text}"
 
 
 def _problems(model: FindingsModel, filters: Filters) -> Iterator[Problem]:

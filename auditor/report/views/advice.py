@@ -15,7 +15,9 @@ from auditor.base.wording import counted
 from auditor.report.allclear import judged_rows, leftovers, not_judged, unexpected
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+
+    from auditor.report.findings.causes import Cause
 
 __all__ = ["next_step"]
 
@@ -25,17 +27,17 @@ _CAUSES = frozenset({Impact.BREAKS_LIST, Impact.CRASHES_SERVER, Impact.BLOCKS_DE
 _CRDS = ("apiextensions.k8s.io", "CustomResourceDefinition")
 
 
-def next_step(manifest: dict[str, Any], report: str, cause: str = "") -> tuple[str, str]:
+def next_step(manifest: dict[str, Any], report: str, causes: Sequence[Cause] = ()) -> tuple[str, str]:
     """Return what to do next about a report, or the all-clear, and the command that begins it (empty: there is none).
 
     Args:
         manifest: The content of manifest.json.
         report: The folder of the report, as the user named it.
-        cause: The id of the cause to begin with.
+        causes: The causes that are not accepted, worst first.
     """
     if manifest["counts"]["out_of_scope"] and not manifest["counts"]["rows"]:
         return "change the scope; no key of the dump matches it.", ""
-    if found := _problem(manifest, report, cause):
+    if found := _problem(manifest, report, causes):
         return found
     reasons = not_judged(manifest)
     if not judged_rows(manifest):
@@ -49,20 +51,20 @@ def next_step(manifest: dict[str, Any], report: str, cause: str = "") -> tuple[s
     return "nothing to do.", ""
 
 
-def _problem(manifest: dict[str, Any], report: str, cause: str) -> tuple[str, str] | None:
+def _problem(manifest: dict[str, Any], report: str, causes: Sequence[Cause]) -> tuple[str, str] | None:
     """Return what to do about the worst problem, and the command that shows it; None if there is no problem."""
     statuses = manifest["counts"]["statuses"]
     impacts: Counter[str] = Counter()
     for kind in manifest["kinds"]:
         impacts.update(kind["impacts"])
-    command = " ".join(filter(None, ("auditor findings", shell_word(report), cause)))
     if any(kind["breaking"] for kind in manifest["kinds"]):
-        return _repair(manifest), command
+        return _repair(manifest), _findings(report, causes, Impact.CRASHES_SERVER, Impact.BREAKS_LIST)
     if any(kind.get("stuck") for kind in manifest["kinds"]):
         return (
             "repair the objects that cannot be deleted: every update is refused, also the last of a deletion.",
-            command,
+            _findings(report, causes, Impact.BLOCKS_DELETE),
         )
+    command = _findings(report, causes)
     if statuses.get(Status.INVALID) or manifest["findings"] or statuses.get(Status.UNREADABLE):
         return "read the findings.", command
     if serious := [name for name in impacts if impacts[name] and name not in _HARMLESS]:
@@ -77,6 +79,13 @@ def _problem(manifest: dict[str, Any], report: str, cause: str) -> tuple[str, st
         text = "give the keys of the encrypted values (--encryption-config, --kms-decryptor): they were not judged."
         return text, ""
     return None
+
+
+def _findings(report: str, causes: Sequence[Cause], *impacts: Impact) -> str:
+    """Return the command that shows the first cause with one of the impacts, or else the first one."""
+    first = next((cause for impact in impacts for cause in causes if cause.impact == impact), None)
+    first = first or next(iter(causes), None)
+    return " ".join(filter(None, ("auditor findings", shell_word(report), first.id if first else "")))
 
 
 def _repair(manifest: dict[str, Any]) -> str:

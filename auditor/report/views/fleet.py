@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from auditor.base.visible import shell_word
 from auditor.report.allclear import stale_dumps
 from auditor.report.findings.table import read_rows
+from auditor.report.findings.verdict import VERDICT_WORDS
 from auditor.report.views.layout import Column, Line, table_lines
 
 if TYPE_CHECKING:
@@ -92,7 +93,8 @@ def cluster_lines(model: FindingsModel, width: int, most: int) -> list[Line]:
     cells = [tuple(row.values()) for row in shown]
     bad = ("missing", "damaged", "stale", "worse")
     styles = ["worse" if row["verdict"] in bad else "" for row in shown]
-    lines = table_lines(_COLUMNS, [(row[0], str(row[1]).upper(), *row[2:]) for row in cells], width, styles=styles)
+    rows_shown = [(row[0], VERDICT_WORDS.get(row[1], row[1].upper()), *row[2:]) for row in cells]
+    lines = table_lines(_COLUMNS, rows_shown, width, styles=styles)
     if len(shown) < len(rows):
         command = f"auditor summary {shell_word(model.shown)} --lines 0"
         lines.append(Line(f"and {len(rows) - len(shown)} more clusters: {command}", "dim"))

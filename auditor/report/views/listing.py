@@ -6,12 +6,12 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.visible import shell_word, visible
-from auditor.base.wording import counted
-from auditor.report.views.layout import Column, Line, fitted, table_lines
-from auditor.report.views.summary import kind_text, marked, verdict_text
+from auditor.base.wording import by_count, counted, objects
+from auditor.report.views.layout import Column, Line, clipped, command_lines, fitted, table_lines, wrapped
+from auditor.report.views.summary import UNDELETABLE, kind_text, marked, verdict_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from auditor.report.findings.causes import Cause
     from auditor.report.findings.model import FindingsModel
@@ -39,12 +39,8 @@ _WIDE: Final = (
 )
 _ROOMY: Final = 100
 """Columns of a terminal from which on numbers of namespaces are printed."""
-_OBJECTS: Final = (
-    Column("", may_go=2),
-    Column("OBJECT", may_shrink=True, cuts_middle=True),
-    Column("VERDICT", may_go=1),
-    Column("MESSAGE", may_shrink=True),
-)
+_HEAD: Final = 3
+"""Lines of the title of a cause, and of each fact about it."""
 
 
 def listing_lines(
@@ -111,33 +107,70 @@ def cause_lines(
         wide: Print objects and messages in full.
     """
     width = 1 << 20 if wide else width
-    head = [Line(f"{cause.id}  {cause.severity.upper()}  {visible(cause.kind_name)}: {visible(cause.title)}", "bold")]
+    title = f"{cause.id}  {cause.severity.upper()}  {visible(cause.kind_name)}: {visible(cause.title)}"
     facts = [
         ("objects", f"{cause.objects:,} in {counted(cause.namespaces, 'namespace')}" if cause.objects else ""),
         ("verdict", verdict_text(cause)),
         ("definition changed", "; ".join(cause.schema_changes)),
         ("rule", cause.rule or ""),
         ("change", _change_text(model, cause)),
-        ("accepted", f"{cause.accepted_objects:,} objects" if cause.accepted_objects else ""),
+        ("accepted", objects(cause.accepted_objects) if cause.accepted_objects else ""),
         ("owners", ", ".join(cause.owners)),
         ("clusters", ", ".join(cause.clusters)),
     ]
-    head += [Line(f"  {name}: {visible(' '.join(text.split()))}") for name, text in facts if text]
-    left = (most - len(head) - 3) if most else None
-    some = list(rows if left is None else islice(rows, max(1, left) + 1))
-    cut = left is not None and len(some) > max(1, left)
-    some = some[: max(1, left)] if cut and left is not None else some
-    cells = [
-        (_mark(row), name_of(row) if wide else _place(row), row.get("verdict") or row.get("status"), message_of(row))
-        for row in some
+    head = [
+        Line(title, "bold"),
+        *(Line(f"  {name}: {visible(' '.join(text.split()))}") for name, text in facts if text),
     ]
-    lines = [*head, *table_lines(_OBJECTS, cells, width)] if cells else head
-    if cut:
-        lines.append(Line("and more: --lines 0 prints all", "dim"))
-    if some:
-        words = [model.shown, *(["--cluster", some[0]["cluster"]] if some[0].get("cluster") else []), name_of(some[0])]
-        lines.append(Line(f"Next: auditor show {' '.join(map(shell_word, words))}"))
-    return fitted(lines, width)
+    lines = [part for line in head for part in _wrapped(line, width)]
+    if most and len(lines) > most // 2:
+        lines = fitted(head, width)
+    some = list(islice(_without_follow_ups(cause, rows), most or None))
+    end = _show_command(model, some[0], width) if some else []
+    for shown in range(len(some), 0, -1):
+        more = [Line("and more: --lines 0 prints all", "dim")] if shown < len(some) else []
+        table = _object_lines(cause, some[:shown], width, wide=wide)
+        if not most or shown == 1 or len(lines) + len(table) + len(more) + len(end) <= most:
+            lines += [*table, *more, *end]
+            break
+    return lines
+
+
+def _without_follow_ups(cause: Cause, rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a cause but those that say that others of the object kept rules from being checked."""
+    from auditor.report.findings.rows import FOLLOWS  # noqa: PLC0415 - it needs NumPy
+
+    is_cause = cause.messages and all(FOLLOWS in message for message in cause.messages)
+    return (row for row in rows if is_cause or FOLLOWS not in (row.get("message") or ""))
+
+
+def _wrapped(line: Line, width: int) -> list[Line]:
+    """Return a line as at most `_HEAD` lines; the last one is cut if it says more."""
+    lines = wrapped(line, width, indent=4)
+    if len(lines) > _HEAD:
+        lines[_HEAD - 1] = Line(clipped(f"{lines[_HEAD - 1].text} …", width), line.style)
+    return lines[:_HEAD]
+
+
+def _object_lines(cause: Cause, rows: Sequence[dict[str, Any]], width: int, *, wide: bool) -> list[Line]:
+    """Return the table of the objects of a cause; a message that is the same for all of them is printed once."""
+    messages = [message_of(row) for row in rows]
+    is_same = not wide and len(set(messages)) == 1
+    columns = [Column("", may_go=2), Column("OBJECT", may_shrink=True, cuts_middle=True)]
+    columns.append(Column("STATUS" if cause.impact else "VERDICT", may_go=1))
+    columns += [] if is_same else [Column("MESSAGE", may_shrink=True)]
+    cells = [
+        (_mark(row), name_of(row) if wide else _place(row), row.get("verdict") or row.get("status"), message)
+        for row, message in zip(rows, messages, strict=True)
+    ]
+    lines = table_lines(columns, [row[: len(columns)] for row in cells], width) if cells else []
+    return [*_wrapped(Line(f"  message: {visible(messages[0])}"), width), *lines] if is_same and messages[0] else lines
+
+
+def _show_command(model: FindingsModel, row: dict[str, Any], width: int) -> list[Line]:
+    """Return the command that shows an object."""
+    words = [model.shown, *(["--cluster", row["cluster"]] if row.get("cluster") else []), name_of(row)]
+    return command_lines(Line(f"Next: auditor show {' '.join(map(shell_word, words))}"), width)
 
 
 def _change_text(model: FindingsModel, cause: Cause) -> str:
@@ -145,8 +178,8 @@ def _change_text(model: FindingsModel, cause: Cause) -> str:
         return ""
     text = f"{marked(model, cause)}, first seen {cause.first_seen:%Y-%m-%d %H:%M} UTC"
     parts = [
-        f"{number:,} {what}"
-        for number, what in ((cause.new_objects, "new objects"), (cause.fixed_objects, "fixed objects"))
+        f"{number:,} {what} {by_count(number, 'object', 'objects')}"
+        for number, what in ((cause.new_objects, "new"), (cause.fixed_objects, "fixed"))
         if number
     ]
     return ", ".join([text, *parts])
@@ -173,4 +206,4 @@ def message_of(row: dict[str, Any]) -> str:
         return row["message"] or ""
     if row.get("cause_impact") == "loses-data":
         return f"the next write drops {', '.join(row.get('pruned') or ())}"
-    return row.get("reason") or ""
+    return row.get("reason") or (UNDELETABLE if row.get("cause_impact") == "blocks-delete" else "")

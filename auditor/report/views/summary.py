@@ -26,10 +26,12 @@ if TYPE_CHECKING:
     from auditor.report.findings.causes import Cause
     from auditor.report.findings.model import FindingsModel
 
-__all__ = ["LINES", "age_text", "kind_text", "marked", "short_name", "summary_lines", "verdict_text"]
+__all__ = ["LINES", "UNDELETABLE", "age_text", "kind_text", "marked", "short_name", "summary_lines", "verdict_text"]
 
 LINES: Final = 25
 """Lines of output unless a user asks for more."""
+UNDELETABLE: Final = "its finalizers cannot be removed: every update is refused"
+"""Why an object cannot be deleted, where no more is known."""
 _DAY: Final = 86400
 _HOUR: Final = 3600
 _ABSENT: Final = 3
@@ -40,6 +42,8 @@ _MESSAGE: Final = 3
 _DETAIL: Final = " " * 6
 _CAUSES: Final = 14
 """Lines for causes that remain however much there is to say of the dumps."""
+_ROOMY: Final = 100
+"""Columns of a terminal from which on numbers of namespaces are printed."""
 _COLUMNS: Final = (
     Column("CAUSE"),
     Column("", may_go=2),
@@ -96,7 +100,7 @@ def _head(model: FindingsModel) -> list[Line]:
     out = [Line(line, word if word in ("worse", "better") else "bold")]
     why = ", ".join(model.verdict.reasons)
     if run.compared_with:
-        out.append(Line(f"  {why or 'nothing changed'} since {visible(run.compared_with)}"))
+        out.append(Line(f"  {why or 'nothing changed'} (compared with {visible(run.compared_with)})"))
     elif why:
         out.append(Line(f"  {why}"))
     return out
@@ -118,6 +122,12 @@ def _servers(model: FindingsModel) -> list[Line]:
 
 def _sections(model: FindingsModel, width: int, left: int) -> list[Line]:
     """Return the causes, worst and new ones first, in at most that many lines; those of a topic together."""
+    whole = _section_lines(model, width, 1 << 20, is_brief=False)
+    return whole if len(whole) <= left else _section_lines(model, width, left, is_brief=True)
+
+
+def _section_lines(model: FindingsModel, width: int, left: int, *, is_brief: bool) -> list[Line]:
+    """Return the causes, with fewer details of each if it is to be brief."""
     out: list[Line] = []
     groups = _groups(model)
     hidden = sum(len(entry.causes) for _, _, entries in groups for entry in entries)
@@ -131,12 +141,12 @@ def _sections(model: FindingsModel, width: int, left: int) -> list[Line]:
             free = left - used - (hidden > len(entry.causes))  # a line says how many are left out
             if free < 1:
                 break
-            details.append(first_lines(_details(model, entry, width), free - 1))
+            details.append(first_lines(_details(model, entry, width, is_brief=is_brief), free - 1))
             hidden -= len(entry.causes)
         for row, lines in zip(_rows(model, entries[: len(details)], width), details, strict=True):
             out += [row, *lines]
     if hidden:
-        out.append(_more(counted(hidden, "more cause"), f"auditor findings {shell_word(model.shown)}", width))
+        out.append(_more(counted(hidden, "more cause"), "auditor findings", model, width))
     return out
 
 
@@ -173,8 +183,16 @@ def _groups(model: FindingsModel) -> list[tuple[str, str, list[Topic]]]:
         return [*groups, (title, "bold", rest)]
     for severity in SEVERITIES[1:]:
         own = [entry for entry in rest if entry.severity == severity]
-        groups.append((_title(severity.upper(), own, lambda one: one.severity, SEVERITIES), severity, own))
+        groups.append((_severity_title(severity, own), severity, own))
     return groups
+
+
+def _severity_title(severity: str, entries: Sequence[Topic]) -> str:
+    """Return the title of a section: how many causes are so severe, and how many milder ones are in their topics."""
+    counts = Counter(cause.severity for entry in entries for cause in entry.causes)
+    milder = [f"{counts[one]:,} {one}" for one in SEVERITIES if counts[one] and one != severity]
+    title = f"{severity.upper()} {counted(counts[severity], 'cause')}"
+    return title + (f", with {' and '.join(milder)} of the same topics" if milder else "")
 
 
 def _novelty(cause: Cause) -> str:
@@ -185,10 +203,10 @@ def _growth(cause: Cause) -> str:
     return "with more objects" if cause.change == "more" else "unchanged"
 
 
-def _more(what: str, command: str, width: int) -> Line:
-    """Return a line on what is left out, with the command that prints it if it fits."""
-    line = f"and {what}: {command}"
-    return Line(line if width_of(line) <= width else f"and {what}", "dim")
+def _more(what: str, command: str, model: FindingsModel, width: int, *options: str) -> Line:
+    """Return a line on what is left out, and the command that prints it; without the report's name if it is long."""
+    texts = [f"and {what}: {' '.join((command, name, *options))}" for name in (shell_word(model.shown), "REPORT")]
+    return Line(texts[width_of(texts[0]) > width], "dim")
 
 
 def _title(
@@ -218,12 +236,15 @@ def _rows(model: FindingsModel, entries: Sequence[Topic], width: int) -> list[Li
         cause = entry.causes[0]
         is_one = len(entry.causes) == 1
         mark = marked(model, cause if is_one else replace(cause, change=entry.change))
-        count = count_text(cause) if is_one else objects(entry.objects)
+        count = count_text(cause, with_namespaces=width >= _ROOMY) if is_one else objects(entry.objects)
         cells.append((cause.id if is_one else entry.id, mark, kind_text(model, cause), entry.title, count))
-    return table_lines(_COLUMNS, cells, width, styles=[entry.severity for entry in entries], indent=2, header=False)
+    shown = [at for at, column in enumerate(_COLUMNS) if column.title or any(row[at] for row in cells)]
+    rows = [[row[at] for at in shown] for row in cells]
+    styles = [entry.severity for entry in entries]
+    return table_lines([_COLUMNS[at] for at in shown], rows, width, styles=styles, indent=2, header=False)
 
 
-def _details(model: FindingsModel, entry: Topic, width: int) -> list[Line]:
+def _details(model: FindingsModel, entry: Topic, width: int, *, is_brief: bool) -> list[Line]:
     """Return further lines about a topic that is critical or new."""
     details = []
     cause = entry.causes[0]
@@ -232,7 +253,7 @@ def _details(model: FindingsModel, entry: Topic, width: int) -> list[Line]:
         details.append(f"definition changed: {'; '.join(list(changes)[:3])}")
     if len(entry.causes) > 1:
         return [Line(f"{_DETAIL}{visible(text)}", "dim") for text in details]
-    if cause.change == "new" and (cause.rejected or cause.tolerated_while_unchanged):
+    if not is_brief and cause.change == "new" and (cause.rejected or cause.tolerated_while_unchanged):
         details.append(verdict_text(cause))
     lines = [Line(f"{_DETAIL}{visible(text)}", "dim") for text in details]
     if cause.severity == "critical" and cause.examples:
@@ -252,7 +273,8 @@ def _message(model: FindingsModel, cause: Cause) -> str:
         same = (kind["group"], first.get("key"), first.get("cluster") or "")
         if same == (cause.group, cause.examples[0], cause.example_clusters[0]) and first["reason"]:
             return str(first["reason"])
-    return cause.messages[0] if cause.messages else ""
+    message = cause.messages[0] if cause.messages else ""
+    return message or (UNDELETABLE if cause.impact == "blocks-delete" else "")
 
 
 def _show_command(model: FindingsModel, cause: Cause, width: int) -> list[Line]:
@@ -278,11 +300,12 @@ def short_name(key: str) -> str:
     return "/".join(key.rsplit("/", 2)[-2:]) if key.startswith("/") else key
 
 
-def count_text(cause: Cause) -> str:
-    """Return how many objects and namespaces a cause has."""
+def count_text(cause: Cause, *, with_namespaces: bool) -> str:
+    """Return how many objects a cause has, and in how many namespaces if that is wanted."""
     noun = "key" if cause.impact in ("breaks-list", "crashes-server") else "object"
     text = f"{cause.objects:,} {noun}{'' if cause.objects == 1 else 's'}"
-    return text + (f", {counted(cause.namespaces, 'namespace')}" if cause.namespaces > 1 else "")
+    has_several = with_namespaces and cause.namespaces > 1
+    return text + (f", {counted(cause.namespaces, 'namespace')}" if has_several else "")
 
 
 def verdict_text(cause: Cause) -> str:
@@ -334,10 +357,11 @@ def _tail(model: FindingsModel, width: int, most: int) -> list[Line]:
     state = [wrapped(line, width) for line in state_lines(model)]
     shown = [part for parts in state for part in parts]
     if len(out) + len(shown) > most:
-        while len(out) + len(shown) > most and len(state) > 1:
+        warnings = sum(bool(parts[0].style) for parts in state)
+        while len(out) + len(shown) >= most and len(state) > warnings:
             state.pop()
             shown = [part for parts in state for part in parts]
-        shown.append(_more("more about the dumps", f"auditor summary {shell_word(model.shown)} --lines 0", width))
+        shown.append(_more("more about the dumps", "auditor summary", model, width, "--lines 0"))
     return out + shown
 
 
@@ -347,12 +371,12 @@ def _end(model: FindingsModel, width: int) -> list[Line]:
     out = command_lines(Line(f"Report: {report}"), width, indent=0)
     if model.run.exit_code == 1 and manifest.get("exit_reasons"):
         out += wrapped(Line(f"Exit code 1: {'; '.join(manifest['exit_reasons'])}."), width)
-    first = next((cause for cause in model.causes if cause.is_open), None)
-    if first is None and any(cause.accepted_objects for cause in model.causes):
+    current = [cause for cause in model.causes if cause.is_open]
+    if not current and any(cause.accepted_objects for cause in model.causes):
         text = "every finding is accepted; to read them:"
         command = f"auditor findings {shell_word(model.shown)}"
     else:
-        text, command = next_step(manifest, model.shown, "" if first is None else first.id)
+        text, command = next_step(manifest, model.shown, current)
     line = f"Next: {text}"
     if command and len(line) + len(command) < width:
         return [*out, Line(f"{line.rstrip('.:')}: {command}")]

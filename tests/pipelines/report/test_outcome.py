@@ -105,7 +105,7 @@ def nights(tmp_path_factory):
             "worse",
             [
                 "WORSE",
-                "4 new causes since",
+                "  4 new causes (compared with ",
                 "CRITICAL 2 causes (2 new)",
                 "cannot be listed or watched     1 key",
                 "cannot be deleted",
@@ -214,7 +214,15 @@ def test_what_is_still_broken_sets_the_exit_code(nights, tmp_path, options, code
     asked = {"diff": str(folder / "report-2"), "only_new": True, **options}
     found, manifest = audit(tmp_path / "report", dumps[2], **asked)
     assert found == code
-    assert bool(manifest["exit_reasons"]) == (code == 1 and options.get("fail_on") != "invalid")
+    assert bool(manifest["exit_reasons"]) == (code == 1)
+
+
+@pytest.mark.parametrize(("level", "why"), [("invalid", "findings reach invalid (--fail-on)"), ("never", None)])
+def test_a_level_of_fail_on_that_is_reached_is_named(nights, tmp_path, level, why):
+    _, dumps, _ = nights
+    code, manifest = audit(tmp_path / "report", dumps[1], fail_on=level)
+    assert (code, manifest["exit_reasons"]) == (int(bool(why)), [why] if why else [])
+    assert (f"Exit code 1: {why}." in text_of(tmp_path / "report")) == bool(why)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from auditor.base.visible import visible
+from auditor.base.wording import counted
 from auditor.report.findings.severity import SEVERITIES
 from auditor.report.findings.verdict import VERDICT_WORDS
 from auditor.report.formats.html.charts import bars, columns, stacked_bars
@@ -88,6 +89,7 @@ def _page(content: Content, *, inline: bool) -> str:
         more_space=max(0, len(space) - _MOST_KINDS),
         trend_chart=_trend_chart(content),
         cut=cut,
+        counted=counted,
     )
 
 
