@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SECRET_TEXT", "Content", "KindCount", "Problem", "Tally", "cut", "of_model"]
 
+_FIRST: Final = 100
+"""Problems of each severity that a tally keeps."""
 _LONGEST: Final = 4000
 """Characters of a message in any format."""
 SECRET_TEXT: Final = "the text of this problem is left out: the object is a Secret"  # noqa: S105 - it is a message
@@ -115,11 +117,30 @@ class KindCount:
 
 @dataclass(slots=True)
 class Tally:
-    """Numbers of problems that are not accepted."""
+    """Numbers of problems that are not accepted, and the first of each severity.
+
+    Attributes:
+        by_severity: Numbers of problems that are not accepted.
+        accepted: Number of the others.
+        total: Number of all.
+        first: Of each severity the first `_FIRST` that are not accepted, each with its place in the report.
+    """
 
     by_severity: Counter[str] = field(default_factory=Counter)
     accepted: int = 0
     total: int = 0
+    first: dict[str, list[tuple[int, Problem]]] = field(default_factory=lambda: {one: [] for one in SEVERITIES})
+
+    def add(self, one: Problem) -> None:
+        """Count a problem."""
+        self.total += 1
+        if one.accepted:
+            self.accepted += 1
+            return
+        self.by_severity[one.severity] += 1
+        first = self.first[one.severity]
+        if len(first) < _FIRST:
+            first.append((self.total, one))
 
     @property
     def by_severity_text(self) -> str:
@@ -174,14 +195,17 @@ class Content:
     def tally(self) -> Tally:
         """Return the numbers of problems; they are counted once."""
         if self._tally is None:
-            self._tally = Tally()
-            for one in self.problems():
-                self._tally.total += 1
-                if one.accepted:
-                    self._tally.accepted += 1
-                    continue
-                self._tally.by_severity[one.severity] += 1
-        return self._tally
+            for _ in self.counted_problems():
+                pass
+        return self._tally or Tally()
+
+    def counted_problems(self) -> Iterator[Problem]:
+        """Yield all problems, and count them on the way, so that `tally` need not read them again."""
+        tally = Tally()
+        for one in self.problems():
+            tally.add(one)
+            yield one
+        self._tally = tally
 
     def worst(self, most: int) -> Iterator[Problem]:
         """Yield at most so many problems that are not accepted, the worst severities first choice, in report order."""
@@ -190,6 +214,10 @@ class Content:
         for severity in SEVERITIES:
             quota[severity] = min(room, self.tally().by_severity[severity])
             room -= quota[severity]
+        if most <= _FIRST:
+            found = [one for severity in SEVERITIES for one in self.tally().first[severity][: quota[severity]]]
+            yield from (one for _, one in sorted(found, key=lambda one: one[0]))
+            return
         for one in self.problems():
             if not one.accepted and quota.get(one.severity, 0) > 0:
                 quota[one.severity] -= 1

@@ -142,7 +142,8 @@ def test_the_page_is_complete_without_its_script(browser: Any, large: Path) -> N
 @pytest.mark.parametrize("width", [390, 1400])
 def test_axe_finds_nothing_serious(scheme: str, width: int, browser: Any, tmp_path: Path) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
-    path = written(content(3, hostile=False, objects=200), tmp_path / "report.html")
+    what = dataclasses.replace(content(3, hostile=False, objects=200), title="../dumps/" + "long-name" * 12)
+    path = written(what, tmp_path / "report.html")
     with opened(browser, path, color_scheme=scheme, viewport={"width": width, "height": 900}, bypass_csp=True) as seen:
         seen.page.wait_for_selector("#rows .row:not(.head)")
         found = axe.Axe().run(seen.page).response["violations"]

@@ -6,13 +6,16 @@ import base64
 import gzip
 import json
 from array import array
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.visible import visible
 from auditor.report.formats.problems import cut
 
 if TYPE_CHECKING:
-    from auditor.report.formats.problems import Content
+    from collections.abc import Iterable
+
+    from auditor.report.formats.problems import Content, Problem
 
 __all__ = ["packed"]
 
@@ -24,10 +27,24 @@ _COLUMNS: Final = ("severity", "cause", "kind", "object", "field", "message")
 
 def packed(content: Content) -> tuple[str, str, int]:
     """Return the data of a page, its form (`plain` or `gzip`), and how many problems it leaves out."""
+    every = (one for one in content.counted_problems() if not one.accepted)
+    rows, columns = _columns(islice(every, MOST_ROWS))
+    left = sum(1 for _ in every)
+    if left:
+        rows, columns = _columns(content.worst(MOST_ROWS))
+    text = json.dumps({"rows": rows, "columns": columns}, separators=(",", ":"))
+    text = text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    if len(text) <= _PLAIN:
+        return text, "plain", left
+    return base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode(), "gzip", left
+
+
+def _columns(problems: Iterable[Problem]) -> tuple[int, dict[str, Any]]:
+    """Return the number of problems, and for each column its texts and for each problem the number of its text."""
     texts: dict[str, dict[str, int]] = {name: {} for name in _COLUMNS}
     codes: dict[str, array[int]] = {name: array("l") for name in _COLUMNS}
     rows = 0
-    for problem in content.worst(MOST_ROWS):
+    for problem in problems:
         values = (
             problem.severity,
             problem.cause,
@@ -40,10 +57,4 @@ def packed(content: Content) -> tuple[str, str, int]:
             known = texts[name]
             codes[name].append(known.setdefault(visible(cut(value, _MOST_TEXT)), len(known)))
         rows += 1
-    columns: dict[str, Any] = {name: {"codes": codes[name].tolist(), "texts": list(texts[name])} for name in _COLUMNS}
-    text = json.dumps({"rows": rows, "columns": columns}, separators=(",", ":"))
-    text = text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-    left = sum(content.tally().by_severity.values()) - rows
-    if len(text) <= _PLAIN:
-        return text, "plain", left
-    return base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode(), "gzip", left
+    return rows, {name: {"codes": codes[name].tolist(), "texts": list(texts[name])} for name in _COLUMNS}
