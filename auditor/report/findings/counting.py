@@ -18,7 +18,7 @@ from auditor.report.findings.rows import FindingRows, ObjectImpacts, follows_of,
 from auditor.report.findings.severity import SEVERITIES, rank, severity_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from numpy.typing import NDArray
 
@@ -304,8 +304,13 @@ class Counting:
             if len(count.examples) < _EXAMPLES or order < count.examples[-1][0]:
                 text = rows.columns["reason"].text(row)
                 if rows.impact[at] == "loses-data" and pruned is not None:
-                    text = f"the next write drops {', '.join(pruned(row))}"
+                    text = dropped_text(pruned(row))
                 count.note_example(order, object_name(rows.columns, row), text)
+
+
+def dropped_text(pruned: Iterable[str]) -> str:
+    """Return what the next write of an object drops; what it drops of metadata is not among the paths."""
+    return f"the next write drops {', '.join(pruned) or 'parts of metadata'}"
 
 
 def object_name(columns: dict[str, Coded], row: int) -> str:

@@ -30,6 +30,7 @@ SCHEMA: Final = Path(__file__).with_name("findings.schema.json")
 _COLUMNS: Final = ("cause", "severity", "change", "kind", "objects", "namespaces", "title")
 """Columns of a Markdown table of causes."""
 _OF_ROWS: Final = ("severity", "change", "cluster", "key", "namespace", "name", "verdict", "message")
+_OF_OBJECTS: Final = ("severity", "change", "cluster", "key", "namespace", "name", "status", "reason")
 
 
 def cause_data(cause: Cause) -> dict[str, Any]:
@@ -172,7 +173,7 @@ def _csv(causes: Sequence[Cause], rows: Iterable[dict[str, Any]] | None) -> Iter
 
 
 def _markdown(causes: Sequence[Cause], rows: Iterable[dict[str, Any]] | None) -> Iterator[str]:
-    names = _COLUMNS if rows is None else _OF_ROWS
+    names = _COLUMNS if rows is None else _OF_OBJECTS if causes[0].impact else _OF_ROWS
     yield f"| {' | '.join(names)} |\n|{'---|' * len(names)}\n"
     for one in _items(causes, rows):
         yield f"| {' | '.join(_markdown_cell(one.get(name)) for name in names)} |\n"

@@ -205,5 +205,7 @@ def message_of(row: dict[str, Any]) -> str:
     if "message" in row:
         return row["message"] or ""
     if row.get("cause_impact") == "loses-data":
-        return f"the next write drops {', '.join(row.get('pruned') or ())}"
+        from auditor.report.findings.counting import dropped_text  # noqa: PLC0415 - it needs NumPy
+
+        return dropped_text(row.get("pruned") or ())
     return row.get("reason") or (UNDELETABLE if row.get("cause_impact") == "blocks-delete" else "")

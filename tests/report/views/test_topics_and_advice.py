@@ -4,6 +4,7 @@ import pytest
 
 from auditor.report.findings.filters import Filters
 from auditor.report.findings.model import FindingsModel
+from auditor.report.views.data import written
 from auditor.report.views.layout import undivided
 from auditor.report.views.listing import cause_lines
 from auditor.report.views.summary import LINES, summary_lines
@@ -86,3 +87,20 @@ def test_the_command_below_a_cause_is_whole_in_a_pipe(broken):
     assert len(lines) <= LINES
     assert all(len(line.text) <= 60 for line in lines)
     assert texts(undivided(lines))[-1] == f"Next: auditor show {broken.shown} {rows[0]['key']}"
+
+
+def test_rows_of_an_impact_say_why_in_markdown_too(broken):
+    cause = next(one for one in broken.causes if one.impact == "breaks-list")
+    text = "".join(written(broken, [cause], broken.objects(Filters(causes=(cause.digest,))), "markdown"))
+    assert text.splitlines()[0].endswith("| status | reason |")
+    assert text.splitlines()[-1].endswith("| unreadable | unexpected end of JSON input |")
+
+
+def test_what_a_write_drops_is_named_also_if_it_is_metadata(tmp_path):
+    crd = definition({"size": {"type": "integer"}})
+    odd = widget("odd", {"size": 1}, annotations=["no", "map"])
+    model = FindingsModel.open(audited(tmp_path / "r", export(tmp_path / "d.ndjson", crd, odd)))
+    [cause] = model.causes
+    rows = model.objects(Filters(causes=(cause.digest,)))
+    assert (cause.impact, cause.messages) == ("loses-data", ("the next write drops parts of metadata",))
+    assert "  message: the next write drops parts of metadata" in texts(cause_lines(model, cause, rows, 80, 0))
