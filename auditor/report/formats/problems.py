@@ -123,7 +123,7 @@ class Tally:
         by_severity: Numbers of problems that are not accepted.
         accepted: Number of the others.
         total: Number of all.
-        first: Of each severity the first `_FIRST` that are not accepted, each with its place in the report.
+        first: The first `_FIRST` of each severity that are not accepted, each with its place in the report.
     """
 
     by_severity: Counter[str] = field(default_factory=Counter)
