@@ -24,6 +24,7 @@ __all__ = [
     "NEGATIVE_GENERATION",
     "NUMBER_FORMATS",
     "OLD_TYPES",
+    "OPTIONALS_KEEP_SCHEMA",
     "OWNERS_BY_INDEX",
     "QUANTITIES_ARE_COPIED",
     "RANGES_ARE_CHECKED",
@@ -182,6 +183,16 @@ LISTS_KEEP_ITEMS: Final = Change(
     "or of numbers like 1 differ from themselves; what + adds is read again by the schema of the list",
     "apiserver pkg/cel/common/valuesunstructured.go",
 )
+OPTIONALS_KEEP_SCHEMA: Final = Change(
+    "optionals-keep-schema",
+    37,
+    Affects.OBJECTS,
+    "in rules, what is read of an optional value, as in optional.of(self.times)[0] or oldSelf.value(), is read by its "
+    "schema",
+    "it is read as plain JSON: times, durations and bytes are texts, fields go by the names that are stored; a "
+    "quantity, URL, IP, CIDR or version that is read so, as after a ?:, is an error",
+    "cel-go interpreter/attributes.go (applyQualifiers)",
+)
 QUANTITIES_ARE_COPIED: Final = Change(
     "quantities-are-copied",
     37,
@@ -279,6 +290,7 @@ CHANGES: Final = (
     NAMES_ARE_CAPPED,
     LISTS_INCLUDE,
     LISTS_KEEP_ITEMS,
+    OPTIONALS_KEEP_SCHEMA,
     QUANTITIES_ARE_COPIED,
     RANGES_ARE_CHECKED,
     WHOLE_NUMBERS,

@@ -109,6 +109,21 @@ RULES_OF_LISTS = (
     "(self.times + [timestamp('2025-01-01T00:00:00Z')])[1] > timestamp('2024-06-01T00:00:00Z')",
     "self.set.map(x, x).size() == 2 && [self.set].all(s, (s + ['c']).size() == 3 && (s + ['c']).size() == 3)",
 )
+RULES_OF_OPTIONALS = (
+    "optional.of(self.times)[0].value() == timestamp('2024-01-01T00:00:00Z')",
+    "self.?times.optMap(times, times).value()[0] == timestamp('2024-01-01T00:00:00Z')",
+    "(self.set.size() == 2 ? optional.of(self.set) : optional.none()).value() != ['b', 'a']",
+)
+UNREADABLE = {
+    "quantity('1500m')": "(*resource.Quantity)1500m",
+    "quantity('1.5e4')": "(*resource.Quantity)15e3",
+    "quantity('2048Ki')": "(*resource.Quantity)2Mi",
+    "quantity('0.5Ki')": "(*resource.Quantity)512",
+    "url('https://a.b/c')": "(*url.URL)https://a.b/c",
+    "ip('::1')": "(netip.Addr)::1",
+    "cidr('10.0.0.0/8')": "(netip.Prefix)10.0.0.0/8",
+    "semver('1.2.3-a')": "(semver.Version)1.2.3-a",
+}
 CODE = {"type": "string", "format": "byte", "x-kubernetes-validations": [{"rule": "size(self) == 3"}]}
 OWNER = {"apiVersion": "v1", "kind": "", "name": "a", "uid": "u"}
 QUESTIONS = {
@@ -235,6 +250,14 @@ QUESTIONS = {
         lambda: [broken(rule) for rule in RULES_OF_LISTS],
         [True] * 5,
         [False] * 5,
+    ),
+    changes.OPTIONALS_KEEP_SCHEMA: (
+        lambda: (
+            [broken(rule) for rule in RULES_OF_OPTIONALS],
+            [value(f"(true ? optional.of({one}) : optional.none()).value() == {one}") for one in UNREADABLE],
+        ),
+        ([True] * 2 + [False], [f"unsupported conversion to ref.Val: {one}" for one in UNREADABLE.values()]),
+        ([False] * 2 + [True], [True] * len(UNREADABLE)),
     ),
     changes.QUANTITIES_ARE_COPIED: (
         lambda: value("[quantity('100000000000000000000')].all(q, q.add(quantity('1')).isGreaterThan(q))"),
