@@ -9,14 +9,16 @@ from typing import Final
 from auditor.releases.release import Release, active
 
 __all__ = [
-    "BYTES_ARE_STANDARD_BASE64",
+    "AFFIXES_COST",
     "CHANGES",
     "CIDR_MASK",
     "CLEARED_GENERATION",
+    "EMPTY_TEXTS_IN_RANGE",
     "EXACT_QUANTITIES",
     "GATES_REMOVED",
     "KUBERNETES_NAME_FORMATS",
     "LABEL_WORDS",
+    "LEADING_DOTS",
     "LISTS_INCLUDE",
     "LISTS_KEEP_ITEMS",
     "MANAGER_OPERATIONS",
@@ -24,9 +26,11 @@ __all__ = [
     "NEGATIVE_GENERATION",
     "NUMBER_FORMATS",
     "OLD_TYPES",
+    "OPTIONALS_ALONE",
     "OPTIONALS_KEEP_SCHEMA",
     "OWNERS_BY_INDEX",
     "QUANTITIES_ARE_COPIED",
+    "QUOTED_FIELDS",
     "RANGES_ARE_CHECKED",
     "RULES_SHOW_VALUES",
     "SELECTABLE_FIELDS_KEPT",
@@ -193,6 +197,48 @@ OPTIONALS_KEEP_SCHEMA: Final = Change(
     "quantity, URL, IP, CIDR or version that is read so, as after a ?:, is an error",
     "cel-go interpreter/attributes.go (applyQualifiers)",
 )
+OPTIONALS_ALONE: Final = Change(
+    "optionals-alone",
+    37,
+    Affects.OBJECTS,
+    "in rules, or() and orValue() of a value that turns out to be no optional, as in dyn(1).orValue(2), is an error",
+    "it is that value",
+    "cel-go cel/library.go (evalOptionalOr, evalOptionalOrValue)",
+)
+EMPTY_TEXTS_IN_RANGE: Final = Change(
+    "empty-texts-in-range",
+    37,
+    Affects.OBJECTS,
+    "in rules, 'abc'.indexOf('', 5) is 3, the end of the text, and a negative offset an error; lastIndexOf() likewise",
+    "it is the offset, whatever that is: 5",
+    "cel-go ext/strings.go (indexOfOffset, lastIndexOfOffset)",
+)
+AFFIXES_COST: Final = Change(
+    "affixes-cost",
+    37,
+    Affects.OBJECTS,
+    "in rules, startsWith() and endsWith() cost by the length of what is looked for, matches(text, pattern) as much as "
+    "text.matches(pattern), and flatten() of a negative depth by the size of the list",
+    "they cost by the length of the text that is looked into, matches(text, pattern) costs 1, and flatten() of a "
+    "negative depth less the longer the list",
+    "cel-go interpreter/runtimecost.go (costCall), checker/cost.go (functionCost), ext/lists.go (trackListFlatten)",
+)
+QUOTED_FIELDS: Final = Change(
+    "quoted-fields",
+    37,
+    Affects.DEFINITIONS,
+    "rules may name fields and keys in backticks: self.labels.`a/b`",
+    "a rule with a backtick outside of a text does not compile",
+    "cel-go parser/helper.go, parser/parser.go (normalizeIdent)",
+)
+LEADING_DOTS: Final = Change(
+    "leading-dots",
+    37,
+    Affects.OBJECTS,
+    "in rules, .self is the object also within a macro whose variable is called self",
+    "it is the variable of the macro",
+    "cel-go checker/env.go (resolveSimpleIdent)",
+)
 QUANTITIES_ARE_COPIED: Final = Change(
     "quantities-are-copied",
     37,
@@ -291,6 +337,11 @@ CHANGES: Final = (
     LISTS_INCLUDE,
     LISTS_KEEP_ITEMS,
     OPTIONALS_KEEP_SCHEMA,
+    OPTIONALS_ALONE,
+    EMPTY_TEXTS_IN_RANGE,
+    AFFIXES_COST,
+    QUOTED_FIELDS,
+    LEADING_DOTS,
     QUANTITIES_ARE_COPIED,
     RANGES_ARE_CHECKED,
     WHOLE_NUMBERS,

@@ -36,6 +36,11 @@ def value(text):
     return found.text if isinstance(found, CelError) else found
 
 
+def cost(text):
+    """Return the cost of an expression."""
+    return kubernetes_environment({"self": DYN}).compile(text).evaluate({"self": {}})[1]
+
+
 def refusals(text, **schema):
     """Return what is wrong with a definition that has a rule on a text."""
     field = {"type": "string", "x-kubernetes-validations": [{"rule": text}], **schema}
@@ -259,6 +264,32 @@ QUESTIONS = {
         ([True] * 2 + [False], [f"unsupported conversion to ref.Val: {one}" for one in UNREADABLE.values()]),
         ([False] * 2 + [True], [True] * len(UNREADABLE)),
     ),
+    changes.OPTIONALS_ALONE: (
+        lambda: [value("dyn(1).orValue(2)"), value("dyn('a').or(optional.of(dyn('b')))")],
+        [1, "a"],
+        ["no such overload"] * 2,
+    ),
+    changes.EMPTY_TEXTS_IN_RANGE: (
+        lambda: [value(f"'abc'.{name}('', {offset})") for name in ("indexOf", "lastIndexOf") for offset in (5, -1, 2)],
+        [5, -1, 2] * 2,
+        [3, "index out of range: -1", 2] * 2,
+    ),
+    changes.AFFIXES_COST: (
+        lambda: [
+            *(cost(f"'{'a' * 30}'.{name}('a')") for name in ("startsWith", "endsWith")),
+            cost("matches('abcdefghijk', 'abcdefgh')"),
+            cost("[[1], [2]].flatten(-1)"),
+            refusals(" || ".join(["matches(self, '^(a|b)+$')"] * 100)) == [],
+        ],
+        [3, 3, 1, 9, True],
+        [1, 1, 4, 13, False],
+    ),
+    changes.QUOTED_FIELDS: (
+        lambda: ["unsupported syntax: '`'" in one for one in refusals("{'a-b': self}.`a-b` != ''")],
+        [True],
+        [],
+    ),
+    changes.LEADING_DOTS: (lambda: value("[1].map(self, .self == 1)"), [True], [False]),
     changes.QUANTITIES_ARE_COPIED: (
         lambda: value("[quantity('100000000000000000000')].all(q, q.add(quantity('1')).isGreaterThan(q))"),
         False,
