@@ -9,21 +9,26 @@ from typing import Final
 from auditor.releases.release import Release, active
 
 __all__ = [
+    "ABSENT_FIELDS_EQUAL",
     "AFFIXES_COST",
     "CHANGES",
     "CIDR_MASK",
     "CLEARED_GENERATION",
     "EMPTY_TEXTS_IN_RANGE",
     "EXACT_QUANTITIES",
+    "FORMATS_WARN",
     "GATES_REMOVED",
     "KUBERNETES_NAME_FORMATS",
     "LABEL_WORDS",
+    "LAST_INDEX_OF_NOTHING",
     "LEADING_DOTS",
+    "LISTS_HAVE_FUNCTIONS",
     "LISTS_INCLUDE",
     "LISTS_KEEP_ITEMS",
     "MANAGER_OPERATIONS",
     "NAMES_ARE_CAPPED",
     "NEGATIVE_GENERATION",
+    "NO_NULL_TIMES",
     "NUMBER_FORMATS",
     "OLD_TYPES",
     "OPTIONALS_ALONE",
@@ -35,8 +40,12 @@ __all__ = [
     "RULES_SHOW_VALUES",
     "SELECTABLE_FIELDS_KEPT",
     "SETS_OF_OBJECTS",
+    "SHORTER_DETAILS",
+    "SHORT_INT_OR_STRINGS",
     "SIZES_OF_URL_PARTS",
     "TOO_FEW",
+    "UNITS_AGREE",
+    "VALUES_AS_JSON",
     "WHOLE_NUMBERS",
     "Affects",
     "Change",
@@ -87,6 +96,81 @@ class Change:
         return active().minor >= self.since
 
 
+NO_NULL_TIMES: Final = Change(
+    "no-null-times",
+    34,
+    Affects.OBJECTS,
+    "an object without metadata.creationTimestamp is read without it",
+    "it is read with creationTimestamp: null",
+    "apimachinery pkg/apis/meta/v1/types.go (ObjectMeta)",
+)
+VALUES_AS_JSON: Final = Change(
+    "values-as-json",
+    34,
+    Affects.MESSAGES,
+    'values that are wrong are shown as JSON: Invalid value: {"a":1}, null, "2024-05-01T10:00:00Z"',
+    'they are shown as Go prints them: map[string]interface {}{"a":1}, "null", 2024-05-01 10:00:00 +0000 UTC; where '
+    "that would be the address of a pointer, 0xc000000000 is shown here",
+    "apimachinery pkg/util/validation/field/errors.go (ErrorBody)",
+)
+UNITS_AGREE: Final = Change(
+    "units-agree",
+    34,
+    Affects.MESSAGES,
+    '"may not be more than 1 byte", "must have at most 1 item"',
+    '"may not be more than 1 bytes", "must have at most 1 items"',
+    "apimachinery pkg/util/validation/field/errors.go (TooLong, TooMany)",
+)
+SHORTER_DETAILS: Final = Change(
+    "shorter-details",
+    34,
+    Affects.MESSAGES,
+    'details do not repeat the field: "metadata.ownerReferences.kind: Invalid value: "": must not be empty"',
+    '"kind must not be empty", "message must not contain line breaks", "schemas are required" and so on',
+    "apimachinery pkg/api/validation/objectmeta.go; apiextensions-apiserver "
+    "pkg/apis/apiextensions/validation/validation.go, pkg/apiserver/schema/objectmeta/validation.go",
+)
+FORMATS_WARN: Final = Change(
+    "formats-warn",
+    34,
+    Affects.DEFINITIONS,
+    "the server warns of formats that it does not know",
+    "it does not",
+    "apiextensions-apiserver pkg/registry/customresourcedefinition/strategy.go (WarningsOnCreate)",
+)
+ABSENT_FIELDS_EQUAL: Final = Change(
+    "absent-fields-equal",
+    34,
+    Affects.OBJECTS,
+    "in rules, objects are equal also if both have null in a field, or a field named like a__dash__b",
+    "such objects are not even equal to themselves",
+    "apiserver pkg/cel/common/valuesunstructured.go (unstructuredMap.Equal)",
+)
+SHORT_INT_OR_STRINGS: Final = Change(
+    "short-int-or-strings",
+    34,
+    Affects.DEFINITIONS,
+    "estimated costs know of maxLength beside x-kubernetes-int-or-string: true",
+    "such values count as texts of unknown length: definitions with rules on them are refused as too expensive",
+    "apiserver pkg/cel/common/schemas.go (SchemaDeclType)",
+)
+LAST_INDEX_OF_NOTHING: Final = Change(
+    "last-index-of-nothing",
+    34,
+    Affects.OBJECTS,
+    "in rules, ''.lastIndexOf('a') is -1",
+    "it is an error",
+    "cel-go ext/strings.go (lastIndexOf)",
+)
+LISTS_HAVE_FUNCTIONS: Final = Change(
+    "lists-have-functions",
+    34,
+    Affects.DEFINITIONS,
+    "rules may call sort(), sortBy(), distinct(), slice(), flatten(), reverse() of lists and lists.range(); new "
+    "rules may from 1.35 on",
+    "a rule that calls them does not compile",
+    "apiserver pkg/cel/environment/base.go (ext.Lists)",
+)
 KUBERNETES_NAME_FORMATS: Final = Change(
     "kubernetes-name-formats",
     35,
@@ -324,6 +408,15 @@ GATES_REMOVED: Final = Change(
 )
 
 CHANGES: Final = (
+    NO_NULL_TIMES,
+    VALUES_AS_JSON,
+    UNITS_AGREE,
+    SHORTER_DETAILS,
+    FORMATS_WARN,
+    ABSENT_FIELDS_EQUAL,
+    SHORT_INT_OR_STRINGS,
+    LAST_INDEX_OF_NOTHING,
+    LISTS_HAVE_FUNCTIONS,
     KUBERNETES_NAME_FORMATS,
     SELECTABLE_FIELDS_KEPT,
     RULES_SHOW_VALUES,

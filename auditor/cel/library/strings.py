@@ -92,6 +92,13 @@ def _last_index_of(text: str, part: str, start: int | None = None) -> int:
     return text.rfind(part, 0, start + len(part))
 
 
+def _last_index_of_some(text: str, part: str, start: int | None = None) -> int:
+    """Find as before `changes.LAST_INDEX_OF_NOTHING`: an empty text has no last character to begin at."""
+    if not text and part and start is None:
+        raise _out_of_range(-1)
+    return _last_index_of(text, part, start)
+
+
 def _split(text: str, separator: str, limit: int = -1) -> list[str]:
     if limit == 0:
         return []
@@ -214,6 +221,8 @@ def functions() -> tuple[Function, ...]:
     text, two, three = (STRING,), (STRING, STRING), (STRING, STRING, STRING)
     texts = list_of(STRING)
     first, last = _index_of, _last_index_of
+    if not changes.LAST_INDEX_OF_NOTHING.holds:
+        last = _last_index_of_some
     if not changes.EMPTY_TEXTS_IN_RANGE.holds:
         first, last = _from_anywhere(first), _from_anywhere(last)
     lower = ("string_lower_ascii", text, STRING, lambda it: without_broken(it.translate(_TO_LOWER)))
