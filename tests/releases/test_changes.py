@@ -138,7 +138,7 @@ RULES_OF_OPTIONALS = (
 )
 UNREADABLE = {
     "quantity('1500m')": "(*resource.Quantity)1500m",
-    "quantity('1.5e4')": "(*resource.Quantity)15e3",
+    "quantity('1.5e4')": "(*resource.Quantity)1.5e4",
     "quantity('2048Ki')": "(*resource.Quantity)2Mi",
     "quantity('0.5Ki')": "(*resource.Quantity)512",
     "url('https://a.b/c')": "(*url.URL)https://a.b/c",

@@ -75,6 +75,7 @@ class Quantity:
         computed: Whether it came out of ``add`` or ``sub``: the server tells whether such a value equals others, but
             refuses to tell whether others equal it.
         base: That of the suffix it was written with: 10 of ``k``, 2 of ``Ki``, 0 of ``e3``.
+        text: As it was written, if the server takes that for the canonical form.
     """
 
     cel_type: ClassVar[Type] = QUANTITY
@@ -85,6 +86,7 @@ class Quantity:
     wide: bool = False
     computed: bool = False
     base: int = 10
+    text: str = ""
 
     @property
     def go_type(self) -> str:
@@ -93,7 +95,7 @@ class Quantity:
 
     def cel_plain(self) -> CelError:
         """Return the error of servers that take it out of an optional as a Go value."""
-        return CelError(f"unsupported conversion to ref.Val: (*resource.Quantity){_canonical(self)}")
+        return CelError(f"unsupported conversion to ref.Val: (*resource.Quantity){self.text or _canonical(self)}")
 
     def compare(self, other: Quantity) -> int:
         """Return -1, 0 or 1. Comparing with a wide quantity makes this one wide, in the server too."""
@@ -254,8 +256,11 @@ def parse_quantity(text: str, kind: type[Quantity] = Quantity) -> Quantity:
     negative = sign == "-"
     most = -_INT64_MIN if negative and binary is None and kind.most_digits > _MOST_DIGITS else _INT64_MAX
     if _fits(len(whole), len(decimals), exponent, binary, kind.most_digits) and number * factor <= most:
+        shifted, is_kept = whole + decimals, number % 8 != 0
+        if binary is None:
+            is_kept = (exponent - len(decimals)) % 3 == 0 and not shifted.endswith("000") and shifted[0] != "0"
         number *= factor
-        return kind(-number if negative else number, exponent - len(decimals), base=base)
+        return kind(-number if negative else number, exponent - len(decimals), base=base, text=text if is_kept else "")
     if not (zeros or match[3] or decimals):
         raise QuantityError(_WRONG_NUMBER)
     if exponent == _LEAST_POWER and kind is ExactQuantity:
