@@ -103,9 +103,9 @@ class Libraries:
 
 @lru_cache(maxsize=1)
 def _standard() -> Libraries:
-    from auditor.cel.library.standard import STANDARD  # noqa: PLC0415 - with the first expression
+    from auditor.cel.library.standard import standard  # noqa: PLC0415 - with the first expression
 
-    return Libraries(STANDARD)
+    return Libraries(standard())
 
 
 class Environment:

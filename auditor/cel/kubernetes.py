@@ -41,9 +41,9 @@ def kubernetes_libraries(compatibility: Version | None = None) -> Libraries:
 @lru_cache(maxsize=32)
 def _libraries(_release: Release, compatibility: Version) -> Libraries:
     from auditor.cel import library  # noqa: PLC0415 - with the first rule
-    from auditor.cel.library.standard import STANDARD  # noqa: PLC0415
+    from auditor.cel.library.standard import standard  # noqa: PLC0415
 
-    return Libraries((*STANDARD, *library.functions(compatibility)), library.type_names(compatibility).values())
+    return Libraries((*standard(), *library.functions(compatibility)), library.type_names(compatibility).values())
 
 
 def kubernetes_environment(

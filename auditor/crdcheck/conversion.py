@@ -21,6 +21,9 @@ from auditor.validation.findings import (
     invalid,
     not_supported_detail,
     required,
+    shown_as,
+    shown_text,
+    shown_texts,
 )
 from auditor.validation.names import dns_1035_label, dns_subdomain
 
@@ -57,7 +60,7 @@ def check_conversion(form: Internal, path: str, *, needs_known_review: bool, nee
     found: list[Finding] = []
     if form.strategy != "None" and form.preserve:
         detail = "must be None if spec.preserveUnknownFields is true"
-        shown = encode(form.strategy)
+        shown = shown_text(form.strategy)
         found.append(invalid(_CHECK, f"{path}.strategy", form.strategy, detail, shown))
     found += enumerated(_CHECK, f"{path}.strategy", form.strategy, ("None", "Webhook"))
     config, reviews = f"{path}.webhookClientConfig", f"{path}.conversionReviewVersions"
@@ -88,7 +91,7 @@ def _reviews(versions: list[str], path: str, *, needs_known: bool) -> list[Findi
             found.extend(invalid(_CHECK, where, version, text) for text in dns_1035_label(version))
     if needs_known and not set(versions) & set(ACCEPTED_REVIEWS):
         detail = f"must include at least one of {', '.join(ACCEPTED_REVIEWS)}"
-        found.append(invalid(_CHECK, path, list(versions), detail))
+        found.append(invalid(_CHECK, path, list(versions), detail, shown_texts(list(versions))))
     return found
 
 
@@ -101,7 +104,9 @@ def _client(client: JsonObject, path: str) -> list[Finding]:
 
 def _bundle(bundle: bytes, path: str) -> list[Finding]:
     error = bundle_error(bundle)
-    return [invalid(_CHECK, path, base64.b64encode(bundle).decode(), error)] if error else []
+    text = base64.b64encode(bundle).decode()
+    as_go = f"[]byte{{{', '.join(map(hex, bundle))}}}"
+    return [invalid(_CHECK, path, text, error, shown_as(encode(text), as_go))] if error else []
 
 
 def _parse_url(text: str) -> tuple[Url, str]:

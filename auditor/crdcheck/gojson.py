@@ -11,21 +11,41 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.crdcheck.gosyntax import go_syntax
 from auditor.golang.jsontext import encode
+from auditor.releases import changes
 
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
 
-__all__ = ["SCHEMA_FIELDS", "GoStruct", "Raw", "canonical", "column", "plain", "render", "rule", "schema", "version"]
+__all__ = [
+    "SCHEMA_FIELDS",
+    "GoStruct",
+    "Raw",
+    "canonical",
+    "column",
+    "plain",
+    "render",
+    "rule",
+    "schema",
+    "shown",
+    "version",
+]
 
 
 class GoStruct:
-    """A Go struct: names and values of its fields, in order; values are structs, lists, dicts, `Raw` or scalars."""
+    """A Go struct: names and values of its fields, in order; values are structs, lists, dicts, `Raw` or scalars.
 
-    __slots__ = ("fields",)
+    Args:
+        fields: Name and value of each.
+        name: Its name in Go, without the package.
+    """
 
-    def __init__(self, *fields: tuple[str, Any]) -> None:
+    __slots__ = ("fields", "name")
+
+    def __init__(self, *fields: tuple[str, Any], name: str = "") -> None:
         self.fields = fields
+        self.name = name
 
 
 class Raw:
@@ -35,6 +55,16 @@ class Raw:
 
     def __init__(self, value: Any) -> None:
         self.value = value
+
+
+def shown(value: Any, kind: str = "") -> str:
+    """Return a value as the release that is reproduced shows it.
+
+    Args:
+        value: What is shown.
+        kind: Its type in Go, if it is a list.
+    """
+    return render(value) if changes.VALUES_AS_JSON.holds else go_syntax(value, kind)
 
 
 def render(value: Any) -> str:
@@ -141,7 +171,7 @@ def schema(props: JsonObject | None) -> GoStruct | None:
     """Return a decoded schema as its struct, None as no pointer."""
     if props is None:
         return None
-    return GoStruct(*((name, _field(props, key, kind)) for name, key, kind in SCHEMA_FIELDS))
+    return GoStruct(*((name, _field(props, key, kind)) for name, key, kind in SCHEMA_FIELDS), name="JSONSchemaProps")
 
 
 def _field(props: JsonObject, key: str, kind: str) -> Any:
@@ -177,6 +207,7 @@ def rule(given: JsonObject) -> GoStruct:
         ("Reason", given.get("reason")),
         ("FieldPath", given.get("fieldPath", "")),
         ("OptionalOldSelf", given.get("optionalOldSelf")),
+        name="ValidationRule",
     )
 
 
@@ -231,6 +262,7 @@ def column(given: JsonObject) -> GoStruct:
         ("Description", given.get("description", "")),
         ("Priority", given.get("priority", 0)),
         ("JSONPath", given.get("jsonPath", given.get("JSONPath", ""))),
+        name="CustomResourceColumnDefinition",
     )
 
 
@@ -241,7 +273,11 @@ def columns(given: list[JsonObject] | None) -> list[GoStruct] | None:
 
 def selectable(given: list[JsonObject] | None) -> list[GoStruct] | None:
     """Return selectable fields as structs."""
-    return None if given is None else [GoStruct(("JSONPath", one.get("jsonPath", ""))) for one in given]
+    return (
+        None
+        if given is None
+        else [GoStruct(("JSONPath", one.get("jsonPath", "")), name="SelectableField") for one in given]
+    )
 
 
 def version(given: JsonObject) -> GoStruct:
@@ -256,4 +292,5 @@ def version(given: JsonObject) -> GoStruct:
         ("Subresources", subresources(given.get("subresources"))),
         ("AdditionalPrinterColumns", columns(given.get("additionalPrinterColumns"))),
         ("SelectableFields", selectable(given.get("selectableFields"))),
+        name="CustomResourceDefinitionVersion",
     )

@@ -16,7 +16,7 @@ from auditor.crdcheck import gojson
 from auditor.crdcheck.fieldpath import find_field
 from auditor.crdcheck.structural import unconvertible
 from auditor.crdcheck.walk import TYPES, item_schema
-from auditor.golang.jsontext import encode
+from auditor.releases import changes
 from auditor.schema.field_path import FieldPathError
 from auditor.validation.findings import (
     NOT_SUPPORTED,
@@ -25,6 +25,8 @@ from auditor.validation.findings import (
     invalid,
     not_supported_detail,
     required,
+    shown_text,
+    shown_texts,
 )
 from auditor.validation.rules.compile import trim_space
 
@@ -233,10 +235,10 @@ def _loose_set(props: JsonObject, path: str) -> list[Finding]:
     type_, list_type = items.get("type"), items.get(_LIST_TYPE)
     detail = f"must be atomic as item of a list with {_LIST_TYPE}=set"
     if type_ == "array" and list_type not in (None, "atomic"):
-        return [invalid(_CHECK, f"{path}.items.{_LIST_TYPE}", list_type, detail, encode(list_type))]
+        return [invalid(_CHECK, f"{path}.items.{_LIST_TYPE}", list_type, detail, shown_text(list_type))]
     if type_ == "object" and items.get(_MAP_TYPE) != "atomic":
         # The server shows the list type of the items here, which is seldom there.
-        return [invalid(_CHECK, f"{path}.items.{_MAP_TYPE}", list_type, detail, encode(list_type))]
+        return [invalid(_CHECK, f"{path}.items.{_MAP_TYPE}", list_type, detail, shown_text(list_type))]
     return []
 
 
@@ -272,14 +274,16 @@ def _map_list(props: JsonObject, path: str) -> list[Finding]:
             detail = f"must be a scalar type if parent array's {_LIST_TYPE} is map"
             found.append(invalid(_CHECK, f"{path}.items.properties[{key}].type", type_, detail))
         if key in keys[:index]:
-            found.append(invalid(_CHECK, where, list(keys), "must not contain duplicate entries"))
+            detail = "must not contain duplicate entries"
+            found.append(invalid(_CHECK, where, list(keys), detail, shown_texts(list(keys))))
     return found
 
 
 def _several_items(given: Any, path: str) -> Finding:
-    shown = gojson.GoStruct(("Schema", None), ("JSONSchemas", [gojson.schema(one) for one in given.many] or None))
+    many = [gojson.schema(one) for one in given.many] or None
+    shown = gojson.GoStruct(("Schema", None), ("JSONSchemas", many), name="JSONSchemaPropsOrArray")
     detail = f"must only have a single schema if {_LIST_TYPE} is map"
-    return invalid(_CHECK, f"{path}.items", gojson.plain(shown), detail, gojson.render(shown))
+    return invalid(_CHECK, f"{path}.items", gojson.plain(shown), detail, gojson.shown(shown))
 
 
 def check_required_keys(props: JsonObject, path: str) -> list[Finding]:
@@ -323,9 +327,9 @@ def _rule_syntax(props: JsonObject, rule: JsonObject, path: str) -> list[Finding
     if not text:
         found.append(required("rule", f"{path}.rule", "rule is not specified"))
     elif message and not trimmed:
-        found.append(invalid("rule", f"{path}.message", message, "must be non-empty if specified"))
+        found.append(invalid("rule", f"{path}.message", message, _detail("message", "must be non-empty if specified")))
     elif _breaks(trimmed):
-        found.append(invalid("rule", f"{path}.message", message, "must not contain line breaks"))
+        found.append(invalid("rule", f"{path}.message", message, _detail("message", "must not contain line breaks")))
     elif _breaks(text) and not trimmed:
         found.append(required("rule", f"{path}.message", "message must be specified if rule contains line breaks"))
     expression = rule.get("messageExpression", "")
@@ -334,9 +338,13 @@ def _rule_syntax(props: JsonObject, rule: JsonObject, path: str) -> list[Finding
         found.append(required("rule", f"{path}.messageExpression", detail))
     reason = rule.get("reason")
     if reason is not None and reason not in _REASONS:
-        shown, detail = encode(reason), not_supported_detail(_REASONS)
+        shown, detail = shown_text(reason), not_supported_detail(_REASONS)
         found.append(finding("rule", f"{path}.reason", NOT_SUPPORTED, reason, detail, shown))
     return found + _field_path(props, rule.get("fieldPath", ""), f"{path}.fieldPath")
+
+
+def _detail(field: str, text: str) -> str:
+    return text if changes.SHORTER_DETAILS.holds else f"{field} {text}"
 
 
 def _field_path(props: JsonObject, given: str, where: str) -> list[Finding]:
@@ -344,14 +352,14 @@ def _field_path(props: JsonObject, given: str, where: str) -> list[Finding]:
         return []
     found: list[Finding] = []
     if not trim_space(given):
-        found.append(invalid("rule", where, given, "must be non-empty if specified"))
+        found.append(invalid("rule", where, given, _detail("fieldPath", "must be non-empty if specified")))
     if _breaks(given):
-        found.append(invalid("rule", where, given, "must not contain line breaks"))
+        found.append(invalid("rule", where, given, _detail("fieldPath", "must not contain line breaks")))
     if not unconvertible(props):
         try:
             find_field(given, props)
         except FieldPathError:
-            found.append(invalid("rule", where, given, "must be a valid path"))
+            found.append(invalid("rule", where, given, _detail("fieldPath", "must be a valid path")))
     return found
 
 

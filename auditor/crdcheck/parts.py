@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from auditor.crdcheck.fieldpath import find_field
-from auditor.golang.jsontext import encode
 from auditor.golang.unicode import unprintable
 from auditor.schema.field_path import FieldPathError
 from auditor.validation.findings import (
@@ -17,6 +16,7 @@ from auditor.validation.findings import (
     finding,
     invalid,
     required,
+    shown_text,
     too_many_detail,
 )
 from auditor.validation.names import dns_1035_label, go_lower
@@ -73,7 +73,7 @@ def check_deprecation(version: JsonObject, path: str) -> list[Finding]:
         return []
     where = f"{path}.deprecationWarning"
     if not version.get("deprecated"):
-        return [invalid(_CHECK, where, warning, "can only be set for deprecated versions", encode(warning))]
+        return [invalid(_CHECK, where, warning, "can only be set for deprecated versions", shown_text(warning))]
     texts = []
     if len(warning.encode("utf-8", "surrogatepass")) > _LONGEST_WARNING:
         texts.append(f"must be <= {_LONGEST_WARNING} characters long")
@@ -82,7 +82,7 @@ def check_deprecation(version: JsonObject, path: str) -> list[Finding]:
     if bad := unprintable(warning):
         where_found = f"non-printable character found at index {bad[0][0]}"
         texts.append(f"must only contain printable UTF-8 characters; {where_found}")
-    return [invalid(_CHECK, where, warning, text, encode(warning)) for text in texts]
+    return [invalid(_CHECK, where, warning, text, shown_text(warning)) for text in texts]
 
 
 # -- subresources and columns ------------------------------------------------------------------------------------------
@@ -107,7 +107,7 @@ def check_subresources(subresources: JsonObject | None, path: str) -> list[Findi
         elif not given.startswith("."):
             found.append(invalid("scale", where, given, "must be a simple json path starting with ."))
         elif not given.startswith(starts):
-            shown = encode(given) if key == "labelSelectorPath" else None  # a pointer in Go, which prints as JSON
+            shown = shown_text(given) if key == "labelSelectorPath" else None  # a pointer in Go, which is shown as such
             found.append(invalid("scale", where, given, f"should be a json path under {below}", shown))
     return found
 

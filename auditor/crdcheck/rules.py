@@ -212,7 +212,7 @@ class RuleScope:
         cost = saturated_product(_cost(compiled.program, declared), most)
         found += self._charge(cost, "rule", f"{path}.rule")
         struct = gojson.rule(given)
-        shown, value = gojson.render(struct), gojson.plain(struct)
+        shown, value = gojson.shown(struct), gojson.plain(struct)
         if compiled.error:
             found.append(invalid("rule", f"{path}.rule", value, compiled.error, shown))
         if compiled.message_error:

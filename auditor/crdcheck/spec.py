@@ -23,6 +23,7 @@ from auditor.crdcheck.parts import (
 from auditor.crdcheck.rules import Budget, RuleScope
 from auditor.crdcheck.structural import check_structural_schema, unconvertible
 from auditor.crdcheck.walk import has_defaults, has_extensions
+from auditor.releases import changes
 from auditor.schema.parse import build_schema
 from auditor.validation.findings import forbidden, invalid, required
 from auditor.validation.names import dns_1035_label, dns_subdomain
@@ -67,7 +68,7 @@ def check_spec(form: Internal, demands: Demands) -> tuple[list[Finding], list[tu
     found += check_columns(form.columns, "spec.additionalPrinterColumns")
     if form.selectable:
         if form.validation is None:
-            detail = "may only be set when validations.schema is included"
+            detail = _detail("may only be set when validations.schema is included")
             found.append(invalid(_CHECK, "spec.selectableFields", "", detail))
         else:
             found += checker.selectable(form.selectable, form.validation, "spec", "")
@@ -87,6 +88,11 @@ def _group(group: str) -> list[Finding]:
     return []
 
 
+def _detail(text: str) -> str:
+    """Return what is said of selectable fields that may not be there."""
+    return text if changes.SHORTER_DETAILS.holds else f"selectableFields {text.replace('`', '')}"
+
+
 def _has_schema(holder: JsonObject | None) -> bool:
     return holder is not None and "openAPIV3Schema" in holder
 
@@ -94,7 +100,8 @@ def _has_schema(holder: JsonObject | None) -> bool:
 def _missing_schemas(form: Internal, demands: Demands) -> list[Finding]:
     if _has_schema(form.validation) or (not demands.schemas and form.preserve):
         return []
-    detail = "" if demands.schemas else "because otherwise all fields are pruned"
+    required_always = "" if changes.SHORTER_DETAILS.holds else "schemas are required"
+    detail = required_always if demands.schemas else "because otherwise all fields are pruned"
     return [
         required(_CHECK, f"spec.versions[{index}].schema.openAPIV3Schema", detail)
         for index, version in enumerate(form.versions)
@@ -123,7 +130,7 @@ def _versions(form: Internal, checker: _SchemaChecker) -> list[Finding]:
         fields = version.get("selectableFields")
         if fields:
             if not _has_schema(version.get("schema")):
-                detail = "may only be set when `version.schema.openAPIV3Schema` is not included"
+                detail = _detail("may only be set when `version.schema.openAPIV3Schema` is not included")
                 found.append(invalid(_CHECK, f"{path}.selectableFields", "", detail))
             else:
                 found += checker.selectable(fields, version["schema"], path, name)
@@ -164,7 +171,8 @@ def _exclusive(form: Internal) -> list[Finding]:
         details.append("must have exactly one version marked as storage version")
     if details:
         structs = [gojson.version(version) for version in form.versions] if form.has_list else None
-        shown, value = gojson.render(structs), gojson.plain(structs)
+        shown = gojson.shown(structs, "[]apiextensions.CustomResourceDefinitionVersion")
+        value = gojson.plain(structs)
         found.extend(invalid(_CHECK, "spec.versions", value, detail, shown) for detail in details)
     return found
 
@@ -265,5 +273,5 @@ def _root_with_status(props: JsonObject, path: str) -> list[Finding]:
                 f"only [{' '.join(_AT_ROOT)}] fields are allowed at the root of the schema if the status subresource "
                 "is enabled"
             )
-            return [invalid(_CHECK, path, gojson.plain(struct), detail, gojson.render(struct))]
+            return [invalid(_CHECK, path, gojson.plain(struct), detail, gojson.shown(struct))]
     return []

@@ -17,10 +17,15 @@ from auditor.crdcheck.parts import check_names
 from auditor.crdcheck.relaxed import Demands, demands_of_update
 from auditor.crdcheck.spec import check_spec
 from auditor.crdcheck.warnings import create_warnings, update_warnings
-from auditor.golang.jsontext import encode
 from auditor.golang.text import quote
 from auditor.golang.url import UrlError, parse_request_uri
-from auditor.validation.findings import invalid, required, unique
+from auditor.validation.findings import (
+    invalid,
+    required,
+    shown_text,
+    shown_texts,
+    unique,
+)
 from auditor.validation.names import subdomain_name
 from auditor.validation.objectmeta import check_metadata, check_metadata_update
 
@@ -177,7 +182,7 @@ def _immutable(form: Internal, old: Internal) -> list[Finding]:
         pairs.append(("spec.scope", form.scope, old.scope))
         pairs.append(("spec.names.kind", form.names.get("kind", ""), old.names.get("kind", "")))
     return [
-        invalid("schema", where, new, _IMMUTABLE, encode(new) if where == "spec.scope" else None)
+        invalid("schema", where, new, _IMMUTABLE, shown_text(new) if where == "spec.scope" else None)
         for where, new, was in pairs
         if new != was
     ]
@@ -200,14 +205,15 @@ def _stored_versions(form: Internal) -> list[Finding]:
     stored, path = form.stored_versions, "status.storedVersions"
     if not stored:
         given: list[str] | None = [] if "storedVersions" in form.status else None
-        return [invalid("schema", path, given, "must have at least one stored version")]
+        return [invalid("schema", path, given, "must have at least one stored version", shown_texts(given))]
     names = [version.get("name", "") for version in form.versions]
     left = {name: index for index, name in enumerate(stored)}
     found: list[Finding] = []
     for name, version in zip(names, form.versions, strict=True):
         # A name that comes twice is looked for only once.
         if name not in left and version.get("storage"):
-            found.append(invalid("schema", path, list(stored), f"must have the storage version {name}"))
+            detail = f"must have the storage version {name}"
+            found.append(invalid("schema", path, list(stored), detail, shown_texts(list(stored))))
         left.pop(name, None)
     for name, index in left.items():
         detail = (

@@ -26,7 +26,7 @@ def unknown_formats(form: Internal) -> list[str]:
 
 def _unknown(props: JsonObject) -> str:
     given: str = props.get("format", "")
-    if not given:
+    if not given or not changes.FORMATS_WARN.holds:
         return ""
     type_ = props.get("type", "")
     if type_ != "string" and not changes.NUMBER_FORMATS.holds:

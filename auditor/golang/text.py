@@ -7,7 +7,7 @@ from typing import Any
 
 from auditor.golang.unicode import is_print
 
-__all__ = ["display", "float_json", "float_v", "quote", "type_name", "without_broken"]
+__all__ = ["display", "float_json", "float_v", "go_syntax", "quote", "type_name", "without_broken"]
 
 _SHORT_ESCAPES = {
     '"': '\\"',
@@ -157,6 +157,25 @@ def display(value: Any) -> str:
     if kind is dict:
         return "map[" + " ".join([f"{key}:{display(value[key])}" for key in sorted(value)]) + "]"
     return str(value)
+
+
+def go_syntax(value: Any) -> str:
+    """Return a JSON value as Go's %#v prints it: ``map[string]interface {}{"a":1}``; map keys sorted.
+
+    Source: fmt.
+    """
+    kind = type(value)
+    if kind is str:
+        return quote(value)
+    if kind is list:
+        return "[]interface {}{" + ", ".join(map(go_syntax, value)) + "}"
+    if kind is dict:
+        return (
+            "map[string]interface {}{"
+            + ", ".join([f"{quote(key)}:{go_syntax(value[key])}" for key in sorted(value)])
+            + "}"
+        )
+    return "interface {}(nil)" if value is None else display(value)
 
 
 def type_name(value: Any) -> str:

@@ -28,6 +28,7 @@ from auditor.fastpath.dicts.fallbacks import Fallbacks, Part, Reason, fallback_o
 from auditor.fastpath.dicts.scope import NotEmittable
 from auditor.fastpath.dicts.support import Log, Refused
 from auditor.fastpath.rules.prover import RuleProver
+from auditor.releases import changes
 from auditor.schema.structural import StructuralSchema
 from auditor.selectors.fields import selectable
 from auditor.storage_read.read import read_object
@@ -125,6 +126,7 @@ class AuditProgram:
         self._validator: CreateValidator | None = None
         self._rule_prover: RuleProver | None = None
         self._provers: Module | None = None
+        self._null_times = not changes.NO_NULL_TIMES.holds
 
     # -- what it is made of -----------------------------------------------------------------------------------------
 
@@ -253,6 +255,8 @@ class AuditProgram:
         except Exception as error:  # noqa: BLE001 - whatever is wrong, the reference can name it
             log.clear()
             return self._by_reference(data, fallback_of(Part.OBJECT, error))
+        if self._null_times:
+            obj["metadata"].setdefault("creationTimestamp", None)
         pruned: tuple[str, ...] = ()
         defaulted: tuple[str, ...] = ()
         if log.pruned:

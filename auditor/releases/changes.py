@@ -9,29 +9,43 @@ from typing import Final
 from auditor.releases.release import Release, active
 
 __all__ = [
-    "BYTES_ARE_STANDARD_BASE64",
+    "ABSENT_FIELDS_EQUAL",
+    "AFFIXES_COST",
     "CHANGES",
     "CIDR_MASK",
     "CLEARED_GENERATION",
+    "EMPTY_TEXTS_IN_RANGE",
     "EXACT_QUANTITIES",
+    "FORMATS_WARN",
     "GATES_REMOVED",
     "KUBERNETES_NAME_FORMATS",
     "LABEL_WORDS",
+    "LAST_INDEX_OF_NOTHING",
+    "LEADING_DOTS",
+    "LISTS_HAVE_FUNCTIONS",
     "LISTS_INCLUDE",
     "LISTS_KEEP_ITEMS",
     "MANAGER_OPERATIONS",
     "NAMES_ARE_CAPPED",
     "NEGATIVE_GENERATION",
+    "NO_NULL_TIMES",
     "NUMBER_FORMATS",
     "OLD_TYPES",
+    "OPTIONALS_ALONE",
+    "OPTIONALS_KEEP_SCHEMA",
     "OWNERS_BY_INDEX",
     "QUANTITIES_ARE_COPIED",
+    "QUOTED_FIELDS",
     "RANGES_ARE_CHECKED",
     "RULES_SHOW_VALUES",
     "SELECTABLE_FIELDS_KEPT",
     "SETS_OF_OBJECTS",
+    "SHORTER_DETAILS",
+    "SHORT_INT_OR_STRINGS",
     "SIZES_OF_URL_PARTS",
     "TOO_FEW",
+    "UNITS_AGREE",
+    "VALUES_AS_JSON",
     "WHOLE_NUMBERS",
     "Affects",
     "Change",
@@ -82,6 +96,81 @@ class Change:
         return active().minor >= self.since
 
 
+NO_NULL_TIMES: Final = Change(
+    "no-null-times",
+    34,
+    Affects.OBJECTS,
+    "an object without metadata.creationTimestamp is read without it",
+    "it is read with creationTimestamp: null",
+    "apimachinery pkg/apis/meta/v1/types.go (ObjectMeta)",
+)
+VALUES_AS_JSON: Final = Change(
+    "values-as-json",
+    34,
+    Affects.MESSAGES,
+    'values that are wrong are shown as JSON: Invalid value: {"a":1}, null, "2024-05-01T10:00:00Z"',
+    'they are shown as Go prints them: map[string]interface {}{"a":1}, "null", 2024-05-01 10:00:00 +0000 UTC; where '
+    "that would be the address of a pointer, 0xc000000000 is shown here",
+    "apimachinery pkg/util/validation/field/errors.go (ErrorBody)",
+)
+UNITS_AGREE: Final = Change(
+    "units-agree",
+    34,
+    Affects.MESSAGES,
+    '"may not be more than 1 byte", "must have at most 1 item"',
+    '"may not be more than 1 bytes", "must have at most 1 items"',
+    "apimachinery pkg/util/validation/field/errors.go (TooLong, TooMany)",
+)
+SHORTER_DETAILS: Final = Change(
+    "shorter-details",
+    34,
+    Affects.MESSAGES,
+    'details do not repeat the field: "metadata.ownerReferences.kind: Invalid value: "": must not be empty"',
+    '"kind must not be empty", "message must not contain line breaks", "schemas are required" and so on',
+    "apimachinery pkg/api/validation/objectmeta.go; apiextensions-apiserver "
+    "pkg/apis/apiextensions/validation/validation.go, pkg/apiserver/schema/objectmeta/validation.go",
+)
+FORMATS_WARN: Final = Change(
+    "formats-warn",
+    34,
+    Affects.DEFINITIONS,
+    "the server warns of formats that it does not know",
+    "it does not",
+    "apiextensions-apiserver pkg/registry/customresourcedefinition/strategy.go (WarningsOnCreate)",
+)
+ABSENT_FIELDS_EQUAL: Final = Change(
+    "absent-fields-equal",
+    34,
+    Affects.OBJECTS,
+    "in rules, objects are equal also if both have null in a field, or a field named like a__dash__b",
+    "such objects are not even equal to themselves",
+    "apiserver pkg/cel/common/valuesunstructured.go (unstructuredMap.Equal)",
+)
+SHORT_INT_OR_STRINGS: Final = Change(
+    "short-int-or-strings",
+    34,
+    Affects.DEFINITIONS,
+    "estimated costs know of maxLength beside x-kubernetes-int-or-string: true",
+    "such values count as texts of unknown length: definitions with rules on them are refused as too expensive",
+    "apiserver pkg/cel/common/schemas.go (SchemaDeclType)",
+)
+LAST_INDEX_OF_NOTHING: Final = Change(
+    "last-index-of-nothing",
+    34,
+    Affects.OBJECTS,
+    "in rules, ''.lastIndexOf('a') is -1",
+    "it is an error",
+    "cel-go ext/strings.go (lastIndexOf)",
+)
+LISTS_HAVE_FUNCTIONS: Final = Change(
+    "lists-have-functions",
+    34,
+    Affects.DEFINITIONS,
+    "rules may call sort(), sortBy(), distinct(), slice(), flatten(), reverse() of lists and lists.range(); new "
+    "rules may from 1.35 on",
+    "a rule that calls them does not compile",
+    "apiserver pkg/cel/environment/base.go (ext.Lists)",
+)
 KUBERNETES_NAME_FORMATS: Final = Change(
     "kubernetes-name-formats",
     35,
@@ -182,6 +271,58 @@ LISTS_KEEP_ITEMS: Final = Change(
     "or of numbers like 1 differ from themselves; what + adds is read again by the schema of the list",
     "apiserver pkg/cel/common/valuesunstructured.go",
 )
+OPTIONALS_KEEP_SCHEMA: Final = Change(
+    "optionals-keep-schema",
+    37,
+    Affects.OBJECTS,
+    "in rules, what is read of an optional value, as in optional.of(self.times)[0] or oldSelf.value(), is read by its "
+    "schema",
+    "it is read as plain JSON: times, durations and bytes are texts, fields go by the names that are stored; a "
+    "quantity, URL, IP, CIDR or version that is read so, as after a ?:, is an error",
+    "cel-go interpreter/attributes.go (applyQualifiers)",
+)
+OPTIONALS_ALONE: Final = Change(
+    "optionals-alone",
+    37,
+    Affects.OBJECTS,
+    "in rules, or() and orValue() of a value that turns out to be no optional, as in dyn(1).orValue(2), is an error",
+    "it is that value",
+    "cel-go cel/library.go (evalOptionalOr, evalOptionalOrValue)",
+)
+EMPTY_TEXTS_IN_RANGE: Final = Change(
+    "empty-texts-in-range",
+    37,
+    Affects.OBJECTS,
+    "in rules, 'abc'.indexOf('', 5) is 3, the end of the text, and a negative offset an error; lastIndexOf() likewise",
+    "it is the offset, whatever that is: 5",
+    "cel-go ext/strings.go (indexOfOffset, lastIndexOfOffset)",
+)
+AFFIXES_COST: Final = Change(
+    "affixes-cost",
+    37,
+    Affects.OBJECTS,
+    "in rules, startsWith() and endsWith() cost by the length of what is looked for, matches(text, pattern) as much as "
+    "text.matches(pattern), and flatten() of a negative depth by the size of the list",
+    "they cost by the length of the text that is looked into, matches(text, pattern) costs 1, and flatten() of a "
+    "negative depth less the longer the list",
+    "cel-go interpreter/runtimecost.go (costCall), checker/cost.go (functionCost), ext/lists.go (trackListFlatten)",
+)
+QUOTED_FIELDS: Final = Change(
+    "quoted-fields",
+    37,
+    Affects.DEFINITIONS,
+    "rules may name fields and keys in backticks: self.labels.`a/b`",
+    "a rule with a backtick outside of a text does not compile",
+    "cel-go parser/helper.go, parser/parser.go (normalizeIdent)",
+)
+LEADING_DOTS: Final = Change(
+    "leading-dots",
+    37,
+    Affects.OBJECTS,
+    "in rules, .self is the object also within a macro whose variable is called self",
+    "it is the variable of the macro",
+    "cel-go checker/env.go (resolveSimpleIdent)",
+)
 QUANTITIES_ARE_COPIED: Final = Change(
     "quantities-are-copied",
     37,
@@ -267,6 +408,15 @@ GATES_REMOVED: Final = Change(
 )
 
 CHANGES: Final = (
+    NO_NULL_TIMES,
+    VALUES_AS_JSON,
+    UNITS_AGREE,
+    SHORTER_DETAILS,
+    FORMATS_WARN,
+    ABSENT_FIELDS_EQUAL,
+    SHORT_INT_OR_STRINGS,
+    LAST_INDEX_OF_NOTHING,
+    LISTS_HAVE_FUNCTIONS,
     KUBERNETES_NAME_FORMATS,
     SELECTABLE_FIELDS_KEPT,
     RULES_SHOW_VALUES,
@@ -279,6 +429,12 @@ CHANGES: Final = (
     NAMES_ARE_CAPPED,
     LISTS_INCLUDE,
     LISTS_KEEP_ITEMS,
+    OPTIONALS_KEEP_SCHEMA,
+    OPTIONALS_ALONE,
+    EMPTY_TEXTS_IN_RANGE,
+    AFFIXES_COST,
+    QUOTED_FIELDS,
+    LEADING_DOTS,
     QUANTITIES_ARE_COPIED,
     RANGES_ARE_CHECKED,
     WHOLE_NUMBERS,

@@ -21,7 +21,7 @@ from auditor.golang.jsontext import GoJsonError, as_text, decode
 from auditor.golang.text import display, type_name
 from auditor.schema.defaulting.reference import default, drop_nulls
 from auditor.schema.objectmeta.reference import CoerceError, coerce_embedded, decode_metadata
-from auditor.schema.objectmeta.types import to_json
+from auditor.schema.objectmeta.types import served_metadata
 from auditor.schema.pruning.reference import prune
 from auditor.storage_read.metadata_effect import rewritten_metadata
 
@@ -224,7 +224,7 @@ def coerce(definition: CustomResourceDefinition, obj: JsonObject, *, drop: bool)
                 raise ReadError(NO_METADATA)
             metadata["generation"] = metadata.get("generation", 0) or 1
     if metadata is not None:  # written last: nulls and embedded resources see it as it was
-        obj["metadata"] = to_json(metadata)
+        obj["metadata"] = served_metadata(metadata)
     return dropped
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from auditor.schema.structural import StructuralSchema
 from auditor.validation.embedded import compile_embedded
-from auditor.validation.findings import RULES_NOT_CHECKED, has_blocking, unique
+from auditor.validation.findings import has_blocking, rules_not_checked, unique
 from auditor.validation.listtype import compile_list_types
 from auditor.validation.names import path_segment, subdomain_name
 from auditor.validation.node import compile_schema, validate_value
@@ -39,7 +39,7 @@ class CreateValidator:
         root: The compiled schema.
         nodes: The compiled positions that may be given a `prove`, by their schema (see `node.Node`).
         has_rules: Whether the version has validation rules, so that a blocking finding is followed by
-            `RULES_NOT_CHECKED`.
+            `rules_not_checked`.
     """
 
     def __init__(self, definition: CustomResourceDefinition, version: CrdVersion) -> None:
@@ -96,7 +96,7 @@ class CreateValidator:
             found += self.check_embedded(part)
             found += self.check_list_types(part)
         if rules is not None and self.has_rules:
-            found += [RULES_NOT_CHECKED] if has_blocking(found) else rules(obj)
+            found += [rules_not_checked()] if has_blocking(found) else rules(obj)
         return found
 
     def check_type_meta(self, obj: JsonObject) -> list[Finding]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.trail import Trail, structured
+from auditor.releases import changes
 from auditor.schema.objectmeta.reference import CoerceError, decode_metadata
 from auditor.schema.structural import StructuralSchema
 from auditor.validation.findings import invalid, required, unique
@@ -79,7 +80,8 @@ def compile_embedded(schema: StructuralSchema | None) -> EmbeddedResources | Non
 
 def _check_resource(resource: JsonObject, path: str, found: list[Finding]) -> None:
     prefix = f"{path}." if path else ""
-    found.extend(required(_CHECK, f"{prefix}{name}") for name in ("apiVersion", "kind") if name not in resource)
+    detail = "" if changes.SHORTER_DETAILS.holds else "must not be empty"
+    found.extend(required(_CHECK, f"{prefix}{name}", detail) for name in ("apiVersion", "kind") if name not in resource)
     if "apiVersion" in resource:
         found.extend(_check_text(resource["apiVersion"], f"{prefix}apiVersion", _api_version))
     if "kind" in resource:

@@ -15,18 +15,19 @@ from auditor.base.longtext import LONG, LongText
 from auditor.base.records import Finding
 from auditor.base.wording import counted
 from auditor.golang.jsontext import encode
-from auditor.golang.text import float_v, quote
+from auditor.golang.text import float_v, go_syntax, quote
+from auditor.releases import changes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = [
+    "ADDRESS",
     "DUPLICATE",
     "FORBIDDEN",
     "INVALID",
     "NOT_SUPPORTED",
     "REQUIRED",
-    "RULES_NOT_CHECKED",
     "TOO_FEW",
     "TOO_LONG",
     "TOO_MANY",
@@ -39,6 +40,10 @@ __all__ = [
     "not_supported_detail",
     "of_rule",
     "required",
+    "rules_not_checked",
+    "shown_as",
+    "shown_text",
+    "shown_texts",
     "too_few_detail",
     "too_long",
     "too_long_detail",
@@ -70,6 +75,8 @@ _TEXTS: Final = {
 _WITHOUT_VALUE: Final = frozenset({REQUIRED, FORBIDDEN, TOO_LONG})
 _BLOCKING: Final = frozenset({NOT_SUPPORTED, REQUIRED, TOO_LONG, TOO_MANY, TYPE_INVALID})
 _OMITTED: Final = "<value omitted>"
+ADDRESS: Final = "0xc000000000"
+"""Stands for the address of a pointer, which is another one in each process of a server."""
 
 
 def _shown(value: Any) -> str:
@@ -82,7 +89,23 @@ def _shown(value: Any) -> str:
         return str(value)
     if kind is float:
         return float_v(value)
-    return encode(value)
+    return shown_as(encode(value), '"null"' if value is None else go_syntax(value))
+
+
+def shown_as(as_json: str, as_go: str) -> str:
+    """Return how the release that is reproduced shows a value (`changes.VALUES_AS_JSON`)."""
+    return as_json if changes.VALUES_AS_JSON.holds else as_go
+
+
+def shown_text(value: str | None) -> str:
+    """Return a text that Go holds as a type of its own or behind a pointer, as it is shown."""
+    return shown_as(encode(value), '"null"' if value is None else quote(value))
+
+
+def shown_texts(values: list[str] | None) -> str:
+    """Return a list of texts that Go holds as such, as it is shown."""
+    as_go = "[]string(nil)" if values is None else f"[]string{{{', '.join(map(quote, values))}}}"
+    return shown_as(encode(values), as_go)
 
 
 def finding(
@@ -200,18 +223,22 @@ def too_long(check: str, field: str, limit: int) -> Finding:
     return finding(check, field, TOO_LONG, _OMITTED, too_long_detail(limit))
 
 
+def _counted(count: int, unit: str) -> str:
+    return counted(count, unit) if changes.UNITS_AGREE.holds else f"{count} {unit}s"
+
+
 def too_long_detail(limit: int) -> str:
     """Return the detail of a too long value; the text says bytes whatever was counted."""
     if limit < 0:
         return "value is too long"
-    return f"may not be more than {counted(limit, 'byte')}"
+    return f"may not be more than {_counted(limit, 'byte')}"
 
 
 def too_many_detail(limit: int) -> str:
     """Return the detail of too many items or keys."""
     if limit < 0:
         return "has too many items"
-    return f"must have at most {counted(limit, 'item')}"
+    return f"must have at most {_counted(limit, 'item')}"
 
 
 def too_few_detail(limit: int) -> str:
@@ -245,18 +272,27 @@ def unique(findings: list[Finding]) -> list[Finding]:
     return list({found.words: found for found in reversed(findings)}.values())[::-1]
 
 
-RULES_NOT_CHECKED: Final = Finding(
-    field="<nil>",
-    type=INVALID,
-    bad_value=None,
-    detail=(
-        "some validation rules were not checked because the object was invalid; correct the existing errors to "
-        "complete validation"
-    ),
-    message=(
-        "<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct "
-        "the existing errors to complete validation"
-    ),
-    check="rule",
+_NOT_CHECKED: Final = (
+    "some validation rules were not checked because the object was invalid; correct the existing errors to complete "
+    "validation"
 )
-"""What stands in for the rules after a blocking finding."""
+
+
+def _not_checked(shown: str) -> Finding:
+    return Finding(
+        field="<nil>",
+        type=INVALID,
+        bad_value=None,
+        detail=_NOT_CHECKED,
+        message=f"<nil>: Invalid value: {shown}: {_NOT_CHECKED}",
+        check="rule",
+    )
+
+
+_AS_JSON: Final = _not_checked("null")
+_AS_GO: Final = _not_checked('"null"')
+
+
+def rules_not_checked() -> Finding:
+    """Return what stands in for the rules after a blocking finding."""
+    return _AS_JSON if changes.VALUES_AS_JSON.holds else _AS_GO

@@ -15,12 +15,16 @@ from auditor.golang.text import quote, type_name
 from auditor.golang.unicode import unprintable
 from auditor.releases import changes
 from auditor.validation.findings import (
+    ADDRESS,
     NOT_SUPPORTED,
     finding,
     forbidden,
     invalid,
     not_supported_detail,
     required,
+    shown_as,
+    shown_text,
+    shown_texts,
     too_long,
 )
 from auditor.validation.metaconvert import Mismatch, convert_metadata, is_clean
@@ -147,9 +151,17 @@ def check_metadata_update(new: JsonObject, old: JsonObject, part: JsonObject | N
     ):
         value = new.get(name, empty)
         if value != old.get(name, empty):
-            found.append(invalid(_CHECK, f"{path}.{name}", value, _IMMUTABLE, shown=encode(value)))
+            found.append(invalid(_CHECK, f"{path}.{name}", value, _IMMUTABLE, shown=_kept_field(name, value)))
     found.extend(_common(new if part is None else part, path, _CHECK))
     return found
+
+
+def _kept_field(name: str, value: str | int | None) -> str:
+    """Return the value of a field that may not change, as it is shown."""
+    if name == "creationTimestamp" or (name == "deletionTimestamp" and value is not None):
+        moment = "0001-01-01T00:00:00Z" if value is None else str(value)
+        return shown_as(encode(value), f"{moment[:10]} {moment[11:19]} +0000 UTC")
+    return shown_text(value) if value is None or type(value) is str else encode(value)
 
 
 def _generation(metadata: JsonObject, path: str, check: str) -> list[Finding]:
@@ -208,7 +220,7 @@ def _owners(owners: list[JsonObject], where: str, check: str) -> list[Finding]:
                     f"{first} and {current}"
                 )
                 if every is None:  # the same for each of them
-                    shown = intern(f"[{','.join(_owner_text(ref) for ref in owners)}]")
+                    shown = intern(_owners_text(owners))
                     every = [_owner(ref) for ref in owners], shown
                 found.append(invalid(check, where, every[0], detail, shown=every[1]))
             else:
@@ -233,7 +245,8 @@ def _older(owner: JsonObject, parts: tuple[str, str] | None, path: str, check: s
         yield invalid(check, f"{path}.apiVersion", owner.get("apiVersion", ""), "version must not be empty")
     for name in ("kind", "name", "uid"):
         if not owner.get(name, ""):
-            yield invalid(check, f"{path}.{name}", "", "must not be empty")
+            detail = "must not be empty" if changes.SHORTER_DETAILS.holds else f"{name} must not be empty"
+            yield invalid(check, f"{path}.{name}", "", detail)
 
 
 def _owner(owner: JsonObject) -> JsonObject:
@@ -243,14 +256,29 @@ def _owner(owner: JsonObject) -> JsonObject:
 
 
 def _owner_text(owner: JsonObject) -> str:
-    return "{" + ",".join(f'"{name}":{encode(value)}' for name, value in _owner(owner).items()) + "}"
+    held = _owner(owner)
+    as_json = "{" + ",".join(f'"{name}":{encode(value)}' for name, value in held.items()) + "}"
+    fields = [f"{shown}:{quote(held[name])}" for name, shown in _OWNER_TEXTS.items()]
+    fields += [
+        f"{name[0].upper()}{name[1:]}:(*bool)({'nil' if name not in held else ADDRESS})"
+        for name in ("controller", "blockOwnerDeletion")
+    ]
+    return shown_as(as_json, f"v1.OwnerReference{{{', '.join(fields)}}}")
+
+
+def _owners_text(owners: list[JsonObject]) -> str:
+    texts = [_owner_text(one) for one in owners]
+    return shown_as(f"[{','.join(texts)}]", f"[]v1.OwnerReference{{{', '.join(texts)}}}")
+
+
+_OWNER_TEXTS: Final = {"apiVersion": "APIVersion", "kind": "Kind", "name": "Name", "uid": "UID"}
 
 
 def _finalizers(finalizers: list[str], where: str, check: str) -> list[Finding]:
     found = [invalid(check, where, text, message) for text in finalizers for message in label_key(text)]
     if "orphan" in finalizers and "foregroundDeletion" in finalizers:
         detail = "finalizer orphan and foregroundDeletion cannot be both set"
-        found.append(invalid(check, where, list(finalizers), detail))
+        found.append(invalid(check, where, list(finalizers), detail, shown=shown_texts(finalizers)))
     return found
 
 
@@ -259,12 +287,12 @@ def _managed(entry: JsonObject, path: str, check: str) -> list[Finding]:
     operation: str = entry.get("operation", "")
     if operation not in ("Apply", "Update") and not changes.MANAGER_OPERATIONS.holds:
         detail = "must be `Apply` or `Update`"
-        found.append(invalid(check, f"{path}.operation", operation, detail, shown=encode(operation)))
+        found.append(invalid(check, f"{path}.operation", operation, detail, shown=shown_text(operation)))
     elif not operation:
         found.append(required(check, f"{path}.operation", "must not be empty"))
     elif operation not in ("Apply", "Update"):
         detail = not_supported_detail(("Apply", "Update"))
-        shown = encode(operation)
+        shown = shown_text(operation)
         found.append(finding(check, f"{path}.operation", NOT_SUPPORTED, operation, detail, shown=shown))
     fields_type: str = entry.get("fieldsType", "")
     if fields_type not in ("", "FieldsV1"):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.ratcheting import CorrelatedObject
 from auditor.schema.structural import StructuralSchema
-from auditor.validation.findings import RULES_NOT_CHECKED, has_blocking, unique
+from auditor.validation.findings import has_blocking, rules_not_checked, unique
 from auditor.validation.keywords.legacy import matcher
 from auditor.validation.names import path_segment
 from auditor.validation.node import validate_value
@@ -163,7 +163,7 @@ class UpdateValidator:
     ) -> list[Finding]:
         if rules is None or not self.create.has_rules:
             return []
-        return [RULES_NOT_CHECKED] if has_blocking(found) else rules(new, old, twin)
+        return [rules_not_checked()] if has_blocking(found) else rules(new, old, twin)
 
     def check_metadata(
         self, new: JsonObject, old: JsonObject, known: Collection[Finding] | None = None

@@ -9,7 +9,7 @@ from auditor.cel.estimate.prices import Operand, Priced, price_of
 from auditor.cel.estimate.ranges import MAX_COST, fixed
 from auditor.cel.function import Costs, Function, Overload
 from auditor.cel.library import functions
-from auditor.cel.library.standard import STANDARD
+from auditor.cel.library.standard import standard
 from auditor.cel.operations.cost import call_cost
 from auditor.cel.operations.dispatch import choose, declare
 from auditor.cel.syntax.ast import Literal
@@ -39,7 +39,7 @@ GETTERS: Final = "operations/clock.py"
 
 
 def named() -> set[str]:
-    found = {each.name for each in (*STANDARD, *functions())}
+    found = {each.name for each in (*standard(), *functions())}
     return {name for name in found if name.replace(".", "").isalnum()} - TYPES
 
 

@@ -189,6 +189,8 @@ def answer_as(name: str, release: str) -> int:
             made[file] = before.get(file, {})
             continue
         was, now = cases_of(lines), cases_of(answered_beside(beside, lines))
+        unstable = [one["name"] for one in now if one.get("unstable")]
+        made["unstable"].update({file: unstable} if unstable else {})
         made[file] = _differences(was, now, "expect")
         made[f"{file} without rules"] = _differences(was, now, "expectWithoutRules")
         _print_count(file, len(was), made[file], before.get(file, {}))

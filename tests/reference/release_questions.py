@@ -75,6 +75,35 @@ FIELDS: dict[str, dict[str, Any]] = {
         ],
     },
     "url": {"type": "string", "x-kubernetes-validations": [rule("url(self).getHost() != 'bad'")]},
+    "nulls": {
+        "type": "object",
+        "properties": {"a": {"type": "string", "nullable": True}, "a__dash__b": {"type": "string"}},
+        "x-kubernetes-validations": [rule("self == self")],
+    },
+    "times": {
+        "type": "array",
+        "items": {"type": "string", "format": "date-time"},
+        "x-kubernetes-validations": [
+            rule("optional.of(self)[0].value() == timestamp('2024-01-01T00:00:00Z')"),
+            rule("optional.of(self).optMap(l, l).value().size() > 1"),
+        ],
+    },
+    "last": {"type": "string", "x-kubernetes-validations": [rule("self.lastIndexOf('a') == -1")]},
+    "short_number": {
+        "x-kubernetes-int-or-string": True,
+        "maxLength": 5,
+        "x-kubernetes-validations": [rule(" || ".join(["string(self).matches('^(a|b)+$')"] * 100))],
+    },
+    "atomic": {
+        "type": "array",
+        "x-kubernetes-list-type": "set",
+        "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": True, "x-kubernetes-map-type": "atomic"},
+    },
+    "embedded": {
+        "type": "object",
+        "x-kubernetes-embedded-resource": True,
+        "x-kubernetes-preserve-unknown-fields": True,
+    },
 }
 VALUES: dict[str, list[Any]] = {
     "least": [[], ["a"], ["a", "b"]],
@@ -99,6 +128,12 @@ VALUES: dict[str, list[Any]] = {
     "maps": [[{"k": "a", "v": 1}], [{"k": "b"}], [{"k": "a"}, {"k": "a"}]],
     "amount": ["100000000000000000000", "1", "1000000000000000000", "9223372036854775807", "x"],
     "url": ["https://bad/x", "https://a.b/c"],
+    "nulls": [{"a": None}, {"a__dash__b": "c"}, {"a": "c"}, {}],
+    "times": [["2024-01-01T00:00:00Z"], ["2024-01-01T00:00:00Z", "x"], ["2025-01-01T00:00:00Z"]],
+    "last": ["", "a", "b"],
+    "short_number": [5, "ab"],
+    "atomic": [[{"a": [1, 1.5, None, "b"]}, {"a": [1, 1.5, None, "b"]}], [{}, {}]],
+    "embedded": [{}, {"apiVersion": "", "kind": ""}, {"apiVersion": "v1", "kind": "A", "metadata": {"name": "a"}}],
 }
 METADATA: list[dict[str, Any]] = [
     {"ownerReferences": [{"apiVersion": "v1", "kind": "", "name": "a", "uid": "u"}]},
@@ -123,6 +158,8 @@ METADATA: list[dict[str, Any]] = [
     {"finalizers": ["orphan", "foregroundDeletion"]},
     {"finalizers": ["a"]},
     {"namespace": ""},
+    {"uid": "other", "deletionTimestamp": "2024-05-01T10:00:00Z"},
+    {"creationTimestamp": "2024-05-01T10:00:00Z", "deletionGracePeriodSeconds": 5},
 ]
 EXPRESSIONS = [
     "quantity('{}').isInteger()",
@@ -179,6 +216,61 @@ MORE = [
     "1 / 0 == 1 || true",
     "'a' in ['a', 1]",
     "dyn([1, 2]) == [1.0, 2.0]",
+    "dyn(1).orValue(2)",
+    "'abc'.indexOf('', 5)",
+    "'abc'.indexOf('', -1)",
+    "'abc'.lastIndexOf('', 5)",
+    "'abc'.lastIndexOf('', -1)",
+    "''.lastIndexOf('a')",
+    "'a'.lastIndexOf('ab')",
+    "'abcdefghijklmnopqrstuvwxyz'.startsWith('a')",
+    "'a'.startsWith('abcdefghijklmnopqrstuvwxyz')",
+    "'abcdefghijklmnopqrstuvwxyz'.endsWith('xyz')",
+    "matches('abcdefghijklmnopqrstuvwxyz', 'abcdefgh')",
+    "'abcdefghijklmnopqrstuvwxyz'.matches('abcdefgh')",
+    "[[1], [2], [3]].flatten(-1)",
+    "{'a-b': 1}.`a-b`",
+    "has({'a.b': 1}.`a.c`)",
+    "[1].map(self, .self == 1)",
+    "[1].map(x, .self == {})",
+    "duration(dyn(5))",
+    *(
+        f"(true ? optional.of({one}) : optional.none()).{rest}"
+        for one in (
+            "quantity('1500m')",
+            "quantity('1.5e4')",
+            "quantity('2Mi')",
+            "quantity('100n').add(quantity('1Ki'))",
+        )
+        for rest in ("value().isInteger()", "hasValue()", "orValue(quantity('2')).isInteger()")
+    ),
+    *(
+        f"(true ? optional.of({one}) : optional.none()).value() == {one}"
+        for one in (
+            "1",
+            "1u",
+            "1.5",
+            "'a'",
+            "b'a'",
+            "null",
+            "[1]",
+            "{'a': 1}",
+            "type(1)",
+            "duration('1h')",
+            "optional.of(1)",
+            "timestamp('2024-01-01T00:00:00Z')",
+            "url('https://a.b/c')",
+            "ip('::1')",
+            "cidr('10.0.0.0/8')",
+            "semver('1.2.3-a')",
+        )
+    ),
+    "[optional.of(quantity('1'))].map(q, q.value().isInteger())",
+    "[optional.of(quantity('1'))].all(q, q.hasValue())",
+    "optional.of(dyn(quantity('1'))).?a.hasValue()",
+    "optional.of(1).optMap(q, quantity('1')).value().isInteger()",
+    "'%e %f'.format([1234.5, 1234.5])",
+    "dyn([1, 2]).all(i, v, i < v)",
 ]
 COSTLY = [
     "url(self).getHost().matches('^[a-z.]+$')",
@@ -189,6 +281,9 @@ COSTLY = [
     "[self].includes(self)",
     "self.split(',').all(x, x.split(',').all(y, y == self))",
     "quantity(self).isInteger() && semver(self).major() > 1",
+    "matches(self, '^(a|b)+$')",
+    "self.startsWith('a') && self.endsWith('b')",
+    "self.split('').sort().distinct().size() > 1",
 ]
 
 
@@ -251,6 +346,9 @@ def _definitions() -> list[Case]:
         {"format": "unknown-format"},
         {"default": {"a": "b"}},
         {"title": "t", "description": "d"},
+        {"properties": {"a": {"type": "string", "x-kubernetes-validations": [{"rule": "true", "message": " "}]}}},
+        {"properties": {"a": {"type": "string", "x-kubernetes-validations": [{"rule": "1", "message": "a\nb"}]}}},
+        {"properties": {"a": {"type": "string", "x-kubernetes-validations": [{"rule": "true", "fieldPath": "a"}]}}},
     )
     made += [(f"with {json.dumps(extra)}", definition("odds", {**spec, **extra})) for extra in parts]
     for default in (["a"], [], ["a", "b"]):

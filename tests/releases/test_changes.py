@@ -36,11 +36,33 @@ def value(text):
     return found.text if isinstance(found, CelError) else found
 
 
-def refusals(text, **schema):
+def cost(text):
+    """Return the cost of an expression."""
+    return kubernetes_environment({"self": DYN}).compile(text).evaluate({"self": {}})[1]
+
+
+def refusals(text, message="", **schema):
     """Return what is wrong with a definition that has a rule on a text."""
-    field = {"type": "string", "x-kubernetes-validations": [{"rule": text}], **schema}
+    rule = {"rule": text, **({"message": message} if message else {})}
+    return field_refusals({"type": "string", "x-kubernetes-validations": [rule], **schema})
+
+
+def field_refusals(field):
+    """Return what is wrong with a definition that has a field."""
     document = definition_of({"type": "object", "properties": {"s": field}})
     return [one.message for one in auditor.check_crd(document).findings]
+
+
+def read_metadata_of(metadata):
+    """Return what reading adds to the time of an object's metadata, by both paths."""
+    text = encode({"apiVersion": "x.example.com/v1", "kind": "X", "metadata": {**METADATA, **metadata}})
+    (definition,) = catalog({"type": "string"}).crds.values()
+    answers = [
+        AuditProgram(definition, definition.versions["v1"], compiled=compiled).audit(text.encode()).object["metadata"]
+        for compiled in (False, True)
+    ]
+    assert answers[0] == answers[1]
+    return {key: value for key, value in answers[0].items() if key not in METADATA}
 
 
 def gates(text):
@@ -109,9 +131,125 @@ RULES_OF_LISTS = (
     "(self.times + [timestamp('2025-01-01T00:00:00Z')])[1] > timestamp('2024-06-01T00:00:00Z')",
     "self.set.map(x, x).size() == 2 && [self.set].all(s, (s + ['c']).size() == 3 && (s + ['c']).size() == 3)",
 )
+RULES_OF_OPTIONALS = (
+    "optional.of(self.times)[0].value() == timestamp('2024-01-01T00:00:00Z')",
+    "self.?times.optMap(times, times).value()[0] == timestamp('2024-01-01T00:00:00Z')",
+    "(self.set.size() == 2 ? optional.of(self.set) : optional.none()).value() != ['b', 'a']",
+)
+UNREADABLE = {
+    "quantity('1500m')": "(*resource.Quantity)1500m",
+    "quantity('1.5e4')": "(*resource.Quantity)1.5e4",
+    "quantity('2048Ki')": "(*resource.Quantity)2Mi",
+    "quantity('0.5Ki')": "(*resource.Quantity)512",
+    "url('https://a.b/c')": "(*url.URL)https://a.b/c",
+    "ip('::1')": "(netip.Addr)::1",
+    "cidr('10.0.0.0/8')": "(netip.Prefix)10.0.0.0/8",
+    "semver('1.2.3-a')": "(semver.Version)1.2.3-a",
+}
 CODE = {"type": "string", "format": "byte", "x-kubernetes-validations": [{"rule": "size(self) == 3"}]}
 OWNER = {"apiVersion": "v1", "kind": "", "name": "a", "uid": "u"}
+ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True, "x-kubernetes-map-type": "atomic"}
+LONG_RULE = " || ".join(["string(self).matches('^(a|b)+$')"] * 100)
+NULLS = {
+    "type": "object",
+    "properties": {"a": {"type": "string", "nullable": True}, "b__dash__c": {"type": "string"}},
+    "x-kubernetes-validations": [{"rule": "self == self"}],
+}
+BOUNDED = {"x-kubernetes-int-or-string": True, "maxLength": 5}
 QUESTIONS = {
+    changes.NO_NULL_TIMES: (lambda: read_metadata_of({"name": "a"}), {"creationTimestamp": None}, {}),
+    changes.VALUES_AS_JSON: (
+        lambda: [
+            *create({"type": "string", "enum": ["b"], "nullable": True}, None),
+            *create({"type": "array", "x-kubernetes-list-type": "set", "items": ANYTHING}, [{"a": [1, None]}] * 2),
+            metadata(finalizers=["orphan", "foregroundDeletion"])[0].partition(": finalizer")[0],
+            metadata(ownerReferences=[{**OWNER, "kind": "Event"}])[0].partition(": /v1")[0],
+            *(
+                one.message.partition(": field")[0]
+                for one in check_metadata_update(
+                    {**METADATA, "uid": "x", "deletionTimestamp": "2024-05-01T10:00:00Z"},
+                    {**METADATA, "creationTimestamp": "2024-05-01T10:00:00Z", "deletionGracePeriodSeconds": 1},
+                )
+            ),
+            refusals("1")[0].partition(": cel")[0].partition("Invalid value: ")[2],
+        ],
+        [
+            'spec: Unsupported value: "null": supported values: "b"',
+            'spec[1]: Duplicate value: map[string]interface {}{"a":[]interface {}{1, interface {}(nil)}}',
+            'metadata.finalizers: Invalid value: []string{"orphan", "foregroundDeletion"}',
+            (
+                'metadata.ownerReferences: Invalid value: v1.OwnerReference{APIVersion:"v1", Kind:"Event", Name:"a", '
+                'UID:"u", Controller:(*bool)(nil), BlockOwnerDeletion:(*bool)(nil)}'
+            ),
+            'metadata.uid: Invalid value: "x"',
+            "metadata.creationTimestamp: Invalid value: 0001-01-01 00:00:00 +0000 UTC",
+            "metadata.deletionTimestamp: Invalid value: 2024-05-01 10:00:00 +0000 UTC",
+            'metadata.deletionGracePeriodSeconds: Invalid value: "null"',
+            (
+                'apiextensions.ValidationRule{Rule:"1", Message:"", MessageExpression:"", '
+                'Reason:(*apiextensions.FieldValueErrorReason)(nil), FieldPath:"", OptionalOldSelf:(*bool)(nil)}'
+            ),
+        ],
+        [
+            'spec: Unsupported value: null: supported values: "b"',
+            'spec[1]: Duplicate value: {"a":[1,null]}',
+            'metadata.finalizers: Invalid value: ["orphan","foregroundDeletion"]',
+            'metadata.ownerReferences: Invalid value: {"apiVersion":"v1","kind":"Event","name":"a","uid":"u"}',
+            'metadata.uid: Invalid value: "x"',
+            "metadata.creationTimestamp: Invalid value: null",
+            'metadata.deletionTimestamp: Invalid value: "2024-05-01T10:00:00Z"',
+            "metadata.deletionGracePeriodSeconds: Invalid value: null",
+            '{"Rule":"1","Message":"","MessageExpression":"","Reason":null,"FieldPath":"","OptionalOldSelf":null}',
+        ],
+    ),
+    changes.UNITS_AGREE: (
+        lambda: [
+            *create({"type": "array", "maxItems": 1, "items": {"type": "string"}}, ["a", "b"]),
+            *create({"type": "string", "maxLength": 1}, "ab"),
+        ],
+        ["spec: Too many: 2: must have at most 1 items", "spec: Too long: may not be more than 1 bytes"],
+        ["spec: Too many: 2: must have at most 1 item", "spec: Too long: may not be more than 1 byte"],
+    ),
+    changes.SHORTER_DETAILS: (
+        lambda: [
+            *metadata(ownerReferences=[OWNER]),
+            *(one.split(": ")[-1] for one in refusals("true", message=" ")),
+            *create({"type": "object", "x-kubernetes-embedded-resource": True, "properties": {"a": ANYTHING}}, {}),
+        ],
+        [
+            'metadata.ownerReferences.kind: Invalid value: "": kind must not be empty',
+            "message must be non-empty if specified",
+            "spec.apiVersion: Required value: must not be empty",
+            "spec.kind: Required value: must not be empty",
+        ],
+        [
+            'metadata.ownerReferences.kind: Invalid value: "": must not be empty',
+            "must be non-empty if specified",
+            "spec.apiVersion: Required value",
+            "spec.kind: Required value",
+        ],
+    ),
+    changes.FORMATS_WARN: (
+        lambda: warnings({"type": "string", "format": "none"}),
+        [],
+        ['unrecognized format "none"'],
+    ),
+    changes.ABSENT_FIELDS_EQUAL: (
+        lambda: [bool(create(NULLS, one)) for one in ({"a": None}, {"b__dash__c": "d"}, {"a": "d"})],
+        [True, True, False],
+        [False] * 3,
+    ),
+    changes.SHORT_INT_OR_STRINGS: (
+        lambda: field_refusals({**BOUNDED, "x-kubernetes-validations": [{"rule": LONG_RULE}]}) == [],
+        False,
+        True,
+    ),
+    changes.LAST_INDEX_OF_NOTHING: (lambda: value("''.lastIndexOf('a')"), "index out of range: -1", -1),
+    changes.LISTS_HAVE_FUNCTIONS: (
+        lambda: "sort" in kubernetes_environment({}).libraries.functions,
+        False,
+        True,
+    ),
     changes.KUBERNETES_NAME_FORMATS: (
         lambda: create({"type": "string", "format": "k8s-short-name"}, "a.b"),
         [],
@@ -236,6 +374,40 @@ QUESTIONS = {
         [True] * 5,
         [False] * 5,
     ),
+    changes.OPTIONALS_KEEP_SCHEMA: (
+        lambda: (
+            [broken(rule) for rule in RULES_OF_OPTIONALS],
+            [value(f"(true ? optional.of({one}) : optional.none()).value() == {one}") for one in UNREADABLE],
+        ),
+        ([True] * 2 + [False], [f"unsupported conversion to ref.Val: {one}" for one in UNREADABLE.values()]),
+        ([False] * 2 + [True], [True] * len(UNREADABLE)),
+    ),
+    changes.OPTIONALS_ALONE: (
+        lambda: [value("dyn(1).orValue(2)"), value("dyn('a').or(optional.of(dyn('b')))")],
+        [1, "a"],
+        ["no such overload"] * 2,
+    ),
+    changes.EMPTY_TEXTS_IN_RANGE: (
+        lambda: [value(f"'abc'.{name}('', {offset})") for name in ("indexOf", "lastIndexOf") for offset in (5, -1, 2)],
+        [5, -1, 2] * 2,
+        [3, "index out of range: -1", 2] * 2,
+    ),
+    changes.AFFIXES_COST: (
+        lambda: [
+            *(cost(f"'{'a' * 30}'.{name}('a')") for name in ("startsWith", "endsWith")),
+            cost("matches('abcdefghijk', 'abcdefgh')"),
+            cost("[[1], [2]].flatten(-1)"),
+            refusals(" || ".join(["matches(self, '^(a|b)+$')"] * 100)) == [],
+        ],
+        [3, 3, 1, 9, True],
+        [1, 1, 4, 13, False],
+    ),
+    changes.QUOTED_FIELDS: (
+        lambda: ["unsupported syntax: '`'" in one for one in refusals("{'a-b': self}.`a-b` != ''")],
+        [True],
+        [],
+    ),
+    changes.LEADING_DOTS: (lambda: value("[1].map(self, .self == 1)"), [True], [False]),
     changes.QUANTITIES_ARE_COPIED: (
         lambda: value("[quantity('100000000000000000000')].all(q, q.add(quantity('1')).isGreaterThan(q))"),
         False,

@@ -26,6 +26,7 @@ from auditor.cel.syntax.ast import (
     StructLiteral,
 )
 from auditor.cel.types import BOOL, DYN, ERROR, INT, Kind, Type, list_of, map_of, object_type, optional_of, type_param
+from auditor.releases import changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -150,10 +151,11 @@ class _Checker:
                 self.check_comprehension(expr)
 
     def check_ident(self, expr: Ident) -> None:
-        kind = None if expr.name.startswith(".") else self.local(expr.name)
+        name = expr.name if changes.LEADING_DOTS.holds else expr.name.removeprefix(".")
+        kind = None if name.startswith(".") else self.local(name)
         if kind is not None:
             self.set_type(expr, kind)
-            self.references[expr.id] = Reference(expr.name)
+            self.references[expr.id] = Reference(name)
         elif not self.resolve_global(expr, expr.name):
             self.set_type(expr, ERROR)
             self.undeclared(expr.id, expr.name)

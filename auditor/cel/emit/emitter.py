@@ -32,10 +32,11 @@ from auditor.cel.emit.shapes import (
     shape_of_type,
     unified,
 )
-from auditor.cel.emit.value import Extent, NotEmittable, Value, extent_of, most_items
+from auditor.cel.emit.value import Extent, NotEmittable, Value, extent_of, loses_schema, most_items
 from auditor.cel.syntax.ast import Call, Comprehension, Expr, Ident, ListLiteral, Literal, MapLiteral, Select
 from auditor.cel.syntax.macros import ACCUMULATOR
 from auditor.cel.values import UInt
+from auditor.releases import changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,6 +90,7 @@ class Emitter:
         self._names = 0
         self._depth = 0
         self._inside = 0
+        self._lose_schema = not changes.OPTIONALS_KEEP_SCHEMA.holds
 
     def define(self, name: str, value: Value) -> None:
         """Give a variable of the environment its code."""
@@ -104,6 +106,8 @@ class Emitter:
         if self._depth > _DEEPEST:
             raise NotEmittable("depth")
         value = self._emit(expr)
+        if self._lose_schema and loses_schema(expr, value):
+            raise NotEmittable("what an optional holds, read as plain JSON")
         self._depth -= 1
         self.values[expr.id] = value
         return value

@@ -174,7 +174,8 @@ def is_exact(shape: Shape) -> bool:
     """Return whether Python's ``==`` of two such values is CEL's, and CEL's functions may be handed the value as is.
 
     Not so for numbers that may be ints or floats, for what is still to be converted, for nulls, for sets and map lists,
-    for records, and for objects with keys that CEL would compare as they are.
+    for records, for objects with keys that CEL would compare as they are, and with fields that it does not find by
+    their keys.
     """
     if shape.convert is not None or shape.nullable or shape.record:
         return False
@@ -182,7 +183,11 @@ def is_exact(shape: Shape) -> bool:
         return True
     if shape.form in (Form.LIST, Form.MAP):
         return not shape.list_type and shape.item is not None and is_exact(shape.item)
-    return shape.form is Form.OBJECT and not shape.open and all(is_exact(each.shape) for each in shape.fields.values())
+    return (
+        shape.form is Form.OBJECT
+        and not shape.open
+        and all(is_exact(each.shape) and "__" not in each.key for each in shape.fields.values())
+    )
 
 
 def unified(one: Shape, other: Shape) -> Shape | None:

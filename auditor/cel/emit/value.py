@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.cel.emit.bounds import ONE, SIZE, Bound, constant
 from auditor.cel.emit.shapes import Form, Shape
+from auditor.cel.syntax.ast import Call, Select
 
 if TYPE_CHECKING:
     from auditor.cel.emit.bounds import Length
+    from auditor.cel.syntax.ast import Expr
 
-__all__ = ["UNKNOWN", "Extent", "NotEmittable", "Value", "extent_of"]
+__all__ = ["UNKNOWN", "Extent", "NotEmittable", "Value", "extent_of", "loses_schema", "most_items"]
 
 
 class NotEmittable(Exception):
@@ -88,3 +90,18 @@ class Value:
     path: Length | None = None
     total: bool = False
     constant: Any = UNKNOWN
+
+
+_LINKS: Final = frozenset({"_[_]", "_[?_]", "_?._", "_?_:_"})
+_WITH_SCHEMA: Final = frozenset({Form.OBJECT, Form.LIST, Form.MAP, Form.LIBRARY})
+
+
+def loses_schema(expr: Expr, value: Value) -> bool:
+    """Tell whether servers before `changes.OPTIONALS_KEEP_SCHEMA` may read the value of an optional as plain JSON.
+
+    They do where the optional is no part of a chain of fields and indices: a variable, or what a function returns.
+    """
+    if value.shape.form is not Form.OPTIONAL or value.shape.item is None or value.code == "_NO":
+        return False
+    is_chain = isinstance(expr, Select) or (isinstance(expr, Call) and expr.function in _LINKS)
+    return not is_chain and value.shape.item.form in _WITH_SCHEMA

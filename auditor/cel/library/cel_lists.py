@@ -189,6 +189,14 @@ def _flattened(arguments: Sequence[Any], _result: Any, _overload: str) -> int:
     return size(arguments[0]) * (depth if depth >= 0 else 1) + _CALL + LIST
 
 
+def _flattened_before(arguments: Sequence[Any], result: Any, overload: str) -> int:
+    """Return the cost before `changes.AFFIXES_COST`: unsigned, a negative depth takes it below zero."""
+    depth = arguments[1] if len(arguments) == 2 else 1
+    if type(depth) is not int or depth >= 0:
+        return _flattened(arguments, result, overload)
+    return (_CALL + LIST + size(arguments[0]) * depth) % (1 << 64)
+
+
 def _compared(value: Any) -> int:
     """Return the cost of comparing all items with each other, which is more where they are texts."""
     if not is_list(value):
@@ -244,7 +252,6 @@ def _compared_price(target: Operand | None, args: Sequence[Operand], overload: s
 
 _COMPARED = Costs(lambda args, _result, _overload: _compared(args[-1]), _compared_price)
 _COMPARED_BOUND = Costs(bound=compared_bound)
-_FLATTENED = Costs(_flattened, _flatten_price)
 _UNBOUNDED = Costs(is_bounded=False)
 
 
@@ -252,9 +259,10 @@ def functions() -> tuple[Function, ...]:
     """Return the functions of the library."""
     values = list_of(type_param("T"))
     anything = list_of(DYN)
+    flattened = Costs(_flattened if changes.AFFIXES_COST.holds else _flattened_before, _flatten_price)
     flatten = (
-        Overload("list_flatten", (list_of(values),), values, _flatten, _FLATTENED),
-        Overload("list_flatten_int", (anything, INT), anything, _flatten, _FLATTENED),
+        Overload("list_flatten", (list_of(values),), values, _flatten, flattened),
+        Overload("list_flatten_int", (anything, INT), anything, _flatten, flattened),
     )
     sort = tuple(
         [

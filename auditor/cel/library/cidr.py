@@ -46,6 +46,10 @@ class Cidr:
 
     prefix: Prefix
 
+    def cel_plain(self) -> CelError:
+        """Return the error of servers that take it out of an optional as a Go value."""
+        return CelError(f"unsupported conversion to ref.Val: (netip.Prefix){self}")
+
     def __str__(self) -> str:
         return str(self.prefix)
 

@@ -37,6 +37,10 @@ class IpAddress:
 
     address: Address
 
+    def cel_plain(self) -> CelError:
+        """Return the error of servers that take it out of an optional as a Go value."""
+        return CelError(f"unsupported conversion to ref.Val: (netip.Addr){self}")
+
     def __str__(self) -> str:
         return str(self.address)
 

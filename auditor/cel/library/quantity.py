@@ -74,6 +74,8 @@ class Quantity:
         wide: Whether the server holds it as a big decimal.
         computed: Whether it came out of ``add`` or ``sub``: the server tells whether such a value equals others, but
             refuses to tell whether others equal it.
+        base: That of the suffix it was written with: 10 of ``k``, 2 of ``Ki``, 0 of ``e3``.
+        text: As it was written, if the server takes that for the canonical form.
     """
 
     cel_type: ClassVar[Type] = QUANTITY
@@ -83,11 +85,17 @@ class Quantity:
     exponent: int
     wide: bool = False
     computed: bool = False
+    base: int = 10
+    text: str = ""
 
     @property
     def go_type(self) -> str:
         """What the server holds it as."""
         return "*cel.Quantity" if self.computed else "cel.Quantity"
+
+    def cel_plain(self) -> CelError:
+        """Return the error of servers that take it out of an optional as a Go value."""
+        return CelError(f"unsupported conversion to ref.Val: (*resource.Quantity){self.text or _canonical(self)}")
 
     def compare(self, other: Quantity) -> int:
         """Return -1, 0 or 1. Comparing with a wide quantity makes this one wide, in the server too."""
@@ -195,13 +203,14 @@ class SharedQuantity(Quantity):
 
     def plus(self, other: Quantity) -> Quantity:
         """Return the sum; a wide quantity becomes it."""
-        return self._become(Quantity.plus(self, other))
+        return self._become(Quantity.plus(self, other), self if self.digits else other)
 
     def minus(self, other: Quantity) -> Quantity:
         """Return the difference; a wide quantity becomes it."""
-        return self._become(Quantity.minus(self, other))
+        return self._become(Quantity.minus(self, other), self if self.digits else other)
 
-    def _become(self, result: Quantity) -> Quantity:
+    def _become(self, result: Quantity, written: Quantity) -> Quantity:
+        result.base = written.base
         if self.wide and isinstance(result, SharedQuantity):
             result.sharers = self.sharers = self.sharers or [self]
             self.sharers.append(result)
@@ -240,14 +249,18 @@ def parse_quantity(text: str, kind: type[Quantity] = Quantity) -> Quantity:
     binary = _BINARY.get(suffix)
     exponent = 0 if binary is not None else _decimal_exponent(suffix)
     factor = 1 if binary is None else 1 << binary
+    base = 2 if binary is not None else 10 if suffix in _DECIMAL else 0
     whole = whole or "0"
     decimals = (fraction or ".")[1:]
     number = _integer(whole + decimals)
     negative = sign == "-"
     most = -_INT64_MIN if negative and binary is None and kind.most_digits > _MOST_DIGITS else _INT64_MAX
     if _fits(len(whole), len(decimals), exponent, binary, kind.most_digits) and number * factor <= most:
+        shifted, is_kept = whole + decimals, number % 8 != 0
+        if binary is None:
+            is_kept = (exponent - len(decimals)) % 3 == 0 and not shifted.endswith("000") and shifted[0] != "0"
         number *= factor
-        return kind(-number if negative else number, exponent - len(decimals))
+        return kind(-number if negative else number, exponent - len(decimals), base=base, text=text if is_kept else "")
     if not (zeros or match[3] or decimals):
         raise QuantityError(_WRONG_NUMBER)
     if exponent == _LEAST_POWER and kind is ExactQuantity:
@@ -255,7 +268,7 @@ def parse_quantity(text: str, kind: type[Quantity] = Quantity) -> Quantity:
     number, exponent = _rounded(number * factor, exponent - len(decimals))
     if binary is not None and exponent == _NANO and number > _INT64_MAX * 10**-_NANO:
         number, exponent = _INT64_MAX, 0
-    return kind(-number if negative else number, exponent, wide=True)
+    return kind(-number if negative else number, exponent, wide=True, base=base)
 
 
 def _decimal_exponent(suffix: str) -> int:
@@ -324,6 +337,28 @@ def _aligned(left: Quantity, right: Quantity) -> tuple[int, int, int]:
 def _integer(text: str) -> int:
     """Return int(text) without Python's limit of 4300 digits."""
     return int(text) if len(text) < 4300 else int(Decimal(text))
+
+
+def _canonical(amount: Quantity) -> str:
+    """Return a quantity as servers print it: with the largest suffix of its base that needs no fraction.
+
+    Source: resource.Quantity.CanonicalizeBytes.
+    """
+    digits, exponent = amount.digits, amount.exponent
+    if not digits:
+        return "0"
+    while digits % 10 == 0:
+        digits, exponent = digits // 10, exponent + 1
+    whole, power = digits * 10**exponent if amount.base == 2 and 0 <= exponent < _MOST_ZEROS else 0, 0
+    if abs(whole) >= 1024:
+        while whole % 1024 == 0 and power < 60:
+            whole, power = whole // 1024, power + 10
+        return f"{whole}{next((suffix for suffix, bits in _BINARY.items() if bits == power), '')}"
+    digits *= 10 ** (exponent % 3)
+    exponent -= exponent % 3
+    if amount.base:
+        return f"{digits}{next((suffix for suffix, power in _DECIMAL.items() if power == exponent), '')}"
+    return f"{digits}e{exponent}" if exponent else str(digits)
 
 
 def _length(number: int) -> int:

@@ -51,6 +51,10 @@ class Semver:
     prerelease: tuple[int | str, ...] = ()
     build: tuple[str, ...] = ()
 
+    def cel_plain(self) -> CelError:
+        """Return the error of servers that take it out of an optional as a Go value."""
+        return CelError(f"unsupported conversion to ref.Val: (semver.Version){self}")
+
     def __str__(self) -> str:
         text = f"{self.major}.{self.minor}.{self.patch}"
         if self.prerelease:

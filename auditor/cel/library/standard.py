@@ -65,6 +65,7 @@ from auditor.cel.types import (
 )
 from auditor.cel.values import is_list, is_map
 from auditor.golang.regex.compiled import GoRegexError, compile_pattern
+from auditor.releases import changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -73,7 +74,7 @@ if TYPE_CHECKING:
     from auditor.cel.emit.value import Value
     from auditor.cel.estimate.prices import Price
 
-__all__ = ["CROSS_TYPE_COMPARISONS", "INDEX", "STANDARD", "operator", "unreachable"]
+__all__ = ["CROSS_TYPE_COMPARISONS", "INDEX", "operator", "standard", "unreachable"]
 
 _A, _B = type_param("A"), type_param("B")
 _LIST, _MAP = list_of(_A), map_of(_A, _B)
@@ -214,6 +215,9 @@ _AT_END = Costs(
     read_argument(),
     lambda values: tenth(size_bound(values[1])),
 )
+_AT_ANY_END = Costs(lambda args, _result, _overload: text_cost(inner_size(args[0])), read_argument(), first_bound())
+"""Cost of the ends of a text before `changes.AFFIXES_COST`."""
+_ONE = Costs(lambda _args, _result, _overload: 1, lambda _target, _args, _overload: Priced(ONE))
 INDEX = Costs(bound=lambda _: constant(2))
 _REMEMBERED = Code(is_remembered=True)
 
@@ -369,17 +373,18 @@ def _texts() -> tuple[Function, ...]:
     )
     ends, starts = Code(code.text_method_code("endswith")), Code(code.text_method_code("startswith"))
     within = Code(code.contains_code)
+    at_end, free_search = (_AT_END, UNIT) if changes.AFFIXES_COST.holds else (_AT_ANY_END, _ONE)
     return (
         _single("size", _size, SIZED, *free, written=Code(code.size_code)),
         _single("size", _size, SIZED, *member, member=True),
         _text_function("contains", "contains_string", lambda text, part: part in text, _CONTAINED, within),
-        _text_function("endsWith", "ends_with_string", str.endswith, _AT_END, ends),
-        _text_function("startsWith", "starts_with_string", str.startswith, _AT_END, starts),
+        _text_function("endsWith", "ends_with_string", str.endswith, at_end, ends),
+        _text_function("startsWith", "starts_with_string", str.startswith, at_end, starts),
         *(
             Function(
                 "matches",
                 member,
-                (Overload(overload, (STRING, STRING), BOOL, _matches),),
+                (Overload(overload, (STRING, STRING), BOOL, _matches, UNIT if member else free_search),),
                 singleton=True,
                 operands=frozenset({Kind.STRING}),
                 regex_argument=1,
@@ -413,5 +418,6 @@ def _times() -> tuple[Function, ...]:
     return tuple(functions)
 
 
-STANDARD: tuple[Function, ...] = (*_operators(), *_texts(), *_conversions(), *_times())
-"""CEL's standard library."""
+def standard() -> tuple[Function, ...]:
+    """Return CEL's standard library."""
+    return (*_operators(), *_texts(), *_conversions(), *_times())

@@ -23,6 +23,7 @@ from auditor.cel.operations.cost import TEXT, size, text_cost
 from auditor.cel.operations.describe import show
 from auditor.cel.types import DYN, INT, STRING, Type, list_of
 from auditor.golang.text import without_broken
+from auditor.releases import changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -70,6 +71,15 @@ def _index_of(text: str, part: str, start: int = 0) -> int:
     return text.find(part, start)
 
 
+def _from_anywhere(find: Callable[..., int]) -> Callable[..., int]:
+    """Return `indexOf` as before `changes.EMPTY_TEXTS_IN_RANGE`."""
+    return lambda text, part, start=None: start if start is not None and not part else find(text, part, *_given(start))
+
+
+def _given(start: int | None) -> tuple[int, ...]:
+    return () if start is None else (start,)
+
+
 def _last_index_of(text: str, part: str, start: int | None = None) -> int:
     if start is None:
         return text.rfind(part)
@@ -80,6 +90,13 @@ def _last_index_of(text: str, part: str, start: int | None = None) -> int:
     if start >= len(text):
         return -1
     return text.rfind(part, 0, start + len(part))
+
+
+def _last_index_of_some(text: str, part: str, start: int | None = None) -> int:
+    """Find as before `changes.LAST_INDEX_OF_NOTHING`: an empty text has no last character to begin at."""
+    if not text and part and start is None:
+        raise _out_of_range(-1)
+    return _last_index_of(text, part, start)
 
 
 def _split(text: str, separator: str, limit: int = -1) -> list[str]:
@@ -203,6 +220,11 @@ def functions() -> tuple[Function, ...]:
     """Return the functions of the library."""
     text, two, three = (STRING,), (STRING, STRING), (STRING, STRING, STRING)
     texts = list_of(STRING)
+    first, last = _index_of, _last_index_of
+    if not changes.LAST_INDEX_OF_NOTHING.holds:
+        last = _last_index_of_some
+    if not changes.EMPTY_TEXTS_IN_RANGE.holds:
+        first, last = _from_anywhere(first), _from_anywhere(last)
     lower = ("string_lower_ascii", text, STRING, lambda it: without_broken(it.translate(_TO_LOWER)))
     upper = ("string_upper_ascii", text, STRING, lambda it: without_broken(it.translate(_TO_UPPER)))
     shape = Overload("string_format", (STRING, list_of(DYN)), STRING, format_string, in_order=True)
@@ -211,14 +233,14 @@ def functions() -> tuple[Function, ...]:
         _member("charAt", ("string_char_at_int", (STRING, INT), STRING, _char_at), code=_SAME),
         _member(
             "indexOf",
-            ("string_index_of_string", two, INT, _index_of),
-            ("string_index_of_string_int", (*two, INT), INT, _index_of),
+            ("string_index_of_string", two, INT, first),
+            ("string_index_of_string_int", (*two, INT), INT, first),
             costs=TRAVERSAL,
         ),
         _member(
             "lastIndexOf",
-            ("string_last_index_of_string", two, INT, _last_index_of),
-            ("string_last_index_of_string_int", (*two, INT), INT, _last_index_of),
+            ("string_last_index_of_string", two, INT, last),
+            ("string_last_index_of_string_int", (*two, INT), INT, last),
             costs=TRAVERSAL,
         ),
         _member("lowerAscii", lower, costs=TRANSFORM, code=_SAME),

@@ -59,6 +59,10 @@ class UrlValue:
     url: Url
     fragment: str = ""
 
+    def cel_plain(self) -> CelError:
+        """Return the error of servers that take it out of an optional as a Go value."""
+        return CelError(f"unsupported conversion to ref.Val: (*url.URL){self}")
+
     def __str__(self) -> str:
         return f"{self.url}#{self.fragment}" if self.fragment else str(self.url)
 

@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 from auditor.cel.errors import CelError
 from auditor.cel.operations.describe import go_type, show
 from auditor.cel.operations.equality import NO_SUCH_OVERLOAD, find, type_of
-from auditor.cel.values import MISSING, NONE, CelList, CelMap, Optional_, UInt
+from auditor.cel.values import MISSING, NONE, CelList, CelMap, Optional_, TypeValue, UInt
+from auditor.releases import changes
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from auditor.cel.run.interpreter import Node
     from auditor.cel.run.scope import Scope
 
@@ -124,12 +127,27 @@ def _index(key: Any) -> int:
     raise CelError(f"unsupported index type '{type_of(key).name}' in list")
 
 
-def _follow(scope: Scope, value: Any, links: list[Link]) -> Any:
+def _kept(value: Any) -> Any:
+    return value
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as servers before `changes.OPTIONALS_KEEP_SCHEMA` take it out of an optional."""
+    kind = type(value)
+    if kind is Optional_:
+        return _plain(value.value) if value.has else None
+    if kind is TypeValue:
+        return value.name
+    plain = getattr(value, "cel_plain", None)
+    return value if plain is None else plain()
+
+
+def _follow(scope: Scope, value: Any, links: list[Link], taken_out: Callable[[Any], Any]) -> Any:
     is_optional = False
     if type(value) is Optional_:
         if not value.has:
             return value
-        value = value.value
+        value = taken_out(value.value)
         is_optional = True
     for link in links:
         is_optional = is_optional or link.is_optional
@@ -145,10 +163,11 @@ def _follow(scope: Scope, value: Any, links: list[Link]) -> Any:
 class VariableAttribute:
     """A chain from a variable."""
 
-    __slots__ = ("links", "name")
+    __slots__ = ("links", "name", "taken_out")
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.taken_out = _kept if changes.OPTIONALS_KEEP_SCHEMA.holds else _plain
         self.links: list[Link] = []
 
     def add(self, link: Link) -> None:
@@ -164,16 +183,17 @@ class VariableAttribute:
             raise CelError(f"no such attribute(s): {self.name.removeprefix('.')}")
         if not self.links and type(value) is not Optional_:
             return value
-        return _follow(scope, value, self.links)
+        return _follow(scope, value, self.links, self.taken_out)
 
 
 class RelativeAttribute:
     """A chain from the value of an expression."""
 
-    __slots__ = ("links", "operand")
+    __slots__ = ("links", "operand", "taken_out")
 
     def __init__(self, operand: Node) -> None:
         self.operand = operand
+        self.taken_out = _kept if changes.OPTIONALS_KEEP_SCHEMA.holds else _plain
         self.links: list[Link] = []
 
     def add(self, link: Link) -> None:
@@ -185,7 +205,7 @@ class RelativeAttribute:
         value = self.operand.run(scope)
         if isinstance(value, CelError):
             raise value
-        return _follow(scope, value, self.links)
+        return _follow(scope, value, self.links, self.taken_out)
 
 
 class ConditionalAttribute:

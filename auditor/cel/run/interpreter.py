@@ -36,6 +36,7 @@ from auditor.cel.syntax.ast import (
 from auditor.cel.syntax.macros import ACCUMULATOR
 from auditor.cel.values import MISSING, CelList, CelMap, MapValue, Optional_, TypeValue, UInt, is_list, is_map
 from auditor.golang.regex.compiled import GoRegexError, compile_pattern
+from auditor.releases import changes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -169,9 +170,10 @@ class Equality:
 class OptionalOr:
     """``or`` and ``orValue`` of an optional: the right side is looked at only if the left is empty."""
 
-    __slots__ = ("left", "right", "unwraps")
+    __slots__ = ("is_strict", "left", "right", "unwraps")
 
     def __init__(self, left: Node, right: Node, *, unwraps: bool) -> None:
+        self.is_strict = changes.OPTIONALS_ALONE.holds
         self.left = left
         self.right = right
         self.unwraps = unwraps
@@ -182,7 +184,7 @@ class OptionalOr:
         if isinstance(left, CelError):
             return left
         if type(left) is not Optional_:
-            return CelError(NO_SUCH_OVERLOAD)
+            return CelError(NO_SUCH_OVERLOAD) if self.is_strict else left
         if not left.has:
             return self.right.run(scope)
         return left.value if self.unwraps else left

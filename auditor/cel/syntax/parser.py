@@ -31,6 +31,7 @@ from auditor.cel.syntax.lexer import END, Token, tokenize
 from auditor.cel.syntax.literals import parse_double, parse_int, unescape_bytes, unescape_string
 from auditor.cel.syntax.macros import MACROS, Builder, MacroError
 from auditor.cel.values import UInt
+from auditor.releases import changes
 
 __all__ = ["LEVELS", "MAX_DEPTH", "RESERVED", "TOO_DEEP", "Parser", "Stop", "parse"]
 
@@ -219,6 +220,8 @@ class Parser:
         if name.kind not in ("IDENTIFIER", "ESC_IDENTIFIER"):
             raise Stop
         self._next()
+        if name.kind == "ESC_IDENTIFIER" and not changes.QUOTED_FIELDS.holds:
+            return self._report(name.offset, "unsupported syntax: '`'")
         field = name.text if name.kind == "IDENTIFIER" else name.text[1:-1]
         if optional:
             literal = Literal(self._id(name.offset), field)

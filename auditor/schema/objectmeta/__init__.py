@@ -6,6 +6,6 @@ pkg/apiserver/schema/objectmeta.
 """
 
 from auditor.schema.objectmeta.reference import CoerceError, coerce_embedded, decode_metadata
-from auditor.schema.objectmeta.types import OBJECT_META, to_json
+from auditor.schema.objectmeta.types import OBJECT_META, served_metadata, to_json
 
-__all__ = ["OBJECT_META", "CoerceError", "coerce_embedded", "decode_metadata", "to_json"]
+__all__ = ["OBJECT_META", "CoerceError", "coerce_embedded", "decode_metadata", "served_metadata", "to_json"]

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.base.paths import ROOT
 from auditor.golang.jsontext import encode
-from auditor.golang.text import display, float_json, quote, type_name
+from auditor.golang.text import display, float_json, go_syntax, quote, type_name
+from auditor.releases import changes
 from auditor.schema.objectmeta.types import OBJECT_META, to_json
 from auditor.schema.typed import GoTypeError, decode_typed
 
@@ -152,7 +153,8 @@ def _invalid(path: KeyPath, value: Any, detail: str) -> str:
     if type(value) is str:
         shown = quote(value)
     elif value is None or type(value) is dict or type(value) is list:
-        shown = encode(value)
+        as_go = '"null"' if value is None else go_syntax(value)
+        shown = encode(value) if changes.VALUES_AS_JSON.holds else as_go
     else:
         shown = display(value)
     return f"{path.structured()}: Invalid value: {shown}: {detail}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.golang.text import float_json
 from auditor.golang.times import GoTime, GoTimeError, format_rfc3339, parse_rfc3339
+from auditor.releases import changes
 from auditor.schema.typed import (
     BOOL,
     INT64,
@@ -29,7 +30,7 @@ from auditor.schema.typed import (
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
 
-__all__ = ["OBJECT_META", "to_json"]
+__all__ = ["OBJECT_META", "served_metadata", "to_json"]
 
 
 @lru_cache(maxsize=4096)
@@ -120,6 +121,14 @@ def to_json(decoded: JsonObject) -> JsonObject:
             made[key] = _time(value)
         elif value:
             made[key] = [_owner(one) for one in value] if key == "ownerReferences" else [_entry(one) for one in value]
+    return made
+
+
+def served_metadata(decoded: JsonObject) -> JsonObject:
+    """Return decoded metadata of an object, not of one embedded in it, as JSON data."""
+    made = to_json(decoded)
+    if "creationTimestamp" not in made and not changes.NO_NULL_TIMES.holds:
+        made["creationTimestamp"] = None
     return made
 
 

@@ -22,7 +22,7 @@ from auditor.releases import changes
 from auditor.schema.structural import ListType, StructuralSchema
 from auditor.validation.rules.base64text import Base64Error, bytes_decoder
 from auditor.validation.rules.escaping import escape
-from auditor.validation.rules.raw_lists import RawList, RawMapList, RawSet
+from auditor.validation.rules.raw_lists import RawList, RawMapList, RawSet, StrictMap
 from auditor.validation.rules.values import MapList, Preserved, SchemaList, SchemaMap, SetList, Shape
 
 if TYPE_CHECKING:
@@ -45,15 +45,17 @@ class Adapters:
 
     Attributes:
         lists: The classes of lists: whose order counts, sets, map lists.
+        maps: The class of objects and maps.
     """
 
-    __slots__ = ("_made", "lists")
+    __slots__ = ("_made", "lists", "maps")
 
     def __init__(self) -> None:
         self._made: dict[StructuralSchema, Adapt] = {}
         self.lists: tuple[type[SchemaList], type[SetList], type[MapList]] = (
             (SchemaList, SetList, MapList) if changes.LISTS_KEEP_ITEMS.holds else (RawList, RawSet, RawMapList)
         )
+        self.maps = SchemaMap if changes.ABSENT_FIELDS_EQUAL.holds else StrictMap
 
     def of(self, schema: StructuralSchema) -> Adapt:
         """Return the function for values of a schema node; its result may be a `CelError`, and it never raises.
@@ -77,8 +79,8 @@ def _adapter(schema: StructuralSchema, adapters: Adapters) -> Adapt:
         return lambda raw: raw if type(raw) is str or type(raw) is int else CelError(_NOT_INT_OR_STRING)
     match schema.type:
         case "object":
-            shape = Shape(schema, adapters.of)
-            return lambda raw: SchemaMap(raw, shape) if type(raw) is dict else CelError(_NOT_A_MAP)
+            shape, made = Shape(schema, adapters.of), adapters.maps
+            return lambda raw: made(raw, shape) if type(raw) is dict else CelError(_NOT_A_MAP)
         case "array":
             return _list_adapter(schema, adapters)
         case "string":

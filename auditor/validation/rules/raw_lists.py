@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, Final
 from auditor.cel.errors import CelError
 from auditor.cel.operations.cost import Cancelled
 from auditor.cel.operations.describe import show
-from auditor.cel.operations.equality import NO_SUCH_OVERLOAD, equal_not_null, size_of
-from auditor.cel.values import Duration, Optional_, Timestamp, TypeValue, UInt, is_list, is_map
+from auditor.cel.operations.equality import NO_SUCH_OVERLOAD, equal_not_null, find, size_of
+from auditor.cel.values import MISSING, Duration, Optional_, Timestamp, TypeValue, UInt, is_list, is_map
 from auditor.golang.text import type_name
 from auditor.validation.rules.values import MapList, Preserved, SchemaList, SchemaMap, SetList
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
 
-__all__ = ["RawList", "RawMapList", "RawSet"]
+__all__ = ["RawList", "RawMapList", "RawSet", "StrictMap"]
 
 _MANY_KEYS: Final = 3
 _GO_TYPES: Final = {
@@ -189,3 +189,16 @@ class RawMapList(MapList):
             else:
                 raw[place] = value
         return RawMapList(raw, self._adapt, self.keys)
+
+
+class StrictMap(SchemaMap):
+    """An object or map as before `changes.ABSENT_FIELDS_EQUAL`: a field that rules cannot find makes it unequal."""
+
+    __slots__ = ()
+
+    def cel_equal(self, other: Any) -> bool | CelError:
+        """Return whether the other has all fields of this one, with equal values."""
+        same = super().cel_equal(other)
+        if same is not True:
+            return same
+        return all(find(other, key) is not MISSING for key in self.raw if self._shape.knows(key))

@@ -169,7 +169,7 @@ def _text(schema: StructuralSchema) -> DeclaredType:
 
 def _longest_text(schema: StructuralSchema) -> int:
     """Return the most bytes of a text; its maxLength counts characters of up to four bytes."""
-    if schema.max_length is not None:
+    if schema.max_length is not None and (not schema.int_or_string or changes.SHORT_INT_OR_STRINGS.holds):
         return max(schema.max_length, 0) * 4
     if schema.enum and not schema.int_or_string:
         return max(len(each.encode("utf-8", "surrogatepass")) if type(each) is str else 0 for each in schema.enum)

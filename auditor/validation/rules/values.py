@@ -55,6 +55,10 @@ class Preserved:
     def __init__(self, raw: Any) -> None:
         self.raw = raw
 
+    def cel_plain(self) -> Any:
+        """Return the JSON value."""
+        return self.raw
+
     def cel_equal(self, other: Any) -> bool:
         """Return whether the other is the same JSON value."""
         return deep_equal(self.raw, _raw(other))
@@ -109,6 +113,10 @@ class SchemaMap(CelMap):
     def cel_size(self) -> int:
         """Return the number of entries, unknown ones among them."""
         return len(self.raw)
+
+    def cel_plain(self) -> dict[str, Any]:
+        """Return the JSON object."""
+        return self.raw
 
     def cel_find(self, key: Any) -> Any:
         """Return the value at a key; fields of an object go by their identifiers, and null is as good as none."""
@@ -181,6 +189,10 @@ class SchemaList(CelList):
     def cel_size(self) -> int:
         """Return the number of items."""
         return len(self.raw)
+
+    def cel_plain(self) -> list[Any]:
+        """Return the JSON list."""
+        return self.raw
 
     def cel_get(self, index: Any) -> Any:
         """Return the item at an index."""
