@@ -80,7 +80,7 @@ _ALL: Final = frozenset("TFE")
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A part of which the index knows nothing."""
+    """A part about which the index knows nothing."""
 
     def columns(self) -> set[str]:
         """Return the columns that it reads."""
@@ -195,7 +195,7 @@ class ColumnValue:
 
     Attributes:
         text: Column with the text of selectors, which distinguishes a value of another type from none; empty if absent.
-            is_unclear: Whether there may be a value that the columns cannot distinguish from none.
+        is_unclear: Whether there may be a value that the columns cannot distinguish from none.
     """
 
     column: str

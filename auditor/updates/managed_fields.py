@@ -33,7 +33,7 @@ _Name = tuple[int, int, str]
 
 
 def owned_roots(obj: JsonObject) -> set[str]:
-    """Return the names of the root's fields of which some manager owns a part."""
+    """Return the names of the root's fields that some manager owns in part."""
     metadata = obj.get("metadata")
     entries = metadata.get("managedFields") if type(metadata) is dict else None
     owned: set[str] = set()
