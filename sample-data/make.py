@@ -1,4 +1,4 @@
-"""Make `cluster.db.gz` anew: start an etcd, put what follows under /registry, save a snapshot with its own tool.
+"""Make `cluster.db.gz`: start an etcd, put the keys of this module under /registry, save a snapshot with etcdctl.
 
 Usage: python sample-data/make.py    (needs `etcd` and `etcdctl` on the path, e.g. Debian's etcd-server and etcd-client)
 

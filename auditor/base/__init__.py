@@ -1,4 +1,4 @@
-"""What all other packages import: records, errors, paths in objects, Arrow schemas and kernels, releases.
+"""The base of all other packages: records, errors, paths in objects, Arrow schemas and kernels, releases.
 
 Nothing here imports anything else of the project.
 """

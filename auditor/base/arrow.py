@@ -65,15 +65,17 @@ _DAMAGE: Any = (
     pyarrow.ArrowTypeError,
     pyarrow.ArrowSerializationError,
 )
-"""What Arrow raises for a file that is no Parquet, or of a kind that no audit writes; never the lack of memory."""
+"""The errors of Arrow for a file that is not Parquet, or of a kind that no audit writes; lack of memory is not among
+them.
+"""
 
 
 @contextmanager
 def whole_parquet(path: Path) -> Iterator[None]:
-    """Say which file of a report it is that is cut short, lacks a column or is no Parquet, where the block finds out.
+    """Raise an error that names the file of a report if the block finds it cut short, without a column or not Parquet.
 
     Raises:
-        DamagedDump: It is.
+        DamagedDump: The block finds that.
     """
     try:
         yield
@@ -89,9 +91,9 @@ def whole_parquet(path: Path) -> Iterator[None]:
 
 _MOST_KNOWN: Final = 128
 _AT_REST: Final = 100_000_000
-"""Nanoseconds for which a file has not changed, as its checked footer is kept: clocks of file systems are coarse."""
+"""A checked footer is cached if its file has not changed for so many nanoseconds: clocks of file systems are coarse."""
 _FOOTERS: Final[OrderedDict[tuple[int, ...], Any]] = OrderedDict()
-"""Footers that were checked, by the state of their file: the same part of a report is opened many times."""
+"""Cache of checked footers, by the state of their file: the same part of a report is opened many times."""
 
 
 def _state_of(path: Path) -> tuple[int, ...]:
@@ -101,12 +103,12 @@ def _state_of(path: Path) -> tuple[int, ...]:
 
 @contextmanager
 def parquet_reader(path: Path, dictionaries: Iterable[str] = (), footer: Any = None) -> Iterator[Any]:
-    """Yield a `pyarrow.parquet.ParquetFile` of a file that is known to declare what a report may hold.
+    """Yield a `pyarrow.parquet.ParquetFile`, after a check that its footer stays within the limits of a report.
 
     Args:
         path: The path of the file, which is mapped.
         dictionaries: Columns of text that become dictionaries.
-        footer: Its `FileMetaData`, as `parquet_footer` checked it; None: it is read and checked, once for each state
+        footer: Its `FileMetaData`, as `parquet_footer` checked it. If None, it is read and checked, once for each state
             of the file.
     """
     from pyarrow.parquet import ParquetFile  # noqa: PLC0415 - it loads file systems, too
@@ -129,7 +131,7 @@ def parquet_reader(path: Path, dictionaries: Iterable[str] = (), footer: Any = N
 
 
 def _keep_footer(state: tuple[int, ...], footer: Any) -> None:
-    """Keep a footer that was checked, if its file has not just been written; the oldest ones go."""
+    """Cache a checked footer unless its file has just been written; drop the oldest ones."""
     if time.time_ns() - max(state[-2:]) > _AT_REST:
         _FOOTERS[state] = footer
         if len(_FOOTERS) > _MOST_KNOWN:
@@ -137,13 +139,13 @@ def _keep_footer(state: tuple[int, ...], footer: Any) -> None:
 
 
 def parquet_footer(path: Path) -> Any:
-    """Return the `FileMetaData` of a Parquet file of a report, once it is known to declare what a report may hold."""
+    """Check that the footer of a Parquet file stays within the limits of a report, and return its `FileMetaData`."""
     with parquet_reader(path) as reader:
         return reader.metadata
 
 
 def may_hold(path: Path, column: str, texts: Iterable[str]) -> bool:
-    """Tell by its footer alone whether a column of a Parquet file may hold one of some texts; False: it holds none.
+    """Return, from the footer alone, whether a column of a Parquet file may hold one of some texts; False if it cannot.
 
     Args:
         path: The file.
@@ -218,12 +220,12 @@ def take(rows: Any, positions: NDArray[Any] | tuple[int, ...] | pa.Array) -> Any
 
 
 def column(values: NDArray[Any]) -> Any:
-    """Return numbers as they lie there; `pa.array` would load numpy.ma to see whether some are masked."""
+    """Return an array over the same buffer; `pa.array` would load numpy.ma to see whether some numbers are masked."""
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
 
 
 def cast(array: Any, kind: Any) -> Any:
-    """Return an array as one of another type.
+    """Convert an array to another type.
 
     Raises:
         ArrowInvalid: A value has no equal of that type.
@@ -232,22 +234,22 @@ def cast(array: Any, kind: Any) -> Any:
 
 
 def dictionary_encoded(array: Any) -> Any:
-    """Return an array as codes and the distinct values that they stand for, by first appearance."""
+    """Return an array as codes and the distinct values that the codes stand for, in order of first appearance."""
     return _function("dictionary_encode", array)
 
 
 def where(array: Any, kept: NDArray[np.bool_]) -> Any:
-    """Return what is kept of an array."""
+    """Return the values of an array where the mask is true."""
     return _function("array_filter", array, pa.array(kept))
 
 
 def equal(array: Any, value: Any) -> NDArray[np.bool_]:
-    """Say of each value whether it is this one."""
+    """Return for each value whether it equals this one."""
     return _truths(_function("equal", array, value))
 
 
 def starts_with(array: Any, beginning: str) -> NDArray[np.bool_]:
-    """Say of each text whether it begins so; null does not."""
+    """Return for each text whether it begins with the prefix; null does not."""
     return _truths(_function("starts_with", array, options=_compute().MatchSubstringOptions(beginning)))
 
 
@@ -261,7 +263,7 @@ def _with_next(array: Any) -> tuple[Any, Any]:
 
 
 def _truths(claims: Any) -> NDArray[np.bool_]:
-    """Return claims, unknown as False."""
+    """Return booleans with null as False."""
     found: NDArray[np.bool_] = fill_null(claims, value=False).to_numpy(zero_copy_only=False)
     return found
 
@@ -281,17 +283,17 @@ def is_sorted(*columns: Any) -> bool:
 
 
 def index_in(array: Any, among: Any) -> Any:
-    """Return of each value its position among others, null where it is none of them."""
+    """Return the position of each value among others, or null if it is none of them."""
     return _function("index_in", array, options=_compute().SetLookupOptions(among))
 
 
 def byte_lengths(array: Any) -> Any:
-    """Return of each text the number of its bytes."""
+    """Return the number of bytes of each text."""
     return _function("binary_length", array)
 
 
 def flattened(lists: Any) -> tuple[Any, Any]:
-    """Return what is in lists, and of each item the position of its list."""
+    """Return the items of lists, and for each item the position of its list."""
     return _function("list_flatten", lists), _function("list_parent_indices", lists)
 
 
@@ -326,7 +328,7 @@ def in_one_piece(column: Any) -> Any:
 
 
 def concat(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
-    """Return tables of the same columns below each other in one piece; of none an empty one."""
+    """Concatenate tables of the same columns into one; without tables the result is empty."""
     if not tables:
         return schema.empty_table()
     whole = tables[0] if len(tables) == 1 else pa.concat_tables(tables).unify_dictionaries()

@@ -1,12 +1,12 @@
-"""What is made of definitions, kept in a folder from one run to the next.
+"""A folder that caches what is computed from definitions (such as generated code) for later runs.
 
-What is in the folder is run as code: generated functions. So nothing is read from a folder or a file of another user,
-that others may write, or that is a link. Each file begins with the SHA-256 of its name and content: one
-that is damaged counts as missing and is written anew. Files appear by a rename, whole, so that any number of runs may
-use one folder. A folder that cannot be made or written is no error: then nothing is kept.
+The folder holds generated functions, which are run as code. So a folder or file is refused if it belongs to another
+user, if others may write it, or if it is a link. Each file begins with the SHA-256 of its name and content: a damaged
+one counts as missing and is written again. Each file is written under a temporary name and renamed, so that any number
+of runs may share the folder. If the folder cannot be made or written, nothing is cached; that is not an error.
 
-What a file is found by is the hash of what it was made of, and of the Python and the auditor that made it. No report
-depends on the cache: whatever is in it is what would be made without.
+The name of a file is a hash of its inputs and of the Python and auditor that made it. No report depends on the cache:
+without it, the same content would be computed again.
 """
 
 from __future__ import annotations
@@ -29,31 +29,31 @@ if TYPE_CHECKING:
 __all__ = ["MOST_BYTES", "CacheRefused", "DiskCache", "active_cache", "use_cache", "using_cache"]
 
 MOST_BYTES: Final = 64 << 20
-"""Bytes of all files in the folder; those that were not used for the longest time are removed first."""
+"""Limit of the bytes of all files in the folder; the least recently used ones are removed first."""
 _MOST_OF_ONE: Final = MOST_BYTES // 8
 _MAGIC: Final = b"auditor cache 1\n"
 _HEAD: Final = len(_MAGIC) + 32
 _NEW: Final = "new-"
 _STALE: Final = 3600.0
-"""Seconds after which a file that was not finished is removed."""
+"""Seconds after which an unfinished file is removed."""
 _USED: Final = 3600.0
-"""Seconds after which a file that is used counts as used anew."""
+"""Seconds after which the time of last use of a file is updated."""
 _WRITABLE: Final = stat.S_IWGRP | stat.S_IWOTH
 
 
 class CacheRefused(Exception):
-    """The folder is not used; the text says why."""
+    """Raised if the folder cannot be trusted; the text says why."""
 
 
 class DiskCache:
-    """A folder of what is kept; an open descriptor of it, so that it stays the folder that was looked at.
+    """A cache folder. It is held open, so that the folder that was checked cannot be exchanged for another one.
 
     Args:
-        folder: Is made where it is missing, for this user alone.
-        most: Bytes of all files.
+        folder: Path of the folder; it is created if missing, readable by this user alone.
+        most: Limit of the bytes of all files.
 
     Raises:
-        CacheRefused: Others can write it or a file in it, it belongs to another user, or is a link.
+        CacheRefused: Others can write the folder or a file in it, it belongs to another user, or it is a link.
         OSError: It cannot be made or opened.
     """
 
@@ -79,7 +79,7 @@ class DiskCache:
         os.close(self._place)
 
     def get(self, kind: str, key: bytes) -> bytes | None:
-        """Return what is kept of a kind under a key, or None if there is nothing that can be trusted."""
+        """Return the cached content of a kind under a key, or None if there is none that can be trusted."""
         name = _name(kind, key)
         try:
             place = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._place)
@@ -99,7 +99,7 @@ class DiskCache:
         return body
 
     def put(self, kind: str, key: bytes, body: bytes) -> None:
-        """Keep something of a kind under a key, where that is possible."""
+        """Cache content of a kind under a key, if the folder can be written."""
         if len(body) > min(_MOST_OF_ONE, self._most // 2):
             return
         name = _name(kind, key)
@@ -124,10 +124,10 @@ class DiskCache:
             return f"it belongs to another user (uid {state.st_uid})"
         if state.st_mode & _WRITABLE:
             return f"others can write it (mode {stat.S_IMODE(state.st_mode):04o})"
-        return "it has several names" if stat.S_ISREG(state.st_mode) and state.st_nlink > 1 else ""
+        return "it has several hard links" if stat.S_ISREG(state.st_mode) and state.st_nlink > 1 else ""
 
     def _look(self) -> None:
-        """Look at the folder and all files; remove the oldest if they are too many bytes, and what was left unfinished.
+        """Check the folder and all files; remove unfinished files, and the oldest ones if all together are too large.
 
         Raises:
             CacheRefused: One cannot be trusted.
@@ -140,7 +140,7 @@ class DiskCache:
                 state = os.stat(entry, dir_fd=self._place, follow_symlinks=False)
             except FileNotFoundError:  # another run has removed it
                 continue
-            if why := self._fault(state) if stat.S_ISREG(state.st_mode) else "it is no file":
+            if why := self._fault(state) if stat.S_ISREG(state.st_mode) else "it is not a regular file":
                 raise CacheRefused(f"{entry} in it: {why}")
             if not entry.startswith(_NEW):
                 files.append((state.st_mtime, state.st_size, entry))
@@ -169,7 +169,7 @@ def _digest(name: str, body: bytes) -> bytes:
 
 @cache
 def _maker() -> bytes:
-    """Return a hash of what makes the files: this Python and the files of this auditor."""
+    """Return a hash of this Python and of the sources of this auditor, which make the files."""
     found = hashlib.sha256(f"{VERSION} {sys.version} {sys.implementation.cache_tag} ".encode())
     for folder, below, names in os.walk(Path(__file__).parent.parent):
         below.sort()
@@ -184,18 +184,18 @@ _active: DiskCache | None = None
 
 
 def active_cache() -> DiskCache | None:
-    """Return what this process keeps things in, or None if it keeps nothing."""
+    """Return the cache of this process, or None if it has none."""
     return _active
 
 
 def use_cache(folder: str) -> str:
-    """Keep things in a folder from now on, where that is possible.
+    """Use a folder as the cache of this process from now on, if possible.
 
     Args:
-        folder: Empty: nothing is kept that is not kept already.
+        folder: Path of the folder; if empty, the cache stays as it is.
 
     Returns:
-        Why the folder is not used; empty if it is, or if there can be none, as on a read-only disk.
+        Why the folder is not used; empty if it is used, or if it cannot exist, as on a read-only disk.
     """
     global _active  # noqa: PLW0603 - that of this process
     if not folder or not hasattr(os, "geteuid") or os.open not in os.supports_dir_fd:
@@ -213,7 +213,7 @@ def use_cache(folder: str) -> str:
 
 @contextmanager
 def using_cache(folder: str) -> Iterator[str]:
-    """Keep things in a folder inside the block; yield what `use_cache` returns."""
+    """Use a folder as the cache inside the block; yield what `use_cache` returns."""
     global _active  # noqa: PLW0603 - that of this process
     before, _active = _active, None
     try:

@@ -1,8 +1,9 @@
-"""Exceptions of the auditor: what stops a run, as values.
+"""Exceptions of the auditor, which stop a call.
 
-A bad object never raises: it gives Findings. A value that cannot be read gives an Unreadable. What is here stops a
-call: a dump that is no dump, a schema that no server would serve, a selector that does not parse. Every exception
-holds data, compares by value, survives pickling, and says where, what was found, what was expected and what to do.
+An invalid object does not raise: it gives Findings. A value that cannot be read gives an Unreadable. These exceptions
+stop a call: a file that is not a dump, a schema that no server would serve, a selector that does not parse. Every
+exception holds data, compares by value, survives pickling, and says where, what was found, what was expected and what
+to do.
 """
 
 from __future__ import annotations
@@ -39,17 +40,18 @@ _REFUSALS: Final = frozenset({
     errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.EISDIR, errno.ELOOP, errno.EMFILE, errno.ENAMETOOLONG, errno.ENFILE,
     errno.ENOENT, errno.ENOMEM, errno.ENOSPC, errno.ENOTDIR, errno.ENXIO, errno.EPERM, errno.EROFS,
 })  # fmt: skip
-"""What a user can repair: permissions, space, names. Any other error of a call may be a bug of the auditor."""
+"""Error numbers that a user can repair: permissions, space, names. Any other one may be a bug of the auditor."""
 _ENVIRONMENT: Final = _REFUSALS - {
     errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR, errno.ENXIO,
 }  # fmt: skip
-"""Those that another name would not avoid: permission, space, memory."""
+"""Error numbers that do not depend on the name of a file: permission, space, memory."""
 _MORE_MEMORY: Final = "raise the limit of memory (--memory, ulimit -v, that of the container), or give --jobs 1"
 _STARVED: Final = (
     "failed to map segment from shared object", os.strerror(errno.EAGAIN), os.strerror(errno.ENOMEM),
     "can't start new thread",
 )  # fmt: skip
-"""What the dynamic loader, Python and Arrow say, in errors without a number, where they get no memory or no thread."""
+"""Texts of errors without a number, by which the dynamic loader, Python and Arrow report a lack of memory or threads.
+"""
 _NO_ROOM: Final = frozenset({errno.EDQUOT, errno.EFBIG, errno.ENOSPC})
 
 
@@ -58,12 +60,12 @@ class AuditorError(Exception):
 
     Args:
         where: The file, key path or text concerned; empty where there is none.
-        found: What was found there.
-        expected: What would have been right; empty where `found` says it all.
-        advice: What the reader can do now.
+        found: The fault that was found there.
+        expected: The correct form; empty if `found` is enough.
+        advice: The next step for the user.
 
     Attributes:
-        exit_code: How a command ends that this stops; `docs/guide/exit-codes.md` lists the codes.
+        exit_code: Exit code of a command that this error stops; `docs/guide/exit-codes.md` lists the codes.
     """
 
     exit_code: ClassVar[int] = 2
@@ -106,11 +108,11 @@ class UnknownDump(SourceError):
 
 
 class DamagedDump(SourceError):
-    """A dump of a known form is broken where a reader cannot go on."""
+    """A dump of a known format is damaged at a place that its reader cannot skip."""
 
 
 class ChangedDump(DamagedDump):
-    """A dump is another one than the one whose keys were read."""
+    """A dump changed after its keys were read."""
 
 
 class SchemaError(AuditorError):
@@ -126,11 +128,11 @@ class SelectorError(AuditorError):
 
 
 class PlanError(AuditorError):
-    """What was asked for cannot be done as asked: options, folders, kinds."""
+    """The options, folders or kinds of a call do not fit together or do not exist."""
 
 
 class ReportNotWritable(PlanError):
-    """The system refuses the folder of a report: no permission, no space."""
+    """The operating system refuses the folder of a report: no permission, no space."""
 
     exit_code = 4
 
@@ -142,7 +144,7 @@ class Locked(AuditorError):
 
 
 class EngineError(AuditorError):
-    """The processes that share the work failed."""
+    """Worker processes failed."""
 
     exit_code = 70
 
@@ -160,22 +162,22 @@ class Refused(AuditorError):
 
 
 class EnvironmentRefused(Refused):
-    """The operating system refused it for lack of permission, space or memory."""
+    """The operating system refused a file or folder for lack of permission, space or memory."""
 
     exit_code = 4
 
 
 def is_environment(error: OSError) -> bool:
-    """Return whether the system refused something for lack of permission, space or memory, whatever its name."""
+    """Return whether the system refused a file for lack of permission, space or memory, under any name."""
     return error.errno in _ENVIRONMENT
 
 
 class TooMuchToReport(Exception):
-    """More would have to be reported of one object than can be held; the object is lost, by name, and no other."""
+    """The findings of one object need more memory than allowed. That object alone gets no verdict; it is named."""
 
 
 class PatternTooSlow(TooMuchToReport):
-    """Matching the patterns of an object would take longer than there is time; it is lost in the same way."""
+    """Matching the patterns of an object would take too long. That object alone gets no verdict; it is named."""
 
 
 def refusal(error: BaseException) -> Refused | None:

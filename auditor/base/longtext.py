@@ -1,4 +1,4 @@
-"""Long texts in parts that many texts share: compared, sorted and looked up without being joined."""
+"""Long texts made of shared parts, which are compared, sorted and looked up without being joined."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final
 __all__ = ["LONG", "LongText", "bounded_join", "cut"]
 
 LONG: Final = 1 << 10
-"""Characters from which on a text is worth being kept in parts."""
+"""Texts of at least so many characters are held in parts."""
 
 
 class LongText:

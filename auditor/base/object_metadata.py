@@ -11,7 +11,7 @@ __all__ = ["labels_of", "metadata_of", "name_of", "namespace_of"]
 
 
 def metadata_of(obj: JsonObject) -> JsonObject:
-    """Return the metadata of an object; empty if they are no map."""
+    """Return the metadata of an object; empty if it is not a map."""
     metadata = obj.get("metadata")
     return metadata if type(metadata) is dict else {}
 
@@ -27,6 +27,6 @@ def name_of(obj: JsonObject) -> str:
 
 
 def labels_of(obj: JsonObject) -> JsonObject:
-    """Return the labels of an object; empty if they are no map."""
+    """Return the labels of an object; empty if they are not a map."""
     labels = metadata_of(obj).get("labels")
     return labels if type(labels) is dict else {}

@@ -1,9 +1,9 @@
-"""The footer of a Parquet file, held to its own schema before Arrow's column metadata is asked for.
+"""Checks the footer of a Parquet file against its own schema, before Arrow reads the column metadata.
 
 Arrow builds the metadata of a row group or column in calls that pyarrow declares free of exceptions. A footer that does
-not fit its schema (a histogram of the wrong size, a minimum of three bytes for an integer, a column too few) ends the
-process there, and nothing can be caught. This module reads the Thrift compact protocol of the footer and refuses such a
-file first.
+not fit its schema (a histogram of the wrong size, a minimum of three bytes for an integer, a missing column) then ends
+the process, without an exception that could be caught. So this module reads the Thrift compact protocol of the footer
+and refuses such a file first.
 
 Source: parquet-format, `src/main/thrift/parquet.thrift`; Thrift, `doc/specs/thrift-compact-protocol.md`.
 """
@@ -26,7 +26,7 @@ _WIDTHS: Final = {0: 1, 1: 4, 2: 8, 3: 12, 4: 4, 5: 8}
 
 
 class _Fault(Exception):
-    """What does not fit."""
+    """Raised for a footer that does not fit its schema."""
 
 
 class _Leaf(NamedTuple):
@@ -67,7 +67,7 @@ class _Reader:
         return (value >> 1) ^ -(value & 1)
 
     def binary(self) -> int:
-        """Read over a text; return its bytes."""
+        """Skip a text; return its length in bytes."""
         length = self.number()
         self.at += length
         if self.at > len(self.data):
@@ -93,17 +93,17 @@ class _Reader:
         """Yield the number of each struct of a list, which the caller reads before the next."""
         length, item = self.items() if kind == _LIST else (0, 0)
         if length and item != _STRUCT:
-            raise _Fault("a list of other items than the format has")
+            raise _Fault("a list with items of another type than the format has")
         yield from range(length)
 
     def skip(self, kind: int, depth: int = 0) -> None:
-        """Read over a value of a field."""
+        """Skip the value of a field."""
         if kind in (_TRUE, _FALSE):
             return
         self.skip_item(kind, depth)
 
     def skip_item(self, kind: int, depth: int) -> None:
-        """Read over a value that is no field: there a truth takes a byte."""
+        """Skip an item of a list or map, where a boolean takes one byte."""
         if depth > _DEEPEST:
             raise _Fault(f"values nested deeper than {_DEEPEST}")
         if kind in (_TRUE, _FALSE, _BYTE):
@@ -135,7 +135,7 @@ class _Reader:
 
 
 def fault_of(footer: bytes) -> str:
-    """Return what in a footer does not fit the schema that it begins with, or "".
+    """Return which part of a footer does not fit its schema, or "".
 
     Args:
         footer: The serialized `FileMetaData`.

@@ -1,7 +1,8 @@
-"""Parquet files of earlier reports may come from an attacker: what they declare is checked before rows are read.
+"""Checks what a Parquet file of an earlier report declares before rows are read: it may come from an attacker.
 
 A footer may declare any number of rows and bytes, and a file of some kilobytes may use one long text in every row. So
-what a footer declares is bounded, and texts are read as dictionaries; they are written out if that takes little memory.
+the numbers of a footer have limits, and texts are read as dictionaries, which become plain text only if that takes
+little memory.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ __all__ = ["MOST_TEXT", "check_file", "check_footer", "coded", "written_out"]
 pa: Any = pyarrow
 
 MOST_TEXT: Final = 256 << 20
-"""Bytes of text of the rows of one row group that are written out at the same time."""
+"""Most bytes of plain text that the rows of one row group may take."""
 _MOST_FOOTER: Final = 16 << 20
 _MOST_GROUP_ROWS: Final = 1 << 20
 _MOST_GROUP_BYTES: Final = 512 << 20
@@ -37,25 +38,25 @@ Rows of a report differ by key or path, which takes more.
 """
 _MAGIC: Final = b"PAR1"
 _SPREADING: Final = "DELTA_BYTE_ARRAY"
-"""An encoding that repeats the beginnings of texts; no report has it."""
+"""An encoding that stores shared beginnings of texts once; no report uses it."""
 
 
 _MOST_CHECKED: Final = 10_000
 _SETTLED: Final = 100_000_000
-"""Nanoseconds after which a change of a file is sure to change its times."""
+"""Nanoseconds after which a change of a file is certain to change its modification time."""
 _checked: set[tuple[int, ...]] = set()
-"""Files that were found sound, as they were then: to check a footer takes as long as to read a column."""
+"""Cache of files that passed the check, by their state: checking a footer takes as long as reading a column."""
 
 
 def _refuse(path: Path, found: str, expected: str) -> DamagedDump:
-    return DamagedDump(str(path), f"is no table of a report: {found}", expected, "audit anew")
+    return DamagedDump(str(path), f"is not a table of a report: {found}", expected, "audit anew")
 
 
 def check_file(path: Path) -> None:
-    """Refuse what is no Parquet file, or has a footer that is too long to be read or does not fit its schema.
+    """Refuse a file that is not Parquet, or whose footer is too long or does not fit its schema.
 
     Raises:
-        DamagedDump: It is.
+        DamagedDump: The file is refused.
         OSError: It cannot be opened.
     """
     state = path.stat()
@@ -63,7 +64,7 @@ def check_file(path: Path) -> None:
     if seen in _checked:
         return
     if not stat.S_ISREG(state.st_mode):
-        raise _refuse(path, "it is no regular file", "a Parquet file")
+        raise _refuse(path, "it is not a regular file", "a Parquet file")
     with path.open("rb") as stream:
         stream.seek(max(0, state.st_size - 8))
         end = stream.read(8)
@@ -127,7 +128,7 @@ def _check_columns(path: Path, group: Any, size: int) -> None:
 
 
 def coded(footer: Any) -> list[str]:
-    """Return the columns of text that are to be read as dictionaries: what they hold may be far more than their size.
+    """Return the text columns to read as dictionaries: as plain text they may take far more bytes than in the file.
 
     Args:
         footer: The `FileMetaData` of a file.
@@ -153,11 +154,11 @@ def written_out(path: Path, table: Any, names: Iterable[str]) -> Any:
 
     Args:
         path: Its file.
-        table: Rows of it.
+        table: Rows of the file.
         names: The columns, of those that are there.
 
     Raises:
-        DamagedDump: They hold more text than any report.
+        DamagedDump: They hold more text than any report does.
     """
     from auditor.base import arrow  # noqa: PLC0415 - which uses this module
 

@@ -1,7 +1,7 @@
-"""How long the paths of all fields of an object are together: an object whose findings cannot be held is refused.
+"""Limits the total length of the paths of an object: one whose findings would not fit into memory is refused.
 
-A finding, and every field that a read drops, has the path of its field. Below one key of 100,000 characters 30,000
-fields have three gigabytes of paths, although the object has half a megabyte.
+Each finding and each dropped field has the path of its field. 30,000 fields below a key of 100,000 characters have
+three gigabytes of paths, although the object has half a megabyte.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from auditor.base.errors import TooMuchToReport
 __all__ = ["FREE_BYTES", "MOST_PATHS", "PATHS_A_BYTE", "check_paths"]
 
 FREE_BYTES: Final = 64 << 10
-"""Objects up to this size are not looked at: their paths have at most 100 million characters together."""
+"""Objects up to this size are not checked: their paths have at most 100 million characters together."""
 MOST_PATHS: Final = 32 << 20
 """Characters that the paths of an object may have together."""
 PATHS_A_BYTE: Final = 16
 """Characters that they may have in addition for each byte of the object."""
 _INDEX: Final = 4
-"""Characters of the index of an item, roughly."""
+"""Approximate number of characters of a list index."""
 
 
 def check_paths(value: Any, size: int) -> None:

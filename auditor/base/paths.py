@@ -1,8 +1,8 @@
-"""KeyPath: where in an object, as metadata, embedded resources, list types and rules print it: ``spec.m[k.x][3].u``.
+"""KeyPath: a position in an object, as most errors print it: ``spec.m[k.x][3].u``.
 
-Nothing is quoted or escaped. A path is a chain from leaf to root, so that extending it costs one small object; text is
-made only for a finding. OpenAPI errors and pruned paths print a key of additionalProperties like a property; where they
-are found they are texts from the start.
+Nothing is quoted or escaped. A path is a chain from leaf to root, so that extending it costs one small object; its text
+is made only for a finding. Errors of metadata, embedded resources, list types and rules print it so. OpenAPI errors and
+pruned paths print a key of additionalProperties like a property; they are texts from the start.
 Source: apimachinery pkg/util/validation/field/path.go.
 """
 

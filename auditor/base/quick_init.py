@@ -1,4 +1,4 @@
-"""Frozen dataclasses that are made by the hundred thousand: the same class, made and pickled in a third of the time.
+"""Makes frozen dataclasses three times as fast to create and to pickle, for records that exist by the hundred thousand.
 
 The `__init__` that `dataclass(frozen=True)` writes sets every field by a call of `object.__setattr__`. Here the new
 object is of a class with the same slots while its fields are set, which is a plain assignment.
@@ -15,7 +15,7 @@ _Class = TypeVar("_Class", bound=type)
 
 
 def quick_init(cls: _Class) -> _Class:
-    """Replace the `__init__` of a frozen dataclass with slots, of its own and none above, by a quicker one.
+    """Replace the `__init__` of a frozen dataclass with slots and without inherited fields by a faster one.
 
     It takes the same arguments and makes equal objects. The class must have no `__post_init__`.
     """
@@ -23,7 +23,7 @@ def quick_init(cls: _Class) -> _Class:
     own = fields(made)
     names = [one.name for one in own]
     if made.__bases__ != (object,) or tuple(made.__slots__) != tuple(names) or hasattr(made, "__post_init__"):
-        raise TypeError(f"{made.__name__} is no plain dataclass with slots")
+        raise TypeError(f"{made.__name__} is not a plain dataclass with slots")
     draft = type(made.__name__, (), {"__slots__": tuple(names)})
     space: dict[str, Any] = {"_be": object.__setattr__, "_draft": draft, "_class": made, "_unset": object()}
     arguments, lines = [], []
@@ -53,5 +53,5 @@ def quick_init(cls: _Class) -> _Class:
 
 
 def _reduce(self: Any) -> tuple[Any, ...]:
-    """Arrive as a call of the class: the way of dataclasses with slots sets each field by a call."""
+    """Unpickle by one call of the class; dataclasses with slots otherwise set each field by a call."""
     return type(self), tuple([getattr(self, name) for name in self.__slots__])

@@ -1,8 +1,8 @@
 """The records that flow through all packages: never changed, small, picklable.
 
-What could not be read (Unreadable, Origin), what a worker is asked to do (Shard), what is wrong (Finding), the result
-of one object (AuditedObject).
-JSON values are plain Python: dict, list, str, int (64 bits), float, bool, None.
+Unreadable and Origin describe a value that could not be read, Shard is the work of one worker call, Finding is one
+fault, and AuditedObject is the result for one object. JSON values are plain Python: dict, list, str, int (64 bits),
+float, bool, None.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ JsonObject = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where bytes came from.
+    """The dump that bytes came from.
 
     Attributes:
         source: The dump as the user named it.
@@ -38,7 +38,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """Bytes that gave no object, and why, in the words of the server or of the reader."""
+    """Bytes that could not be decoded into an object, and the reason in the words of the server or of the reader."""
 
     reason: str
     origin: Origin | None = None
@@ -60,10 +60,10 @@ class Finding:
     Attributes:
         field: Path of the field; ``<nil>`` is the root.
         type: The server's cause, e.g. ``FieldValueRequired``.
-        bad_value: The offending value as JSON data; a plain value, never an object of ours.
+        bad_value: The offending value as JSON data; a plain value, never an object of this project.
         detail: The text after field and value.
         message: The whole text as the server prints it: field, type text, value, detail.
-        check: Which check found it: type-meta, object-meta, schema, scale, embedded, list-type, rule, gate,
+        check: The check that found it: type-meta, object-meta, schema, scale, embedded, list-type, rule, gate,
             conversion, key.
         rule: The text of the validation rule, where one failed.
     """
@@ -78,7 +78,7 @@ class Finding:
 
     @property
     def words(self) -> str | LongText:
-        """A key for comparing messages: a long message is not put together for that."""
+        """A key for comparing messages, for which a long message need not be joined."""
         return self.message
 
     def sort_key(self) -> tuple[str, str, str | LongText]:
@@ -88,19 +88,19 @@ class Finding:
 
 @dataclass(slots=True)
 class AuditedObject:
-    """What came of one stored object. Never changed; not frozen, as making a frozen record takes three times as long.
+    """The result for one stored object. Never changed; not frozen, as making a frozen record takes three times as long.
 
     Attributes:
-        unreadable: Why it could not be read; then everything else is empty.
+        unreadable: Why the object could not be read; if set, all other fields are empty.
         object: The object after the storage read at the audited version.
         pruned: Dotted paths of unknown fields that the read dropped, sorted.
         defaulted: Dotted paths that the read filled in from defaults, sorted.
         findings: Sorted by field, type, message.
-        selectable: What field selectors see: label to string.
-        stored_version: Version in the stored apiVersion; None where it names none.
+        selectable: The fields that field selectors can use, label to string.
+        stored_version: Version in the stored apiVersion, or None if it names none.
         audited_version: Version at which it was read and judged.
-        select_error: Why selectors on this version fail altogether, where they do.
-        unevaluated_rules: Number of validation rules that should have run and did not.
+        select_error: Why field selectors on this version always fail, if they do.
+        unevaluated_rules: Number of validation rules that a server would run and this audit did not.
     """
 
     unreadable: Unreadable | None = None

@@ -1,4 +1,4 @@
-"""Our version, and the release of Kubernetes whose behaviour is reproduced."""
+"""The version of this project, and the release of Kubernetes that it reproduces by default."""
 
 from __future__ import annotations
 

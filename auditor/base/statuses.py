@@ -1,4 +1,4 @@
-"""Closed lists: classes of keys, statuses of objects, impacts on a server, and the questions that each answers."""
+"""Closed lists: classes of keys, statuses of objects and impacts on a server, with the properties of each."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ __all__ = ["Impact", "KeyClass", "Status"]
 
 
 class KeyClass(StrEnum):
-    """What a key is, as far as the key itself says."""
+    """The class of a key, from its name alone."""
 
     CUSTOM = "custom"
     MISPLACED = "misplaced"
-    """Below the keys of a kind, but not of a form that its objects have: a LIST reads it, no other request does."""
+    """A key below the prefix of a kind that is not the key of an object: only a LIST reads it."""
     DEFINITION = "definition"
     BUILTIN = "builtin"
     ORPHANED = "orphaned"
     SEALED = "sealed"
     UNREADABLE = "unreadable"
-    """A value of an export that does not say what it is."""
+    """A value of an export without apiVersion and kind."""
     OTHER = "other"
 
     @property
     def is_custom(self) -> bool:
-        """Whether its value is read as a custom resource."""
+        """Whether the value is read as a custom resource."""
         return self in (KeyClass.CUSTOM, KeyClass.MISPLACED)
 
 
@@ -48,12 +48,12 @@ class Status(StrEnum):
 
     @property
     def is_listed(self) -> bool:
-        """Whether a LIST of its kind reads a custom resource, or fails on it."""
+        """Whether a LIST of the kind returns the custom resource or fails on it."""
         return self.is_read or self.is_unreadable
 
     @property
     def is_unreadable(self) -> bool:
-        """Whether no read, or only a conversion webhook, gives a custom resource."""
+        """Whether no read returns the custom resource, or only one through a conversion webhook."""
         return self in (Status.UNREADABLE, Status.NEEDS_CONVERSION)
 
 
@@ -61,7 +61,7 @@ class Impact(StrEnum):
     """What a key does to a live server, worst first.
 
     Attributes:
-        rank: Its place in the order, 0 is the worst.
+        rank: Position in the order; 0 is the worst.
     """
 
     rank: int
@@ -78,11 +78,11 @@ class Impact(StrEnum):
     LOSES_DATA = "loses-data"
     DRIFTS = "drifts"
     UNKNOWN = "unknown"
-    """The value is sealed, and no key for it was given, or its rules took too much time or memory."""
+    """The value is sealed and no key was given, or its rules took too much time or memory."""
     NONE = "none"
 
     def __new__(cls, value: str) -> Impact:  # noqa: PYI034 - an enum has no subclass
-        """Make a member that knows its place in the order."""
+        """Make a member with its position in the order."""
         made = str.__new__(cls, value)
         made._value_ = value
         made.rank = len(cls.__members__)
@@ -100,10 +100,10 @@ class Impact(StrEnum):
 
     @property
     def decides_alone(self) -> bool:
-        """Whether it is the worst whatever the updates of the object result in: no update reaches it."""
+        """Whether it is worse than any impact of an update, because no update reaches the object."""
         return self.rank <= Impact.NEEDS_WEBHOOK.rank
 
     @property
     def is_harmless(self) -> bool:
-        """Whether it needs no action, or a status reports it already."""
+        """Whether it needs no action, or is already reported by a status."""
         return self in (Impact.NONE, Impact.DRIFTS, Impact.NEEDS_WEBHOOK, Impact.UNKNOWN)

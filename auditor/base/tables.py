@@ -1,7 +1,7 @@
 """The Arrow schemas of everything the auditor writes: the one place where columns are named and typed.
 
-Strings marked dictionary repeat a lot. Unknown is null, never 0. No nesting but lists of strings and the labels map, so
-that DuckDB, polars, pandas and Spark read the files as they are.
+Strings that repeat often are dictionaries. Unknown is null, never 0. The only nested types are lists of strings and the
+labels map, so that DuckDB, polars, pandas and Spark read the files directly.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 TABLE_VERSION: Final = "1"
-"""Changes when a column changes its name, type or meaning."""
+"""Version of the tables; it changes when a column changes its name, type or meaning."""
 
 DICTIONARY: Final = pa.dictionary(pa.int32(), pa.string())
 STRINGS: Final = pa.list_(pa.string())
@@ -148,11 +148,11 @@ LIVE_KEYS: Final = pa.schema(
         ("encoding", pa.int8()),
     ]
 )
-"""What a plan hands to workers, as an Arrow file that they map: one row a live key, in key order.
+"""The live table, an Arrow file that the plan writes and workers map: one row a live key, in key order.
 
 `source` is the position of the dump among the inputs. `key` is the etcd key, null for exports (whose rows are in the
-order of the dump). `offset` and `length` cut the value out of that source's mapped file; `encoding` says how:
-0 the bytes themselves, 1 base64 text (etcdctl -w json).
+order of the dump). `offset` and `length` cut the value out of that source's mapped file; `encoding` is 0 for the bytes
+themselves, 1 for base64 text (etcdctl -w json).
 """
 
 

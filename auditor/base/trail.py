@@ -1,8 +1,8 @@
 """Trails: paths of values during a walk. They are made for every value, and printed only for a finding.
 
 A trail is a chain from leaf to root: (parent, name) for a declared property, (parent, index) for a list item,
-(parent, key, True) for a key of additionalProperties; None is the root. `auditor.base.paths.KeyPath` says the same with
-names; a tuple costs a tenth of it.
+(parent, key, True) for a key of additionalProperties; None is the root. `auditor.base.paths.KeyPath` holds the same as
+an object with names; a tuple costs a tenth of it.
 
 Source: kube-openapi pkg/validation/validate (dotted); apimachinery pkg/util/validation/field/path.go (structured).
 """

@@ -1,8 +1,8 @@
-"""Text that comes from content (dumps, definitions, file names), written so that it cannot act on a terminal.
+"""Escapes text that comes from content (dumps, definitions, file names), so that it cannot control a terminal.
 
 A key, a kind or a message may hold escape sequences that hide or rewrite a line, a newline that forges one, or
-characters that reverse the order of what a person reads. Each of these prints as an escape. The escapes are those of
-JSON, so that JSON and double-quoted YAML mean the same afterwards.
+characters that reverse the reading order. Each of these prints as an escape of JSON, so that JSON and double-quoted
+YAML keep their meaning.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NAME: Final = re.compile(r"[\w./~*-]([\w./~*@:+=,-]*[\w./~*-])?")
 _SHELL_WORD: Final = re.compile(r"[\w./:@%+=,-]+", re.ASCII)
 _NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""What a cell begins with that a spreadsheet may evaluate; some read the wide forms as the others."""
+"""First characters of a cell that a spreadsheet may evaluate; some treat the full-width forms alike."""
 _LONGEST: Final = 600
 
 
@@ -40,7 +40,7 @@ def visible_lines(text: str) -> str:
 
 
 def label(text: str) -> str:
-    """Return content that begins a line: quoted where it does not look like a name, so that it forges no sentence."""
+    """Return content that begins a line, in quotes unless it looks like a name, lest it pass for a message."""
     shown = visible(text)
     return shown if not shown or _NAME.fullmatch(shown) else f'"{shown}"'
 

@@ -19,23 +19,26 @@ if TYPE_CHECKING:
 __all__ = ["cut_shards"]
 
 _EVEN: Final = 12
-"""A number of shards that most numbers of workers divide."""
+"""Numbers of workers that usually divide this number of shards evenly."""
 _SMALLEST: Final = 8
 """How many times smaller than the limit a shard may be; below that, starting workers costs more than they save."""
 _KIND, _DEFINED, _RULES = 12, 3, 8
-"""What a definition costs, as so many times its length in bytes of objects: to read it and to judge its first object,
-to prove that a server decodes it, and to compile its rules."""
+"""Cost of a definition, as a multiple of its length, in bytes of objects of equal work: reading it, judging its first
+object, proving that a server decodes it, and compiling its rules.
+"""
 _RULE: Final = b'"x-kubernetes-validations"'
 _LEAST_COST, _LEAST_SHARE = 64 << 20, 0.25
-"""Definitions count in the cut from this cost on, about a second of work, if it is this share of all the work."""
+"""The cut considers definitions if they cost at least so much (about a second of work) and this share of all the work.
+"""
 
 
 def cut_shards(plan: Plan) -> list[SourceShard]:
-    """Cut every source into ranges in key order that are alike in bytes, whatever the number of workers.
+    """Cut every source into ranges of about equal bytes, in key order, whatever the number of workers.
 
     There are enough of them to share out evenly, and none is much above `shard_bytes`: the number is one that 2, 3, 4,
-    6 and 12 workers divide. A row counts as its value and a little more, so that many small objects are work too.
-    Where there are many kinds for few objects, the first row of each kind also counts as what its definition costs.
+    6 and 12 workers divide. A row counts as the bytes of its value and a constant, so that many small objects also
+    count as work. If there are many kinds and few objects, the first row of each kind also counts the cost of its
+    definition.
     """
     options = plan.options
     row = options.shard_bytes / options.shard_rows
@@ -56,7 +59,7 @@ def cut_shards(plan: Plan) -> list[SourceShard]:
             continue
         parts = max(1, round(count * float(weight[-1]) / total))
         stops = np.searchsorted(weight, weight[-1] * np.arange(1, parts) / parts, side="left") + 1
-        bounds = sorted({0, *stops.tolist(), len(weight)})  # one great object can fill several shares
+        bounds = sorted({0, *stops.tolist(), len(weight)})  # one large object can fill several shares
         for start, stop in pairwise(bounds):
             sizes = length[start:stop]
             out.append(SourceShard(number, Shard(len(out), start, stop), int(sizes.sum()), int(sizes.max())))
@@ -72,9 +75,9 @@ def _shard_count(total: float, limit: int) -> int:
 
 
 def _kind_costs(plan: Plan, table: pa.Table) -> np.ndarray[Any, Any]:
-    """Return what definitions cost at each row of a dump.
+    """Return the cost of definitions at each row of a dump.
 
-    That is nothing in an export, which is not sorted by kind, and in a fleet, where each cluster has one worker.
+    It is 0 in an export, which is not sorted by kind, and in a fleet, where each cluster has one worker.
     """
     costs = np.zeros(table.num_rows)
     keys = table["key"]
@@ -94,6 +97,6 @@ def _kind_costs(plan: Plan, table: pa.Table) -> np.ndarray[Any, Any]:
 
 
 def _first(keys: pa.ChunkedArray, start: bytes) -> int | None:
-    """Return the first of sorted keys that begins so, or None."""
+    """Return the first of sorted keys with this prefix, or None."""
     at = position_not_before(keys, start)
     return at if at < len(keys) and keys[at].as_py().startswith(start) else None

@@ -1,8 +1,8 @@
-"""Definitions from whatever a user names: files, folders, a Helm chart, a dump.
+"""Reads definitions from files, folders, a Helm chart or a dump.
 
-The one place that decides what a path of ``--crds``, ``--old-crds`` or ``--new-crds`` is. A chart (a folder with
-Chart.yaml, or the archive that ``helm package`` writes) gives the files of its ``crds/`` folders, those of its
-subcharts too: these are what Helm installs as they are. A dump gives the definitions that are stored in it.
+This module alone decides what a path of ``--crds``, ``--old-crds`` or ``--new-crds`` is. A chart (a folder with
+Chart.yaml, or the archive that ``helm package`` writes) gives the files of its ``crds/`` folders and those of its
+subcharts, which Helm installs unchanged. A dump gives the definitions that are stored in it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def definition_documents(paths: Iterable[str], options: AuditOptions | None = No
 
     Args:
         paths: Files and folders as `read_crd_documents` takes them, charts, dumps; also behind URLs.
-        options: How dumps are read: prefix of the keys, encryption; None: the defaults.
+        options: How dumps are read: prefix of the keys, encryption; None for the defaults.
 
     Raises:
         PlanError: A chart has no definition in its ``crds/`` folders.
@@ -109,7 +109,7 @@ def _chart_folder(path: Path) -> Iterator[JsonObject]:
 
 
 def _chart_archive(shown: str, file: BinaryIO) -> list[JsonObject] | None:
-    """Return the definitions of a packed chart, or None if the archive is none."""
+    """Return the definitions of a packed chart, or None if the archive is not a chart."""
     from auditor.sources.archives.members import tar_members  # noqa: PLC0415 - few commands need it
     from auditor.sources.plan import DamageLog  # noqa: PLC0415
 
@@ -149,7 +149,7 @@ def _bytes(member: Member) -> bytes:
 
 
 def _dump(given: str, options: AuditOptions | None) -> list[JsonObject]:
-    """Return the definitions of a dump, in v1: etcd holds them in v1beta1, which no server takes."""
+    """Return the definitions of a dump as v1: etcd may hold them as v1beta1, which no server accepts any more."""
     from auditor.plan.options import AuditOptions  # noqa: PLC0415 - for types only above
     from auditor.plan.plan import make_plan  # noqa: PLC0415 - it needs this module
 

@@ -1,4 +1,4 @@
-"""Feature gates of the server (--feature-gates); only one of them changes the checks."""
+"""Parses feature gates of the server (--feature-gates); only CRDValidationRatcheting changes the checks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def parse_feature_gates(text: str) -> bool:
     Args:
         text: ``Name=true,Name=false``: feature gates of the server, as on its command line.
     Raises:
-        PlanError: The text has another form, or names a gate that changes no check, or one that is gone.
+        PlanError: The text has another form, or names a gate that changes no check or no longer exists.
     """
     ratcheting = True
     for part in filter(None, text.split(",")):

@@ -30,14 +30,14 @@ _SCHEMA: Final = pa.schema([("identity", pa.binary()), ("source", pa.int32()), (
 
 
 def identity(group: str, plural: str, namespace: str, name: str) -> bytes:
-    """Return what an object is found by."""
+    """Return the key by which an object is looked up."""
     return f"{group}\0{plural}\0{namespace}\0{name}".encode("utf-8", "surrogatepass")
 
 
 def write_identities(
     path: Path, sources: Sequence[SourcePlan], entries: Sequence[DefinitionEntry], etcd_prefix: str
 ) -> int:
-    """Write the identities of all custom resources of some sources; of two with the same the last counts.
+    """Write the identities of all custom resources of some sources; if two are equal, the last one counts.
 
     Returns:
         Their number.
@@ -115,7 +115,7 @@ def _of_document(data: bytes, kinds: Mapping[tuple[str, str], DefinitionEntry]) 
 
 
 def namespace_of(entry: DefinitionEntry, metadata: JsonObject) -> str:
-    """Return the namespace that a manifest means: where it names none, the client's default."""
+    """Return the namespace of a manifest, or the client's default if it names none."""
     if not entry.namespaced:
         return ""
     namespace = metadata.get("namespace")

@@ -10,7 +10,7 @@ from auditor.releases import Release, active, find_release
 __all__ = ["FAIL_ON", "NEVER", "SEVERITIES", "AuditOptions", "RunOptions", "Scope", "VerdictOptions"]
 
 FAIL_ON = ("never", "unreadable", "blocked", "data-loss", "invalid")
-"""Levels of --fail-on; each includes those before it. Severities are further levels, by what causes do."""
+"""Levels of --fail-on; each includes those before it. Severities of causes are further levels."""
 NEVER = FAIL_ON[0]
 SEVERITIES = ("critical", "high", "medium", "low")
 """Severities of causes, worst first."""
@@ -18,7 +18,7 @@ SEVERITIES = ("critical", "high", "medium", "low")
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which objects count. Empty means everything; kinds are written KIND.group, KIND or plural.group."""
+    """The objects that are judged. Empty means all; kinds are written KIND.group, KIND or plural.group."""
 
     namespace: str = ""
     labels: str = ""
@@ -28,16 +28,16 @@ class Scope:
 
     @property
     def is_everything(self) -> bool:
-        """Whether nothing is left out."""
+        """Whether all objects are judged."""
         return not (self.namespace or self.labels or self.fields or self.include or self.exclude)
 
 
 CONTENT: Final = {"counts": "content"}
-"""Metadata of a field that names files: what they hold counts, not what they are called."""
+"""Metadata of a field that names files: the fingerprint uses their content, not their names."""
 UNNAMED: Final = {"unnamed": "1.37"}
-"""Metadata of the release: earlier auditors, which had no option for it, reproduced this one."""
+"""Metadata of the field for the release: earlier auditors, which had no such option, reproduced this release."""
 GIVEN: Final = {"counts": "given"}
-"""Metadata of a field that counts by whether it is given."""
+"""Metadata of a field that enters the fingerprint only as set or not set."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class VerdictOptions:
         at_of_exports: The same for objects of exports. They were converted when they were read: without --at
             they are judged at the version that they are in.
         etcd_prefix: Prefix of the API server's keys.
-        skip: What is left out, to save time: ``rules`` (counted and named as not evaluated) or ``updates``; with
+        skip: Checks that are skipped to save time: ``rules`` (counted and named as not evaluated) or ``updates``; with
             either, verdicts and codes of updates are null; ``builtin``: values of built-in kinds are not decoded.
         ratcheting: Whether the server has CRDValidationRatcheting on; always on since Kubernetes 1.33.
         field_gates: Gates of definitions to be on or off in this run, as ``Name=true,Other=false``.
@@ -61,7 +61,7 @@ class VerdictOptions:
         redact: Whether values of objects are left out of the report.
         convert_with: Command that converts objects in the place of conversion webhooks; empty: none.
         old: Dumps of the state before, with which those of `dumps` are compared; empty: none.
-        apply: How a manifest is brought onto an object of the state before: merge or replace.
+        apply: How a manifest changes an object of the state before: merge or replace.
         scope: Which objects count.
         kubernetes: Release of the API server, such as 1.37.
     """
@@ -88,13 +88,13 @@ class VerdictOptions:
 
     @property
     def judges_updates(self) -> bool:
-        """Whether there are verdicts on updates: without rules they would be wrong."""
+        """Whether there are verdicts on updates: without the rules they would be wrong."""
         return not {"rules", "updates"} & set(self.skip)
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """The options that say what is read, where to, and how; the rows of an object are the same whatever they are.
+    """The options of input, output and processes; the rows of an object do not depend on them.
 
     Attributes:
         dumps: Files or folders as the user named them; ``-`` is standard input.
@@ -109,11 +109,11 @@ class RunOptions:
         source: Format of the dumps; empty: detected from their content.
         salvage: For damaged databases, also take what no tree of pages reaches any more.
         since: An earlier report whose results are reused for unchanged objects; empty: none.
-        verify_sample: Share of the objects with kept rows that are audited all the same, and must agree.
-        verify_proven: Share of the objects that generated code proved valid which the reference judges again, and must
-            judge alike; which ones depends on their bytes alone.
+        verify_sample: Share of the unchanged objects that are audited again and must give the reused rows.
+        verify_proven: Share of the objects proven valid by generated code that the reference judges again and must
+            confirm; their bytes alone decide which ones.
         diff: An earlier report with which findings are compared; empty: none.
-        only_new: Only what `diff` does not know already counts for the exit code.
+        only_new: Only findings that are not in `diff` count for the exit code.
         severity: Overrides of severities, as `auditor.report.findings.severity` reads them.
         accept: File of accepted findings; empty: none.
         most_new: Limits of new objects by severity, as `auditor.report.findings.exit_code` reads them.
@@ -121,17 +121,18 @@ class RunOptions:
         owners: File that names the teams of objects; empty: none.
         history: Folder or URL of the history that the run is added to; empty: none.
         keep_history: Runs that the history keeps.
-        clusters: A file with the names of all clusters that a dump is expected of; empty: those of earlier reports.
+        clusters: A file with the names of all clusters that should send a dump; empty: those of earlier reports.
         fleet: A file that lists the clusters of a fleet, each with its dump and its own options; empty: none.
         max_age: Most seconds since a dump was changed; None: any.
         require_change: Whether a dump that is no newer than that of the earlier report makes the exit code 3.
-        in_fleet: It is the run of one cluster of several, which are looked at together later.
+        in_fleet: The run audits one cluster of a fleet, whose reports are combined later.
         shard_bytes: Bytes of values that a shard is to stay below; the cut does not depend on the number of workers.
-        shard_rows: How many rows without bytes would be as much work as that.
+        shard_rows: Number of rows without values that are as much work as `shard_bytes`.
         memory: Bytes that all processes may hold together; 0: no bound.
-        seconds_per_object: Processor time of the rules of one object. What exceeds it is not reused.
-        cache: Folder of what is kept of definitions from run to run; empty: nothing is.
-        until: Moment (of `time.time`) from which on no object is judged; 0: none.
+        seconds_per_object: Limit of processor time for the rules of one object. The result of an object beyond it is
+            not reused.
+        cache: Folder that caches what is computed from definitions; empty: no cache.
+        until: Time (as of `time.time`) after which no object is judged; 0: no limit.
     """
 
     dumps: tuple[str, ...]
@@ -180,5 +181,5 @@ class AuditOptions(VerdictOptions, RunOptions):
 
     @property
     def verdict(self) -> VerdictOptions:
-        """Those that verdicts depend on."""
+        """The options that verdicts depend on."""
         return VerdictOptions(**{one.name: getattr(self, one.name) for one in fields(VerdictOptions)})

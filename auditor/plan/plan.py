@@ -1,7 +1,7 @@
 """Stage 1: find the live keys and the definitions, cut Shards.
 
-The plan is a few small files: one live table a source (Arrow, mapped by workers) and the definitions as NDJSON. What a
-worker gets is a Plan (names of files) once and then Shards (ranges of rows).
+The plan is a few small files: one live table a source (Arrow, mapped by workers) and the definitions as NDJSON. A
+worker gets a Plan (names of files) once, and then Shards (ranges of rows).
 """
 
 from __future__ import annotations
@@ -84,19 +84,19 @@ class SourceShard:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What every worker needs to know; picklable.
+    """The data that every worker needs; picklable.
 
     Attributes:
-        sources: What was opened.
+        sources: The opened dumps.
         definitions: NDJSON file of definition documents: those of the dumps, replaced by name by those from files.
         entries: One for each of its lines, sorted by name.
         from_files: Names of the definitions that came from files; they count as established.
         crds_sha256: Hash over that file.
-        files_sha256: Hash over the files that definitions came from; empty where there are none, or it is not known.
-        old: The state before, where there is one to compare with; nothing of it has rows.
+        files_sha256: Hash over the files that definitions came from; empty if there are none or the hash is unknown.
+        old: Dumps of the state before, if there is one to compare with; they get no rows.
         identities: File of the identities of its objects (`auditor.plan.identities`).
-        sealed: Names of the definitions that are in a dump, sealed by a provider that no key was given for.
-        replaced: Definitions of the dumps that those from files replaced, by name.
+        sealed: Names of definitions in a dump that are sealed by a provider for which no key was given.
+        replaced: Definitions of the dumps that were replaced by those from files, by name.
     """
 
     sources: tuple[SourcePlan, ...]
@@ -118,7 +118,7 @@ class Plan:
 
 
 def open_live(plan: SourcePlan) -> pa.Table:
-    """Map the live table of a source; nothing is read until it is touched."""
+    """Map the live table of a source; its pages are read on first use."""
     with pa.memory_map(plan.live) as stream:
         return pa.ipc.open_file(stream).read_all()
 
@@ -139,11 +139,11 @@ CHANGED: Final = "it changed after its keys were read"
 
 
 def is_at_rest(plan: SourcePlan, now: FileState | None = None) -> bool:
-    """Whether the file that values are cut from is as it was before its keys were read.
+    """Return whether the file of the values is unchanged since its keys were read.
 
     Args:
         plan: The dump.
-        now: The state of the file, where it is open; None: of what is there now.
+        now: The state of the open file; if None, the state of the file at that path now.
     """
     before = next((state for state in plan.states if state.path == plan.mapped), None)
     return before is None or before == (now or state_of_file(plan.mapped))
@@ -157,7 +157,7 @@ def look_again(plan: Plan) -> str:
         source.states = ()  # each is noted once
         if not found:
             continue
-        source.sha256 = ""  # whatever it is now, it is not the digest of what was judged
+        source.sha256 = ""  # the digest of the file is no longer that of the bytes that were judged
         noted = source if source in plan.sources else plan.sources[0]
         noted.damage += found
         told += "".join(f"{damage.line(source.name)}\n" for damage in found)
@@ -167,9 +167,10 @@ def look_again(plan: Plan) -> str:
 def _definitions_of(
     plan: SourcePlan, options: AuditOptions, unsealer: Unsealer, sealed: set[str]
 ) -> Iterator[JsonObject]:
-    """Yield the definition documents among the live values of a source; those that do not decode stay rows only.
+    """Yield the definition documents among the live values of a source, without those that do not decode.
 
-    Names of those that lack a key are added to `sealed`; those that need more memory than there is are damage.
+    Names of definitions that are sealed without a key are added to `sealed`; those that do not fit into memory count as
+    damage.
     """
     prefix = options.etcd_prefix
     if plan.defining == ():
@@ -207,13 +208,13 @@ def _definitions_of(
 
 
 def cut_value(values: mmap.mmap | bytes, offset: int, length: int, encoding: int) -> bytes:
-    """Cut the value of a row of the live table out of the file that holds it (`tables.LIVE_KEYS`)."""
+    """Return the value of a row of the live table from its file (`tables.LIVE_KEYS`)."""
     data = bytes(values[offset : offset + length])
     return base64.b64decode(data) if encoding == 1 else data
 
 
 def cut_values(rows: pa.Table, values: mmap.mmap | bytes) -> Iterator[bytes]:
-    """Cut the values of rows of the live table, each when it is asked for."""
+    """Yield the values of rows of the live table, one at a time."""
     starts, lengths, encodings = (rows[name].to_numpy() for name in ("offset", "length", "encoding"))
     if encodings.any():
         return map(cut_value, repeat(values), starts.tolist(), lengths.tolist(), encodings.tolist())
@@ -221,7 +222,7 @@ def cut_values(rows: pa.Table, values: mmap.mmap | bytes) -> Iterator[bytes]:
 
 
 def has_objects(keys: pa.ChunkedArray, entry: DefinitionEntry, etcd_prefix: str) -> bool:
-    """Tell whether any of sorted keys is that of an object of a definition."""
+    """Return whether any of sorted keys belongs to an object of a definition."""
     below = f"{etcd_prefix.rstrip('/')}/{entry.group}/{entry.plural}/".encode()
     first = first_not_before(keys, below)
     return first is not None and first.startswith(below)
@@ -274,8 +275,9 @@ def read_definitions(
 
     Args:
         paths: As `definition_documents` takes them.
-        known: Tells what is known of files with a hash, as `OldReport.definitions`; then none of them is parsed.
-        cache: Folder of what is kept from run to run, in a process that does not use it yet.
+        known: Function from a hash of files to what is known about them, as `OldReport.definitions`; known files are
+            not parsed.
+        cache: Cache folder, for a process that does not use it yet.
 
     Raises:
         PlanError: There is no definition in them.
@@ -295,7 +297,7 @@ def read_definitions(
 
 
 def _as_written(lines: list[bytes], names: set[str]) -> dict[str, tuple[DefinitionEntry, bytes]] | None:
-    """Return definitions of some names among lines; None where they would not be written so."""
+    """Return the definitions of some names among lines, or None if they would be written in another way."""
     found = {}
     for line in lines:
         try:
@@ -324,10 +326,10 @@ def make_plan(
     """Open every dump, find the definitions.
 
     Args:
-        options: What was asked.
-        workdir: Where live tables and definitions go.
-        from_files: Gives what `read_definitions` finds in the files of definitions, if the caller reads them.
-        go_on: Note a dump that cannot be read as damage of the first one that can.
+        options: The options of the run.
+        workdir: Folder for live tables and definitions.
+        from_files: Returns the result of `read_definitions`, if the caller reads the files of definitions.
+        go_on: Record a dump that cannot be read as damage of the first readable one.
         digests: As `open_source` takes them.
 
     Raises:
@@ -388,7 +390,7 @@ def _opened(
     broken: list[DamagedDump | UnknownDump] | None = None,
     digests: LateDigests | None = None,
 ) -> list[SourcePlan]:
-    """Open dumps; those that cannot be read are added to `broken`, or raised where there is none."""
+    """Open dumps; add errors of those that cannot be read to `broken`, or raise the error if it is None."""
     found: list[SourcePlan] = []
     for dump in dumps:
         try:

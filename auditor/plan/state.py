@@ -1,6 +1,7 @@
-"""What a verdict depends on besides the object: two audits of the same state say the same of the same bytes.
+"""The state of an audit: everything except the object that a verdict depends on.
 
-A report keeps its state in the manifest, so that a later run can tell which of its rows still hold.
+Two audits with the same state give the same result for the same bytes. A report has its state in the manifest, so that
+a later run knows which rows it can reuse.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ _ALWAYS: Final = frozenset({
     *("at", "at_of_exports", "etcd_prefix", "skip", "ratcheting", "field_gates", "gate_sidecars"),
     *("encryption_config", "old", "scope"),
 })  # fmt: skip
-"""Options of the first release: they count whatever their value is."""
+"""Options of the first release: they always enter the hash."""
 
 
 def report_state(plan: Plan) -> dict[str, Any]:
-    """Return hashes of what verdicts depend on.
+    """Return hashes of the inputs that verdicts depend on.
 
     Returns:
-        `options`: the options that a verdict depends on. `resources`: the kinds that have a definition, and their
+        `options`: the options that verdicts depend on. `resources`: the kinds that have a definition, and their
         names. `definitions`: by name, the parts that a server uses: the specification, the names and the conditions.
     """
     names = sorted([one.group, one.plural, one.kind, one.namespaced] for one in plan.entries)
@@ -48,10 +49,10 @@ def report_state(plan: Plan) -> dict[str, Any]:
 
 
 def fingerprint(options: VerdictOptions) -> str:
-    """Return the hash of all options that verdicts depend on; reports with the same one judge alike.
+    """Return the hash of all options that verdicts depend on; reports with the same hash judge alike.
 
-    An option that came after the first release counts only where it is not its default, which does what was done
-    before there was the option: so reports that know nothing of it can still be reused.
+    A later option enters the hash only if it differs from its default, which is the behaviour before the option
+    existed. So reports from before the option can still be reused.
     """
     counted = {
         one.name: _counted(one, value)
@@ -75,7 +76,7 @@ def _counted(option: Field[Any], value: Any) -> Any:
 
 
 def gate_options(options: AuditOptions) -> list[str]:
-    """Return what decides which field-level gates are on: two runs with the same look for the same fields."""
+    """Return the inputs that decide which field-level gates are on."""
     return [options.field_gates, *(_content(path) for path in options.gate_sidecars)]
 
 
@@ -99,14 +100,14 @@ def _definitions(plan: Plan) -> dict[str, str]:
 
 
 def _what_counts(line: bytes, entry: DefinitionEntry) -> bytes:
-    """Return the part of a stored definition that servers go by: its metadata and times change every day."""
+    """Return the part of a stored definition that servers use, without metadata and times, which change every day."""
     try:
         document = orjson.loads(line)
         spec, status = document["spec"], document.get("status") or {}
         conditions = sorted((one.get("type"), one.get("status")) for one in status.get("conditions") or ())
         counts = [entry.stored, document.get("apiVersion"), spec, status.get("acceptedNames"), conditions]
         return orjson.dumps(counts, option=_TEXT)
-    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):  # odd, or a number of Go's: all of it counts
+    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):  # malformed, or a number of Go's: hash all
         return line
 
 

@@ -1,17 +1,12 @@
-"""The program: one stored value in, one AuditedObject out; it calls storage read, validation and the fast path.
+"""The program turns one stored value into one AuditedObject, by storage read, validation and the fast path.
 
-There are two ways. The reference, plain interpreters: `read` (bytes to object), then the validator of
-`auditor.validation`. And generated code: `build` makes, for one version of a definition, a function that reads an
-object and proves it valid in a single pass; whatever it does not prove goes to the reference. `audit_program` chooses
-between them, `request` finds the definition and version first. Before both, for a caller that audits many and wants no
-object back, `typed` runs: records made of the schema, which prove most objects while they are decoded.
+`program.AuditProgram` chooses between two ways. The reference consists of plain interpreters: `auditor.storage_read`
+(bytes to object), then `auditor.validation`. The fast path (`auditor.fastpath`) is code generated for one version of a
+definition: `dicts` reads an object and proves it valid in a single pass; `records`, for callers that need no object
+back, proves most objects while they are decoded. All objects that are not proven go to the reference. A wrong "proven"
+is a bug; a missed one costs time.
 
-The code is generated from the schema tree by `emit` (values), `objects`, `lists`, `scalars`, `branches`, `expand`
-(defaults) and `root`; `scope` says where the emitters are, `checks` binds patterns and formats, `support`,
-`metadata` and `typed_metadata` are what runs beside the generated code. A wrong
-"proven" is a bug; a missed one costs time.
-
-Nothing here knows processes, dumps or tables. Import the modules, not this package: `read` is wanted alone, too.
+Nothing here depends on processes, dumps or tables. Import the modules, not this package.
 
 Source: apiextensions-apiserver pkg/apiserver/customresource_handler.go, pkg/registry/customresource/strategy.go.
 """

@@ -1,6 +1,6 @@
 """The controller of an object: the entry of its ownerReferences that has `controller: true`.
 
-It is called ``Kind.group/name``, of the core group ``Kind/name``; it is in the namespace of the object, or in none.
+Its text is ``Kind.group/name``, or ``Kind/name`` in the core group; it is in the namespace of the object, or in none.
 
 Source: apimachinery pkg/apis/meta/v1/controller_ref.go (GetControllerOf: the first such entry).
 """
@@ -28,7 +28,7 @@ def controller_of(owners: Any) -> str | None:
     """Return the controller of an object.
 
     Args:
-        owners: The decoded value of its ownerReferences; anything.
+        owners: The decoded value of its ownerReferences, of any type.
     Returns:
         None if it has none, or one without kind or name.
     """

@@ -1,8 +1,8 @@
 """A command of the user that converts objects, where the API server would call a conversion webhook.
 
-It takes a ConversionReview on standard input and gives one on standard output, as the webhook does, within the bounds
-of `helper_command`. Its answer is checked as the server checks it. Objects of a shard are sent together; where a review
-fails it is cut in halves, so that the reason is that of the object alone.
+It reads a ConversionReview from standard input and writes one to standard output, within the limits of
+`helper_command`. Its answer is checked as by the server. Objects of a shard are sent together; a failing review is
+split in halves, so that each reason is that of one object.
 
 Source: apiextensions-apiserver pkg/apiserver/conversion/webhook_converter.go.
 """
@@ -28,29 +28,29 @@ __all__ = ["ConversionCommand"]
 
 _OPTION: Final = "--convert-with"
 _SECONDS: Final = 30.0
-"""As long as a server waits for a webhook."""
+"""Seconds that a server waits for a webhook."""
 _MOST: Final = 256 << 20
 _BATCH_BYTES: Final = 8 << 20
 _BATCH: Final = 500
 _KNOWN_BYTES: Final = 64 << 20
-"""Bytes of answers that are held, so that an object that is read several times is converted once."""
+"""Most bytes of cached answers; an object that is read several times is converted once."""
 _GROUP: Final = "apiextensions.k8s.io"
 _REVIEWS: Final = ("v1", "v1beta1")
 
 
 class _CommandFailed(Exception):
-    """The command gave no answer, which says nothing of the webhook."""
+    """The command gave no answer, so the answer of the webhook is unknown."""
 
 
 class _Refused(Exception):
-    """What a server says to the answer to a whole review."""
+    """The error of a server about the answer to a whole review."""
 
 
 class ConversionCommand:
-    """Converts objects by a command; see the text above.
+    """Converts objects by a command; see the module.
 
     Args:
-        command: As in a shell, but no shell runs it.
+        command: The words of a command, quoted as in a shell; no shell runs it.
 
     Raises:
         PlanError: The command cannot be split into words, or is empty.
@@ -67,7 +67,7 @@ class ConversionCommand:
         Args:
             definition: The definition of the objects.
             version: The version wanted.
-            objects: As they are before their conversion.
+            objects: The objects before their conversion.
         """
         texts: list[str] = []
         size = 0
@@ -83,10 +83,10 @@ class ConversionCommand:
             self._ask(definition, version, texts)
 
     def convert(self, obj: JsonObject, definition: CustomResourceDefinition, version: str) -> None:
-        """Bring an object to a version of its definition, in place.
+        """Convert an object to a version of its definition, in place.
 
         Raises:
-            ConversionError: In the server's words, or that the command gave no answer.
+            ConversionError: The conversion failed, in the server's words, or the command gave no answer.
         """
         text = jsontext.encode(obj)
         key = (definition.name, version, text)
@@ -100,7 +100,7 @@ class ConversionCommand:
         obj.update(converted)
 
     def _ask(self, definition: CustomResourceDefinition, version: str, texts: list[str]) -> None:
-        """Convert objects, and remember what became of each; the text of an object is its JSON."""
+        """Convert objects, and cache each result by the JSON of the object."""
         objects = [jsontext.decode(text.encode("utf-8", "surrogatepass")) for text in texts]
         try:
             answers = self._review(definition, version, objects)
@@ -155,7 +155,7 @@ class ConversionCommand:
 
 
 def _is_convertible(obj: JsonObject, definition: CustomResourceDefinition, version: str) -> bool:
-    """Whether a read asks the webhook for an object: it is of the group, at another version that there is."""
+    """Return whether a read calls the webhook for an object: it is of the group, at another existing version."""
     api_version = obj.get("apiVersion")
     group, stored = (parse_group_version(api_version) or ("", "")) if type(api_version) is str else ("", "")
     return group == definition.group and stored != version and stored in definition.versions and len(obj) != 2
@@ -167,7 +167,7 @@ def _review_versions(definition: CustomResourceDefinition) -> list[Any]:
     if type(conversion) is not dict:
         return []
     webhook = conversion.get("webhook")
-    parts = (webhook if type(webhook) is dict else {}, conversion)  # as v1 and v1beta1 have it
+    parts = (webhook if type(webhook) is dict else {}, conversion)  # as in v1 and v1beta1
     found = next((part["conversionReviewVersions"] for part in parts if part.get("conversionReviewVersions")), None)
     return found if type(found) is list else ["v1beta1"]
 
@@ -176,7 +176,7 @@ def _converted(document: Any, review: str, uid: str) -> list[Any]:
     """Return the objects in the answer to a review.
 
     Raises:
-        _Refused: The answer is none, or says that the conversion failed.
+        _Refused: The answer is malformed, or reports that the conversion failed.
     """
     if type(document) is not dict:
         raise _Refused(f"failed: json: cannot unmarshal {type_name(document)} into a ConversionReview")
@@ -199,10 +199,9 @@ def _converted(document: Any, review: str, uid: str) -> list[Any]:
 
 
 def _checked(original: JsonObject, converted: Any, api_version: str) -> JsonObject:
-    """Return a converted object with the metadata of the original one, but for labels and annotations.
+    """Return a converted object with the metadata of the original one, except for labels and annotations.
 
-    Raises:
-        _Refused: The server does not take it.
+    Raises: _Refused: The server does not accept it.
     """
     if type(converted) is not dict:
         raise _Refused(f"invalid object: {type_name(converted)} is no object")

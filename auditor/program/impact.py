@@ -1,7 +1,7 @@
-"""What one key does to a live server, as far as its read and its create verdict tell.
+"""The impacts of one key on a live server that follow from its read and its create verdict.
 
-What a refused update means (blocks-..., tolerated-...) needs an update verdict; where objects are invalid and none was
-asked, the worst impact is unknown and said to be (None), never guessed.
+The impacts of refused updates (blocks-..., tolerated-...) need an update verdict. For an invalid object without one,
+the worst impact is unknown (None), never guessed.
 
 Source: measured on a running server, v1.37.2; see docs/guide/findings.md.
 """
@@ -26,13 +26,13 @@ __all__ = ["cache_key_fault", "impacts_of", "needs_webhook", "worst"]
 def impacts_of(
     audited: AuditedObject, *, namespaced: bool, by_webhook: bool = False, metadata: str = ""
 ) -> tuple[Impact, ...]:
-    """Return every impact that is known to apply, worst first; empty where the object is simply fine.
+    """Return every impact that is known to apply, worst first; empty if the object is fine.
 
     Args:
         audited: The object as audited.
         namespaced: Whether its kind is namespaced.
-        by_webhook: Whether some requested version could only be had from a conversion webhook.
-        metadata: What the read did to the metadata (`rewritten.rewritten_metadata`).
+        by_webhook: Whether some requested version needs a conversion webhook.
+        metadata: The changes that the read made to the metadata (`rewritten.rewritten_metadata`).
     """
     out: list[Impact] = []
     if audited.unreadable is not None:
@@ -55,12 +55,12 @@ def impacts_of(
 
 
 def needs_webhook(audited: AuditedObject) -> bool:
-    """Tell whether only a conversion webhook could have read an object."""
+    """Return whether only a conversion webhook could have read an object."""
     return audited.unreadable is not None and audited.unreadable.reason.startswith(NEEDS_WEBHOOK)
 
 
 def cache_key_fault(obj: JsonObject | None, *, namespaced: bool) -> str:
-    """Return why the watch cache of a kind has no key for an object, so that every LIST of the kind fails; empty: none.
+    """Return why the watch cache has no key for an object, so that every LIST of its kind fails; empty if it has one.
 
     Source: apiserver pkg/registry/generic/registry/store.go (NamespaceKeyFunc, NoNamespaceKeyFunc).
     """
@@ -76,7 +76,7 @@ def cache_key_fault(obj: JsonObject | None, *, namespaced: bool) -> str:
 
 
 def worst(impacts: tuple[Impact, ...], *, invalid: bool) -> Impact | None:
-    """Return the worst impact; None where an invalid object's update verdict is unknown and nothing worse applies."""
+    """Return the worst impact; None if an invalid object's update verdict is unknown and nothing worse applies."""
     if impacts and (not invalid or impacts[0].decides_alone):
         return impacts[0]
     return None if invalid else Impact.NONE

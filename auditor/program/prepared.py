@@ -1,6 +1,6 @@
-"""What a process has made of definitions, kept for the next cluster of a fleet: clusters mostly have the same ones.
+"""A cache of parsed definitions and programs for the next cluster of a fleet, as clusters mostly share definitions.
 
-Definitions are the same if they say the same: name, spec, and of the status what a server goes by. Their uid, managed
+Two definitions are the same if their name, their spec and the used parts of their status are equal. Their uid, managed
 fields and times differ from cluster to cluster.
 """
 
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 __all__ = ["PREPARED", "Prepared"]
 
 _MOST_BYTES: Final = 8 << 20
-"""JSON of the definitions that are kept; programs take some ten times as much memory."""
+"""Most bytes of JSON of the cached definitions; programs take about ten times as much memory."""
 _OWN: Final = ("uid", "resourceVersion", "selfLink")
 """Texts in the metadata of a definition that differ in each cluster."""
 _TIME: Final = re.compile(r"[12]\d{3}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])T([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ", re.ASCII)
 
 
 class Prepared:
-    """Parsed definitions and their programs, by content; those that were not used for the longest time go first.
+    """Parsed definitions and their programs, by content; the least recently used ones are removed first.
 
     Args:
-        most: Bytes of JSON of the definitions that are kept.
+        most: Most bytes of JSON of the cached definitions.
     """
 
     def __init__(self, most: int = _MOST_BYTES) -> None:
@@ -44,7 +44,7 @@ class Prepared:
         self._programs: dict[int, dict[tuple[str, bool, Release], AuditProgram]] = {}
 
     def definition(self, document: JsonObject, *, stored: bool) -> CustomResourceDefinition:
-        """Return the definition of a document, as `parse_definition`, which may have been read from an equal one.
+        """Return the definition of a document, as `parse_definition`; it may have been parsed from an equal document.
 
         Raises:
             SchemaError: As `parse_definition`.
@@ -67,7 +67,7 @@ class Prepared:
         return found[0]
 
     def program(self, definition: CustomResourceDefinition, version: str, *, rules: bool) -> AuditProgram | None:
-        """Return the program that was kept for a version of a definition of `definition`; its counts begin anew."""
+        """Return the cached program for a version of a definition from `definition`, with its counts reset."""
         found = self._programs.get(id(definition), {}).get((version, rules, active()))
         if found is None or not found.compiled:
             return None
@@ -75,16 +75,16 @@ class Prepared:
         return found
 
     def keep(self, program: AuditProgram, *, rules: bool) -> None:
-        """Keep the program of a version of a definition of `definition`."""
+        """Cache the program for a version of a definition from `definition`."""
         programs = self._programs.get(id(program.definition))
         if programs is not None:
             programs[program.version.name, rules, active()] = program
 
 
 def _content(document: JsonObject) -> bytes | None:
-    """Return as JSON what a document says of its kind; None if it has something that only a server could tell.
+    """Return the JSON of the parts of a document that describe its kind; None if only Go could decode it.
 
-    What differs from cluster to cluster is left out where it is well formed: then it plays no part.
+    Well-formed metadata that differ from cluster to cluster are left out: they have no effect.
     """
     metadata, status = document.get("metadata"), document.get("status", {})
     if type(metadata) is not dict or type(status) is not dict:
@@ -109,7 +109,7 @@ def _content(document: JsonObject) -> bytes | None:
     }
     try:
         return orjson.dumps(whole, option=orjson.OPT_SORT_KEYS)
-    except (TypeError, ValueError):  # a number or a string that only Go's own decoder makes
+    except (TypeError, ValueError):  # a number or a string that only Go decodes
         return None
 
 
@@ -124,7 +124,7 @@ def _condition(condition: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_time(value: Any) -> bool:
-    """Return whether a value is a time that every decoder takes; days that not every month has do not count."""
+    """Return whether a value is a time that every decoder accepts; days above 28 are not accepted here."""
     return type(value) is str and _TIME.fullmatch(value) is not None
 
 
@@ -141,4 +141,4 @@ def _is_of_manager(name: str, value: Any) -> bool:
 
 
 PREPARED: Final = Prepared()
-"""That of this process."""
+"""The cache of this process."""

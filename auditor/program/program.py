@@ -1,17 +1,16 @@
 """AuditProgram: judges one stored value and returns one AuditedObject.
 
-Three ways, the fast ones only where they are exact:
+There are three ways; the fast ones are used only where they are exact:
 
 1. Proven. The generated program (`build`) reads the object and proves it valid in one pass, and generated rules prove
-   that its validation rules hold (`rules`). That is nearly all objects.
+   that its validation rules hold (`rules`). Nearly all objects go this way.
 2. Read. The program reads the object exactly but cannot prove it valid: the reference validator judges it, and asks
    generated provers which parts it may skip; the interpreter runs those rules that are not proven.
-3. Reference. The program refuses, or anything at all goes wrong in it: the object is decoded afresh from its bytes,
-   for it was changed in place, and read and judged by the reference.
+3. Reference. The program cannot read the object, or fails in any way. The object, which was changed in place, is
+decoded again from its bytes, then read and judged by the reference.
 
-The generated code never reports that an object is wrong; only the reference does, in the server's words. A caller
-that needs no object, only that it is valid and what its rows hold, asks `AuditProgram.typed` first
-(`auditor.shards.fast_path`).
+The generated code never reports that an object is wrong; only the reference does, in the server's words. A caller that
+needs only the rows of valid objects calls `AuditProgram.typed` first (`auditor.shards.fast_path`).
 """
 
 from __future__ import annotations
@@ -51,20 +50,20 @@ __all__ = ["AuditProgram", "Judgement", "count_rules"]
 
 
 RECORDS_AFTER: Final = 60
-"""Proven objects of a version from which on it pays to make records of its schema.
+"""Number of proven objects of a version after which records of its schema are generated.
 
-These take 2 to 7 ms, and an object without them 20 us more. What is invalid is no sign that it pays: no record proves
-it.
+Generating them takes 2 to 7 ms and saves 20 us an object. Invalid objects do not count, because records do not prove
+them.
 """
 
 
 class Judgement(NamedTuple):
-    """What a program says of one value.
+    """The judgement of a program on one value.
 
     Attributes:
         audited: The object as read, with its findings.
-        effect: What the read did to its metadata (`rewritten_metadata`); None: the reference read it, compare it with
-            the stored one.
+        effect: The changes that the read made to its metadata (`rewritten_metadata`); None if the reference read it,
+            then compare it with the stored one.
         proven: Whether generated code proved it valid.
     """
 
@@ -74,28 +73,30 @@ class Judgement(NamedTuple):
 
     @property
     def unevaluated(self) -> int:
-        """Number of validation rules that should have run and did not."""
+        """Number of validation rules that a server would run and this audit did not."""
         return self.audited.unevaluated_rules
 
 
 class AuditProgram:
-    """Audits values at one version of a definition. Not for several threads at a time.
+    """Audits values at one version of a definition. Not thread-safe.
 
     Args:
         definition: The definition that owns the keys of the values.
         version: The version at which they are read and judged.
-        compiled: Use generated code; without it everything goes the way of the reference.
-        rules: Evaluate validation rules. Without them `AuditedObject.unevaluated_rules` is the number of rules of the
-            version; with them it is the number of those that do not compile, and all where an object takes too long.
-        warm_up: Values that go the way of the reference before code is generated: for a few, writing it takes longer.
+        compiled: Whether to use generated code; else the reference judges all values.
+        rules: Whether to evaluate validation rules. Without them `AuditedObject.unevaluated_rules` is the number of
+            rules of the version; with them it is the number of those that do not compile, and all where an object takes
+            too long.
+        warm_up: Number of values that the reference judges before code is generated, as generating it for few takes
+            longer.
 
     Attributes:
-        rule_program: The validation rules of the version; None: there are none, or `rules` was False.
-        rules: Evaluators of validation rules, called with the read object where rules count.
+        rule_program: The validation rules of the version; None if there are none or `rules` was False.
+        rules: Evaluators of validation rules, called with the read object.
         total: Values audited.
         proven: How many of them went the first way.
         read: How many went the second.
-        fallbacks: Why the others went the second or the third, after the warm-up.
+        fallbacks: Why the others went the second or the third way, by reason, after the warm-up.
     """
 
     def __init__(
@@ -128,17 +129,17 @@ class AuditProgram:
         self._provers: Module | None = None
         self._null_times = not changes.NO_NULL_TIMES.holds
 
-    # -- what it is made of -----------------------------------------------------------------------------------------
+    # -- its parts --------------------------------------------------------------------------------------------------
 
     @property
     def unevaluated_rules(self) -> int:
-        """Number of rules that say nothing of the object that was judged last."""
+        """Number of rules without a result for the last judged object."""
         return self._left_out if self.rule_program is None else self.rule_program.unevaluated()
 
     def gave_up(self, unevaluated: int) -> bool:
-        """Tell from the unevaluated rules of an object or an update whether its rules took too much time or memory.
+        """Return from the unevaluated rules of an object or an update whether its rules took too much time or memory.
 
-        Those that do not compile count as well; where they say nothing, that is a finding.
+        Rules that do not compile also count as unevaluated; they have a finding of their own.
         """
         return self.rule_program is not None and unevaluated > len(self.rule_program.broken)
 
@@ -159,7 +160,7 @@ class AuditProgram:
 
     @property
     def prover(self) -> RuleProver:
-        """What proves the rules of an object, where the version has some."""
+        """The prover of the rules of an object, if the version has rules."""
         if self._rule_prover is None:
             assert self.rule_program is not None
             self._rule_prover = RuleProver(self.rule_program, self.definition, self.version, self.fallbacks)
@@ -171,7 +172,7 @@ class AuditProgram:
         return self._program
 
     def typed(self, after: int = RECORDS_AFTER) -> TypedProgram | None:
-        """Return the program that proves objects from their bytes, or None if there is none or it does not pay yet.
+        """Return the program that proves objects from their bytes; None if there is none or it does not pay yet.
 
         The caller that proves an object with it counts it: in `total` and in `proven`.
 
@@ -193,7 +194,7 @@ class AuditProgram:
         return self._typed if self.proven >= after else None
 
     def count_anew(self) -> None:
-        """Begin to count as a new program does, for another dump; what was generated remains."""
+        """Reset the counts, for another dump; generated code remains."""
         self.total = self.proven = self.read = 0
         self.fallbacks.take()
 
@@ -207,7 +208,7 @@ class AuditProgram:
     # -- auditing ---------------------------------------------------------------------------------------------------
 
     def audit(self, data: bytes, decoded: Any = None) -> AuditedObject:
-        """Return the object that one stored value gives; as `judge`."""
+        """Return the audited object of one stored value; see `judge`."""
         return self.judge(data, decoded).audited
 
     def judge(self, data: bytes, decoded: Any = None) -> Judgement:
@@ -215,7 +216,7 @@ class AuditProgram:
 
         Args:
             data: The stored bytes, decrypted.
-            decoded: What orjson made of them, where the caller has that already and does not need it any more: it is
+            decoded: The document that orjson decoded from them, if the caller has it and needs it no longer: it is
                 changed in place.
         """
         self.total += 1
@@ -233,7 +234,7 @@ class AuditProgram:
             return self._by_reference(data, self._failed)
 
     def _by_program(self, data: bytes, decoded: Any) -> Judgement:
-        """Judge one stored value by generated code, as far as there is some; as `judge`."""
+        """Judge one stored value by generated code, if there is some; see `judge`."""
         log = self._log
         if self.total <= self.warm_up:
             return self._by_reference(data, None)
@@ -265,7 +266,7 @@ class AuditProgram:
             defaulted = log.defaulted_paths()
         effect, proven = log.effect, False
         if is_proven:
-            if pruned or defaulted or effect:  # else there is nothing in it
+            if pruned or defaulted or effect:  # otherwise it is empty
                 log.clear()
             findings = self.prover.findings(obj, data) if self.rules else None
             if findings is None:
@@ -297,7 +298,7 @@ class AuditProgram:
             That version, and whether the object is proven valid at this one.
 
         Raises:
-            Refused: That is for the reference.
+            Refused: Only the reference can read it.
         """
         if stored not in self._converting:
             self._converting[stored] = self._build_conversion(stored)
@@ -327,7 +328,7 @@ class AuditProgram:
         return None if any(program.run is None for program in programs) else programs
 
     def rules_hold(self, obj: JsonObject) -> bool:
-        """Tell that every rule which runs on a create holds for an object that was read; False: that is not known."""
+        """Return True if every rule of a create is proven for an object that was read; False if that is not known."""
         if not self.rules:
             return True
         if not self.compiled:
@@ -340,7 +341,7 @@ class AuditProgram:
             return False
 
     def _rules_on(self, data: bytes) -> RuleHook | None:
-        """Return the evaluator for an object that is not proven valid, which was read from some bytes."""
+        """Return the evaluator of rules for an object that is not proven valid, which was read from some bytes."""
         if not self.rules:
             return None
 
@@ -358,7 +359,7 @@ class AuditProgram:
 
         Args:
             data: The stored bytes.
-            why: What it is counted as; None: there is no generated code yet, or none is wanted.
+            why: The reason to count; None if there is no generated code yet, or none is wanted.
         """
         judgement = self._judged(read_object(self.definition, self.version.name, data))
         if why is not None:
@@ -384,11 +385,11 @@ class AuditProgram:
         stored_version: str | None,
         select: Callable[[JsonObject], dict[str, str]] | None = None,
     ) -> AuditedObject:
-        """Put the record together.
+        """Return the record of an object.
 
         Args:
             obj, pruned, defaulted, findings, stored_version: Its parts; the findings in any order.
-            select: Gives the selectable values; None: the reference does.
+            select: Returns the selectable values; None for the function of the reference.
         """
         fields: dict[str, str] = {}
         select_error = None

@@ -1,7 +1,7 @@
-"""A second answer to what generated code proved: the reference judges a share of the proven objects again.
+"""Has the reference judge a share of the objects again that generated code proved valid.
 
-Which objects these are depends on their bytes alone: on the same dump it is the same ones, whatever the number of
-workers and the cut of the shards.
+The choice depends on the bytes of the objects alone: on the same dump it is the same, for any number of workers and any
+cut of the shards.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _LONGEST: Final = 200
 
 
 class Proof(NamedTuple):
-    """What the generated code says of an object that it proved valid.
+    """The answer of generated code about an object that it proved valid.
 
     Attributes:
-        effect: What the read did to the metadata (`rewritten_metadata`).
+        effect: The changes that the read made to the metadata (`rewritten_metadata`).
         selected: The texts of the selectable fields, in the order of the version.
-        object: The object as read; None: it was proven without being made.
+        object: The object as read; None if it was proven without being built.
     """
 
     stored_version: str | None
@@ -43,7 +43,7 @@ class Proof(NamedTuple):
 
     @classmethod
     def of(cls, program: AuditProgram, audited: AuditedObject, effect: str) -> Proof:
-        """Return the proof that the judgement of a program is."""
+        """Return the judgement of a program as a proof."""
         selected = _selected(program, audited)
         return cls(audited.stored_version, audited.pruned, audited.defaulted, effect, selected, audited.object)
 
@@ -65,13 +65,13 @@ class ProofCheck:
         self._exact: dict[AuditProgram, AuditProgram] = {}
 
     def verify(self, program: AuditProgram, data: bytes, judgement: Judgement, effect: str) -> None:
-        """Judge an object again if it is proven and among the share; as `check`.
+        """Judge an object again if it is proven and in the share; see `check`.
 
         Args:
-            program: Judged it.
+            program: The program that judged it.
             data: Its bytes.
-            judgement: What the program says of it.
-            effect: What the read did to its metadata.
+            judgement: The judgement of the program.
+            effect: The changes that the read made to its metadata.
         """
         if self.is_on and judgement.proven and sha256(data).hexdigest() < self.below:
             self.check(program, data, Proof.of(program, judgement.audited, effect))
@@ -80,9 +80,9 @@ class ProofCheck:
         """Judge a proven object again.
 
         Args:
-            program: Proved it.
+            program: The program that proved it.
             data: Its bytes.
-            proof: What the program says of it.
+            proof: The answer of the program.
 
         Raises:
             ProofRefuted: The reference gives another answer.
@@ -93,7 +93,7 @@ class ProofCheck:
         try:
             audited = exact.judge(data).audited
         except TooMuchToReport:
-            return  # no answer: matching or reporting takes more than there is
+            return  # no answer: matching or reporting exceeds the limits
         if exact.gave_up(audited.unevaluated_rules):
             return  # likewise
         differences = _differences(exact, data, audited, proof)
@@ -106,7 +106,7 @@ class ProofCheck:
 
 
 def _differences(exact: AuditProgram, data: bytes, audited: AuditedObject, proof: Proof) -> list[str]:
-    """Return in words what the two answers do not agree in."""
+    """Return the differences of the two answers in words."""
     if audited.unreadable is not None:
         return [f"proven valid, but by the reference unreadable ({_short(audited.unreadable.reason)})"]
     out: list[str] = []

@@ -55,7 +55,9 @@ def read_manifest(report: str, option: str, shown: str = "") -> dict[str, Any]:
     except OSError:
         manifest = None
     if manifest is None:
-        raise PlanError(option, f"{shown or report} is no report", f"a folder with {MANIFEST}, as an audit writes it")
+        raise PlanError(
+            option, f"{shown or report} is not a report", f"a folder with {MANIFEST}, as an audit writes it"
+        )
     if "upgrade" in manifest:
         raise PlanError(option, f"{shown or report} is the report of an upgrade scan", "that of an audit")
     return manifest
@@ -97,7 +99,7 @@ def rows_of(path: Path) -> int:
     for field in SCHEMAS.get(path.parent.name, ()):
         known = _plain(stored.field(field.name).type) if field.name in stored.names else None
         if known is not None and not pa.types.is_nested(field.type) and known != _plain(field.type):
-            found = f"is no table of a report: column {field.name} is of type {known}"
+            found = f"is not a table of a report: column {field.name} is of type {known}"
             raise DamagedDump(str(path), found, str(_plain(field.type)), "audit anew")
     return rows
 

@@ -1,8 +1,7 @@
-"""The values that field selectors see: what is under the selectable fields of a version, printed as Go prints it.
+"""The values that field selectors compare: the selectable fields of a version, printed as by Go.
 
-A path is evaluated by a JSONPath engine whose syntax is not quite that by which definitions are checked, so that odd
-property names fail or mean something else. A path that does not parse breaks every query on its version, not just its
-own field.
+A path is evaluated by a JSONPath engine whose syntax differs from the one that definitions are checked by, so that
+unusual property names fail or mean something else. A path that does not parse breaks every query on its version.
 
 Source: apiextensions-apiserver pkg/registry/customresource/strategy.go (selectableFields); client-go util/jsonpath.
 """
@@ -25,20 +24,22 @@ if TYPE_CHECKING:
 __all__ = ["IndexValue", "field_text", "field_types", "node_at", "plain_keys", "selectable", "selectable_values"]
 
 IndexValue = bool | int | str | None
-"""A value as the index keeps it beside its text; None where it is absent or of a type that cannot be selected by."""
+"""A value as the index stores it beside its text; None if it is absent or of a type that selectors do not support."""
 
 
 def selectable(version: CrdVersion, obj: JsonObject, namespaced: bool) -> dict[str, str]:
-    """Return what field selectors on a version see of an object.
+    """Return the fields of an object that field selectors on a version compare.
 
     Args:
-        version: Whose selectable fields count.
+        version: The version with the selectable fields.
         obj: The object after the read at that version.
-        namespaced: Whether its kind is.
+        namespaced: Whether its kind is namespaced.
+
     Returns:
         Label to text; metadata.name first. An absent or null field is the empty text.
+
     Raises:
-        SelectorError: Selectors on this version fail for this object, or altogether; `found` is the server's text.
+        SelectorError: Selectors on this version fail, always or for this object; `found` is the server's text.
     """
     seen: dict[str, str] = _identity(obj, namespaced=namespaced)
     for path in version.selectable_fields:
@@ -50,7 +51,7 @@ def selectable(version: CrdVersion, obj: JsonObject, namespaced: bool) -> dict[s
 def selectable_values(version: CrdVersion, obj: JsonObject) -> dict[str, IndexValue]:
     """Return the typed values of the selectable fields of a version, by label.
 
-    Floats without fraction are integers here; values that no selectable type has are None.
+    Floats without fraction are integers here; values of other than the selectable types are None.
 
     Raises:
         SelectorError: As `selectable`.
@@ -59,7 +60,7 @@ def selectable_values(version: CrdVersion, obj: JsonObject) -> dict[str, IndexVa
 
 
 def plain_keys(path: str) -> tuple[str, ...] | None:
-    """Return the keys that lead to the value of a path, or None if it is more than keys, or does not parse."""
+    """Return the keys that lead to the value of a path, or None if it has more than keys or does not parse."""
     try:
         return _parse(path)[0]
     except JsonPathError:
@@ -90,7 +91,7 @@ def node_at(schema: StructuralSchema | None, label: str) -> StructuralSchema | N
 
 
 def field_text(label: str, obj: JsonObject) -> str:
-    """Return what a field selector would see under any path of an object; empty where that is nothing, or many.
+    """Return the text of a field selector for any path of an object; empty if there is no value or more than one.
 
     Args:
         label: Path without the leading dot.
@@ -146,7 +147,7 @@ def _find(path: str, obj: JsonObject) -> Any:
 
 @lru_cache(maxsize=1024)
 def _parse(path: str) -> tuple[tuple[str, ...] | None, Template]:
-    """Return the keys of a path that has nothing else, and the template of any path.
+    """Return the keys of a path that consists of keys alone, and the template of any path.
 
     Raises:
         JsonPathError: It does not parse; with Go's text.

@@ -1,8 +1,8 @@
-"""Conditions over columns of the index, as values: what `=`, labels and pushed-down predicates are turned into.
+"""Conditions over columns of the index, as values: the compiled form of `=`, labels and pushed-down predicates.
 
-A condition says which columns it compares, whether a row group can hold a match at all (by the least and greatest value
-of a column), and gives one truth value a row. Unknown (null) is no match for comparisons; text that is absent counts as
-what `absent` says.
+A condition returns the columns it compares, whether a row group can hold a match at all (by the least and greatest
+value of a column), and one truth value a row. Unknown (null) does not match a comparison; for an absent text see
+`absent`.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ __all__ = ["And", "Constant", "Filter", "LabelTerm", "Statistics", "Term", "mask
 
 
 class Statistics(Protocol):
-    """What is known of one row group."""
+    """The statistics of one row group."""
 
     def bounds(self, column: str) -> tuple[Any, Any] | None:
-        """Return the least and greatest value, nulls aside, or None where they are not known."""
+        """Return the least and greatest value without nulls, or None if they are not known."""
 
     def has_nulls(self, column: str) -> bool | None:
-        """Return whether any value is null; None where that is not known."""
+        """Return whether any value is null, or None if that is not known."""
 
 
 class Filter(Protocol):
@@ -119,7 +119,7 @@ class Term:
 
     Attributes:
         operator: ``== != < <= > >=``, ``in`` (the value is a tuple), ``present``, or a name of `TESTS`.
-        absent: What a null counts as; None: it fits nothing but ``!=``... which it does not fit either.
+        absent: The text that replaces a null; if None, a null matches no comparison, not even ``!=``.
     """
 
     column: str
@@ -157,7 +157,7 @@ class Term:
     def _chunk(self, chunk: Any) -> NDArray[np.bool_]:
         if not pa.types.is_dictionary(chunk.type):
             return self._values(chunk)
-        # one comparison a distinct value, then one look-up a row; the last entry stands for null
+        # one comparison a distinct value, then one look-up a row; the last entry is that of null
         known = self._values(chunk.dictionary)
         absent = self.absent is not None and _holds(self.operator, self.absent, self.value)
         table = np.append(known, absent)
@@ -166,7 +166,7 @@ class Term:
         return out
 
     def of_array(self, values: Any) -> NDArray[np.bool_]:
-        """Return the same for an array."""
+        """Return one truth value for each value of an array."""
         return self._chunk(values)
 
     def _values(self, values: Any) -> NDArray[np.bool_]:

@@ -30,7 +30,7 @@ _CORE: Final = "core"
 
 
 class IndexFolder(NamedTuple):
-    """Whose rows a folder of the index holds.
+    """The definition and version whose rows a folder of the index holds.
 
     Attributes:
         crd: Name of the definition; empty: not known.
@@ -55,7 +55,7 @@ def _component(key: str, text: str, tag: str = "", unsafe: re.Pattern[bytes] = _
     Args:
         key: Name of the level.
         text: Its value.
-        tag: What distinguishes values that are the same, or the same but for case.
+        tag: A text that distinguishes values which are equal, or equal except for case.
         unsafe: Bytes that are encoded.
     """
     name = f"{key}={_escaped(text, unsafe)}" + (f"~{_escaped(tag, _UNSAFE)}" if tag else "")
@@ -98,7 +98,7 @@ class Folders:
 
 
 def folder_names(folder: str) -> IndexFolder:
-    """Return whose rows a folder holds, as far as its name says: where no manifest records it."""
+    """Return the kind and version of a folder from its name, for reports whose manifest does not record them."""
     values = [part.partition("=")[2].partition("~")[0] for part in folder.split("/")]
     group, version, kind = (unquote_to_bytes(value).decode("utf-8", "replace") for value in values)
     return IndexFolder("", "" if group == _CORE else group, "", version, kind)
@@ -110,11 +110,10 @@ def _raw_names(folder: str) -> IndexFolder:
 
 
 def recorded_folders(manifest: dict[str, Any] | None, folders: Iterable[str]) -> dict[str, IndexFolder]:
-    """Return whose rows some folders hold.
+    """Return the kinds and versions of some folders.
 
     Args:
-        manifest: That of the report; one without a section `index` is of a report that wrote names as they are.
-            None: there is none.
+        manifest: The manifest of the report, or None; without a section `index`, names are not encoded.
         folders: Paths below the index, with ``/``.
     """
     section = None if manifest is None else manifest.get("index")

@@ -1,7 +1,7 @@
-"""The parts of a CEL predicate over the columns of the index: what each can be for a row.
+"""The parts of a CEL predicate over the columns of the index, with the possible results of each for a row.
 
-Every part can be, for every row, true, false or an error, or, as far as the index tells, more than one of these. Logic
-joins what can be as CEL joins what is: errors give way (``error && false`` is false).
+For each row a part may be true, false or an error; the index may leave several of these possible. ``&&`` and ``||``
+combine the possible results as in CEL, where ``error && false`` is false.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = [
 
 @dataclass(slots=True)
 class Known:
-    """What each row can be: true, false, an error; at least one of them."""
+    """The possible results of each row: true, false, error; at least one of them."""
 
     true: NDArray[np.bool_]
     false: NDArray[np.bool_]
@@ -47,12 +47,12 @@ class Known:
 
     @property
     def unknown(self) -> NDArray[np.bool_]:
-        """Rows that can be true and something else."""
+        """Rows that may be true or have another result."""
         return self.true & (self.false | self.error)
 
 
 def _decided(true: NDArray[np.bool_], false: NDArray[np.bool_], unknown: NDArray[np.bool_] | None = None) -> Known:
-    """Return the rows that are true, false and not known; the others are errors."""
+    """Return the rows that are true, false and unknown; the others are errors."""
     error = ~(true | false)
     if unknown is None:
         return Known(true, false, error)
@@ -80,7 +80,7 @@ _ALL: Final = frozenset("TFE")
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """What the index knows nothing of."""
+    """A part about which the index knows nothing."""
 
     def columns(self) -> set[str]:
         """Return the columns that it reads."""
@@ -194,8 +194,8 @@ class ColumnValue:
     """A column that holds the value of a path.
 
     Attributes:
-        text: Column with what selectors see, which tells a value of another type from none; empty: there is no such.
-        is_unclear: Whether there may be a value that the columns cannot tell from none.
+        text: Column with the text of selectors, which distinguishes a value of another type from none; empty if absent.
+        is_unclear: Whether there may be a value that the columns cannot distinguish from none.
     """
 
     column: str
@@ -208,7 +208,7 @@ class ColumnValue:
         return {self.column, self.text} if self.text else {self.column}
 
     def absent(self, table: pa.Table) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return the rows without a value in the column, and those among them that are not known."""
+        """Return the rows without a value in the column, and those among them that may have one."""
         if table[self.column].null_count == 0:  # then the text may not even have been read
             none = np.zeros(table.num_rows, dtype=np.bool_)
             return none, none
@@ -277,7 +277,7 @@ class ValueTest:
             return frozenset("TFE")
         full = statistics.has_nulls(self.value.column) is False
         found = _ALL - {"E"} if full else _ALL
-        if full or not self.value.text:  # else what the column does not hold can be of another type, or null
+        if full or not self.value.text:  # otherwise a value that the column lacks may be of another type, or null
             return (
                 found if Term(self.value.column, self.operator, self.constant).may_match(statistics) else found - {"T"}
             )
@@ -311,7 +311,7 @@ class Different:
             and self.value.text
             and statistics.has_nulls(self.value.column) is not False
         ):
-            return _ALL  # what the column does not hold can be of the constant's type
+            return _ALL  # a value that the column lacks may be of the constant's type
         return _ALL - {"F" if self.result else "T"}
 
     def is_decided(self) -> bool:
@@ -335,7 +335,7 @@ class Has:
             there = ValueTest(self.value, "present").known(table)
             return _decided(there.true, ~there.true & _has_labels(table))  # without labels there is no map: an error
         missing, unknown = self.value.absent(table)
-        return Known(~missing | unknown, missing, missing)  # absent, or what it should be in is absent
+        return Known(~missing | unknown, missing, missing)  # it or its parent is absent
 
     def possible(self, statistics: Statistics) -> frozenset[str]:
         """Return what a row of a row group can be."""

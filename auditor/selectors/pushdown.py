@@ -1,14 +1,14 @@
-"""A CEL predicate over the columns of the index: what they can say of a row, and what only the object can.
+"""Evaluates a CEL predicate over the columns of the index, as far as they decide it.
 
-Every part of a predicate can be, for every row, true, false or an error, or, as far as the index tells, more than one
-of these. Logic joins what can be as CEL joins what is: errors give way (``error && false`` is false). Rows that can
-only be true are selected without a look at the object, those that can be true are read, the others left out. So the
-answer is exactly that of the interpreter on every object.
+For each row a part of a predicate may be true, false or an error; the index may leave several of these possible. ``&&``
+and ``||`` combine the possible results as in CEL, where ``error && false`` is false. Rows that can only be true are
+selected without reading the object; rows that may be true are read; the others are skipped. So the answer is exactly
+that of the interpreter on every object.
 
-What is known: metadata.name, namespace, uid, labels, whether there is a deletionTimestamp, and the selectable fields
-with their types. A field that is absent is an error wherever its value is used. For null, which is a value, and for an
-empty text in place of a number the index holds the same as for an absent field; whether a field may hold these the
-caller knows, and then every object without a value in the index is unknown.
+The index holds metadata.name, namespace, uid, labels, whether there is a deletionTimestamp, and the selectable fields
+with their types. The use of an absent field is an error. The index holds null, and an empty text in the place of
+a number, like an absent field. If a field may have these (the caller knows), every object without a value in the index
+is unknown.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ _COLUMNS: Final = {"metadata.name": "name", "metadata.namespace": "namespace", "
 
 
 def push_down(expr: Expr, schema: pa.Schema, *, unclear: Collection[str] | None = None) -> Predicate:
-    """Return what the index can say of a predicate.
+    """Return a predicate over the columns of the index.
 
     Args:
         expr: The tree of a checked predicate.
         schema: The columns of the partition.
-        unclear: Selectable fields that may hold what the columns cannot tell from nothing: null, or an empty text in
-            place of a number; None: any may.
+        unclear: Selectable fields that may have values which the columns cannot distinguish from absent ones: null, or
+            an empty text in the place of a number. None: all fields may.
     """
     return _Pusher(schema, unclear).predicate(expr)
 
@@ -142,7 +142,7 @@ class _Pusher:
         if not isinstance(container, ListLiteral) or container.optional:
             return Unknown()
         if not container.elements:
-            return ConstantPredicate(False)  # the server does not even look at the item
+            return ConstantPredicate(False)  # the server does not evaluate the item
         value = self.value(item)
         if value is None:
             return Unknown()
@@ -184,7 +184,7 @@ class _Pusher:
         return Unknown() if value is None else Has(value)
 
     def value(self, expr: Expr) -> Value | None:
-        """Return the column behind an expression, None where there is none."""
+        """Return the column behind an expression, or None."""
         path = _path(expr)
         if path is None:
             label = _label_key(expr)
@@ -226,7 +226,7 @@ def _steps(expr: Expr) -> list[str] | None:
 
 
 def _path(expr: Expr) -> str | None:
-    """Return a chain of fields as a dotted path; None where it is none, or a name in it has dots."""
+    """Return a chain of fields as a dotted path, or None if it is not one or a name in it has dots."""
     steps = _steps(expr)
     return None if not steps or any("." in step for step in steps) else ".".join(steps)
 

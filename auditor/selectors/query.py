@@ -1,4 +1,4 @@
-"""The index of a report: open it, find a kind in it, select rows by labels, fields and predicates.
+"""The index of a report: opens it, finds a kind, selects rows by labels, fields and predicates.
 
 Rows are in partitions, one a group, version and kind, sorted by namespace and name. `row_groups` reads them.
 """
@@ -53,7 +53,7 @@ class IndexedKind:
     storage: bool
     folder: Path
     numbers: tuple[tuple[int, int], ...] | None = None
-    """First and next number of the parts of some clusters of a fleet; None: all parts."""
+    """First number of the parts of some clusters of a fleet, and the one after the last; None for all parts."""
 
     @property
     def parts(self) -> list[Path]:
@@ -105,7 +105,7 @@ class Index:
 
     def _manifest(self) -> dict[str, Any] | None:
         try:
-            content = orjson.loads((self.report / _MANIFEST).read_bytes())  # the caller knows that it is a report
+            content = orjson.loads((self.report / _MANIFEST).read_bytes())  # the caller has checked that it is a report
         except (OSError, ValueError):
             return None
         return content if type(content) is dict else {}
@@ -125,16 +125,16 @@ class Index:
         """Return the partition of a kind at a version, or None.
 
         Args:
-            plural: Where several definitions have the kind, that of the one that is meant.
+            plural: The plural of the definition, if several have the kind.
         """
         found = [one for one in self.kinds if (one.group, one.version, one.kind) == (group, version, kind)]
         return next((one for one in found if plural in ("", one.plural)), None)
 
     def resolve(self, text: str) -> IndexedKind:
-        """Find a kind by KIND, plural, plural.group or KIND.version.group; case does not count.
+        """Find a kind by KIND, plural, plural.group or KIND.version.group; case is ignored.
 
         Raises:
-            PlanError: No such kind, with what comes nearest, or more than one.
+            PlanError: No such kind (with the nearest names), or more than one.
         """
         wanted = text.lower()
         hits = [kind for kind in self.kinds if wanted in _names(kind)]
@@ -172,8 +172,8 @@ class Index:
             kind: As `resolve` takes it.
             field_selector: The server's grammar; only metadata.name, metadata.namespace and the version's fields.
             label_selector: The server's grammar.
-            where: A CEL predicate over what the index holds (`auditor.selectors.pushdown`); where that needs the
-                objects themselves, `auditor query` has them.
+            where: A CEL predicate over the columns of the index (`auditor.selectors.pushdown`); `auditor query` also
+                takes one that needs the objects themselves.
             namespace: Only this one; empty for all.
             cluster: For the report of a fleet only this one, or these; empty for all.
             columns: Only these; None for all.
@@ -210,7 +210,7 @@ class Index:
     ) -> pa.RecordBatchReader:
         """Return what `select` returns as a stream; a few row groups are in memory at a time.
 
-        DuckDB, polars and everything else that takes an Arrow stream reads it as it is.
+        DuckDB, polars and everything else that takes an Arrow stream reads it directly.
         """
         place = self._of_clusters(self.resolve(kind), cluster)
         schema = self.schema(place)
@@ -238,7 +238,7 @@ class Index:
         cluster: str | Sequence[str] = "",
         columns: Sequence[str] | None = None,
     ) -> Iterator[pa.Table]:
-        """Yield what `select` returns piece by piece, one a row group in which something was found."""
+        """Yield the result of `select` in pieces, one for each row group with a match."""
         place = self._of_clusters(self.resolve(kind), cluster)
         schema = self.schema(place)
         condition = selector_filter(
@@ -266,7 +266,7 @@ class Index:
             yield table.drop_columns([UNKNOWN])
 
     def _of_clusters(self, place: IndexedKind, wanted: str | Sequence[str]) -> IndexedKind:
-        """Return the part of a partition that is of some clusters.
+        """Return the part of a partition with the rows of some clusters.
 
         Raises:
             PlanError: The report has no such cluster.
@@ -287,16 +287,16 @@ class Index:
         return replace(place, numbers=tuple(known[name] for name in names))
 
     def unclear_fields(self, place: IndexedKind, definition: CustomResourceDefinition | None = None) -> set[str] | None:
-        """Return the selectable fields of a kind where the index holds the same for what is absent and what is not.
+        """Return the selectable fields of a kind with values that the index does not distinguish from absent ones.
 
-        That is null, where the schema allows it, and an empty text in place of a number or a boolean. An object with
-        the latter has a finding at that field, if it was judged by a schema that says the same of it.
+        These values are null, where the schema allows it, and an empty text in the place of a number or a boolean. An
+        object with the latter has a finding at that field, if it was judged by a schema with the same type.
 
         Args:
             place: The partition of the kind.
-            definition: Its definition; None: the one that the report was made by.
+            definition: Its definition; None for that of the report.
         Returns:
-            None if it is not known: it can be any.
+            None if unknown: any field may have such values.
         """
         definition = definition or self._definition(place)
         if definition is None:
@@ -322,10 +322,10 @@ class Index:
                 continue
             if (found.group, found.kind) == (place.group, place.kind) and place.version in found.versions:
                 hits.append(found)
-        return hits[0] if len(hits) == 1 else None  # of a fleet each cluster may have its own
+        return hits[0] if len(hits) == 1 else None  # each cluster of a fleet may have its own
 
     def _with_findings(self, place: IndexedKind, fields: set[str]) -> set[str]:
-        """Return the fields of a kind that some object has a finding at; all, where the report has no findings."""
+        """Return the fields of a kind at which some object has a finding; all fields if the report has no findings."""
         folder = self.report / FINDINGS
         if not folder.is_dir():
             return fields
@@ -356,11 +356,11 @@ class Index:
 
         Args:
             place: The partition.
-            condition: What they must fit.
+            condition: The condition that rows must match.
             columns: Only these; None for all.
-            scan: Gets the numbers.
-            where: What else they must fit, as far as the index knows; then a column `UNKNOWN` marks the rows that it
-                does not know.
+            scan: Receives the counters.
+            where: A predicate that rows must also match; then a column `UNKNOWN` marks the rows that the index does not
+                decide.
         """
         scan = scan if scan is not None else Scan()
         wanted = self._columns(place, columns)
@@ -388,7 +388,7 @@ class Index:
                 yield table
 
     def rows_to_scan(self, place: IndexedKind, condition: Filter, where: Predicate | None = None) -> int:
-        """Return how many rows are in the row groups that statistics do not rule out."""
+        """Return the number of rows in the row groups that statistics do not rule out."""
         rows = 0
         for path in place.parts:
             footer = self.footer(path)
@@ -418,7 +418,7 @@ def _nullable(version: CrdVersion) -> set[str]:
 
 
 def _is_alike(definition: CustomResourceDefinition, label: str) -> bool:
-    """Say whether all versions give a field the same type, and none allows null."""
+    """Return whether all versions give a field the same type, and none allows null."""
     nodes = [node_at(version.schema, label) for version in definition.versions.values()]
     kinds = {None if node is None or node.nullable else node.type for node in nodes}
     return len(kinds) == 1 and None not in kinds
@@ -441,7 +441,7 @@ def selector_filter(
     *,
     namespaced: bool,
 ) -> Filter:
-    """Return the condition that selectors make over the columns of a partition.
+    """Return the condition of selectors over the columns of a partition.
 
     Raises:
         SelectorError: A label has no column; in the server's words.
@@ -465,7 +465,7 @@ def selector_filter(
 
 
 def _compared(column: str, operator: str, value: str, absent: str | None = None) -> Filter:
-    """Return the comparison of a column with a text; bytes that are no UTF-8 are in no column."""
+    """Return the comparison of a column with a text; no column has bytes that are not UTF-8."""
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -477,9 +477,9 @@ def open_index(path: str | Path) -> Index:
     """Open the index of a report.
 
     Raises:
-        PlanError: The folder is no report.
+        PlanError: The folder is not a report.
     """
     report = Path(path)
     if not (report / "index").is_dir() and not (report / _MANIFEST).exists():
-        raise PlanError(str(path), "is no report", "the --report folder of an audit")
+        raise PlanError(str(path), "is not a report", "the --report folder of an audit")
     return Index(report)

@@ -1,7 +1,7 @@
-"""Reading row groups of the index: which may hold a match, by their statistics, and the rows that do.
+"""Reads the row groups of the index that may hold a match by their statistics, and returns the matching rows.
 
 A selector reads the columns that it compares, row group by row group, skipping those whose statistics rule it out, and
-the other columns only where something was found. A few row groups are read ahead, on one thread a processor.
+the other columns only in row groups with a match. A few row groups are read ahead, on one thread a processor.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 __all__ = ["UNKNOWN", "Group", "Scan", "in_order", "may_match", "scan_group", "spared"]
 
 _BYTES_A_CODE = 4
-"""A text column whose values take fewer bytes each than that is read as codes."""
+"""A text column with fewer bytes a value is read as codes."""
 UNKNOWN = "auditor:unknown"
 """Column that marks the rows whose predicate an index cannot decide."""
 
 
 @dataclass(slots=True)
 class Scan:
-    """What a selection read: rows of the partition, of the row groups that statistics left, and that were kept."""
+    """Counters of a selection: rows of the partition, rows of the row groups that were read, and selected rows."""
 
     rows: int = 0
     scanned: int = 0
@@ -52,7 +52,7 @@ class Group(NamedTuple):
 
 
 def in_order(work: Callable[[Group], pa.Table | None], groups: list[Group]) -> Iterator[pa.Table | None]:
-    """Yield what work gives for each row group, in order; a few are ahead of the reader, on one thread a processor."""
+    """Yield the result of `work` for each row group, in order; a few are computed ahead, on one thread a processor."""
     workers = min(processors(), len(groups))
     if workers <= 1:
         yield from map(work, groups)
@@ -69,7 +69,7 @@ def in_order(work: Callable[[Group], pa.Table | None], groups: list[Group]) -> I
 
 
 def may_match(footer: pq.FileMetaData, number: int, condition: Filter, where: Predicate | None) -> bool:
-    """Return whether a row group may hold a row that matches, as far as its statistics say."""
+    """Return whether a row group may hold a matching row, by its statistics."""
     statistics = _Statistics(footer, number)
     if not condition.may_match(statistics):
         return False
@@ -77,7 +77,7 @@ def may_match(footer: pq.FileMetaData, number: int, condition: Filter, where: Pr
 
 
 def spared(group: Group, columns: set[str]) -> set[str]:
-    """Return the columns that are not needed: texts that explain a missing value, where none is missing."""
+    """Return the columns that are not needed: texts that explain a missing value, if no value is missing."""
     statistics = _Statistics(group.footer, group.number)
     return {
         name
@@ -111,7 +111,8 @@ def scan_group(
         condition: What the rows must match.
         compared: Columns that are read first, to compare them.
         wanted: Columns of the result.
-        where: What else they must match; then a column `UNKNOWN` marks the rows that the index does not decide.
+        where: A predicate that they must also match; then a column `UNKNOWN` marks the rows that the index does not
+            decide.
     Returns:
         None if no row matches.
     """
@@ -147,7 +148,7 @@ def scan_group(
 
 
 def _plain(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return a table with the types of the schema, where text was read as codes."""
+    """Return a table, whose text may have been read as codes, with the types of the schema."""
     for at, field in enumerate(table.schema):
         if field.name == UNKNOWN or field.type == schema.field(field.name).type:
             continue
@@ -172,14 +173,14 @@ class _Statistics:
         self.places = {self.group.column(at).path_in_schema: at for at in range(self.group.num_columns)}
 
     def bounds(self, column: str) -> tuple[Any, Any] | None:
-        """Return both, or None where they are not known."""
+        """Return both, or None if they are not known."""
         at = self.places.get(column)
         found = self.group.column(at).statistics if at is not None else None
         if found is None or not found.has_min_max:
             return None
         try:
             return found.min, found.max
-        except UnicodeDecodeError:  # of a damaged footer: the rows decide
+        except UnicodeDecodeError:  # from a damaged footer: the rows decide
             return None
 
     def has_nulls(self, column: str) -> bool | None:

@@ -1,8 +1,8 @@
 """``--where``: a CEL predicate over objects, parsed and checked, and run on one object at a time.
 
 ``self`` is the whole object; its fields at the top (``spec``, ``status``, ``metadata``, ...) are variables of their
-own. An object is selected where the predicate is true; an error (a field that is not there, a comparison that does not
-exist) selects nothing, while as always in CEL ``error && false`` is false and ``error || true`` is true.
+own. An object is selected if the predicate is true. An error (an absent field, a comparison that CEL does not have)
+counts as not selected; as always in CEL, ``error && false`` is false and ``error || true`` is true.
 
 Source: cel-go v0.29.2; k8s.io/apiserver pkg/cel/environment (the libraries).
 """
@@ -46,7 +46,7 @@ _ALWAYS: Final = ("self", "apiVersion", "kind", "metadata", "spec", "status")
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A predicate that compiled. Make it with `compile_where`."""
+    """A compiled predicate, made by `compile_where`."""
 
     text: str
     program: Program
@@ -58,7 +58,7 @@ class Where:
         return self.program.checked.parsed.root
 
     def value(self, obj: JsonObject) -> Any:
-        """Return what the predicate is for an object: true, false, any other value, or a `CelError`."""
+        """Return the value of the predicate for an object: true, false, any other value, or a `CelError`."""
         variables: dict[str, Any] = {
             name: obj[name] if name in obj else CelError(f"no such key: {name}") for name in self.names
         }
@@ -74,10 +74,10 @@ def compile_where(text: str, fields: Iterable[str] = ()) -> Where:
     """Parse and check a predicate.
 
     Args:
-        text: CEL; each byte in it that is no UTF-8 is read as one U+FFFD.
+        text: CEL; each byte that is not UTF-8 is read as one U+FFFD.
         fields: Further fields at the top of objects that it may name.
     Raises:
-        SelectorError: It is no valid predicate; `found` is the compiler's text.
+        SelectorError: The predicate is not valid; `found` is the compiler's text.
     """
     text = without_broken(text).encode("utf-8", "surrogatepass").decode("utf-8", "replace")
     names = tuple(dict.fromkeys((*_ALWAYS, *(name for name in fields if name.isidentifier()))))
@@ -105,7 +105,7 @@ _BINARY: Final = {
 
 
 def unparse(expr: Expr) -> str:
-    """Return an expression as text for people; macros show as what they iterate over."""
+    """Return an expression as text for messages; a macro is shown as the expression it iterates over."""
     match expr:
         case Literal():
             return _literal(expr.value)
@@ -148,7 +148,7 @@ def _call(expr: Call) -> str:
 
 
 def _inner(expr: Expr, around: str = "") -> str:
-    """Return an operand, in brackets where it is logic of another kind than what is around it."""
+    """Return an operand, in brackets if it is ``&&`` inside of ``||`` or the reverse."""
     text = unparse(expr)
     logic = isinstance(expr, Call) and expr.function in ("_&&_", "_||_") and expr.function != around
     return f"({text})" if logic else text
@@ -166,9 +166,9 @@ def check_names(where: Where, schema: StructuralSchema | None) -> None:
     """Refuse a predicate that names a field which no object of a schema can have.
 
     Args:
-        schema: The schema of the version that objects are read at; None: nothing is known.
+        schema: The schema of the version at which objects are read; None if unknown.
     Raises:
-        SelectorError: There is no such field; it says what comes nearest.
+        SelectorError: There is no such field; the message names the nearest ones.
     """
     if schema is None:
         return
@@ -186,7 +186,7 @@ def check_names(where: Where, schema: StructuralSchema | None) -> None:
 
 
 def _chain(expr: Expr) -> list[str]:
-    """Return the steps of a chain of fields from the top of the object; empty: it is none."""
+    """Return the steps of a chain of fields from the top of the object; empty if it is not one."""
     if isinstance(expr, Ident):
         return ["self"] if expr.name == "self" else ["self", expr.name]
     if isinstance(expr, Select):

@@ -32,10 +32,10 @@ def read_manifest(report: Path) -> dict[str, Any]:
     """
     path = report / MANIFEST
     if not path.exists():
-        raise PlanError(str(report), "is no report (it has no manifest.json)", "the --report folder of an audit")
+        raise PlanError(str(report), "is not a report (it has no manifest.json)", "the --report folder of an audit")
     content = parse_manifest(manifest_bytes(report))
     if content is None:
-        raise PlanError(str(report), f"is no report (its {MANIFEST} is damaged)", "the --report folder of an audit")
+        raise PlanError(str(report), f"is not a report (its {MANIFEST} is damaged)", "the --report folder of an audit")
     return content
 
 

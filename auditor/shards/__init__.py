@@ -1,4 +1,4 @@
-"""One shard: its objects judged, its rows written as Parquet parts, its counts returned.
+"""Audits one shard: judges its objects, writes its rows as Parquet parts, returns its counts.
 
-Nothing here knows other shards, processes or a terminal.
+Nothing here depends on other shards, processes or a terminal.
 """

@@ -1,6 +1,6 @@
-"""Audits a shard once more after an exception: each object that failed gets a row that says so, the others are judged.
+"""Audits a shard again after an exception: each object that failed gets a row with the reason, the others are judged.
 
-An exception may leave some rows of an object behind, so all rows of the shard are made anew. An object that failed on
+An exception may leave some rows of an object behind, so all rows of the shard are made again. An object that failed on
 the fast path is first tried alone on the exact path. If the tables of a shard cannot be made, the objects that cause
 this are found by bisection.
 """
@@ -29,7 +29,7 @@ __all__ = ["audit_apart"]
 
 _PASSES: Final = 4
 _TRIES: Final = 300
-"""Parts of a shard that are tried to find the objects that cannot be put into tables."""
+"""Number of parts of a shard that are tried to find the objects that cannot be put into tables."""
 
 
 def audit_apart(
@@ -43,11 +43,11 @@ def audit_apart(
     """Audit a shard in which something failed.
 
     Args:
-        owner: Audits it.
+        owner: The auditor of the shard.
         item: The shard.
-        failed: The objects that failed, by position; none: its tables could not be made.
-        lost: Those that are not to be tried, by position.
-        mark: An open file that says at which object this is, read where this process is gone.
+        failed: The objects that failed, by position; empty if the tables of the shard could not be made.
+        lost: Objects that must not be tried, by position.
+        mark: An open file for the position of the current object, which the parent reads if this process dies.
     """
     apart = _Apart(owner, item)
     apart.broken.update(lost or {})
@@ -69,7 +69,7 @@ class _Apart:
         self.mark: Any = None
 
     def run(self, failed: dict[int, Exception]) -> ShardResult:
-        """Audit the shard until all that fails is known."""
+        """Audit the shard until all failing objects are known."""
         every = range(len(self.heads))
         for _ in range(_PASSES):
             for at, error in failed.items():
@@ -93,7 +93,7 @@ class _Apart:
         return self._filled(every)[0].finish()
 
     def _filled(self, positions: Iterable[int], *, slow: bool = False) -> tuple[ShardKeys, dict[int, Exception]]:
-        """Return a shard with the rows of some objects, and those that failed."""
+        """Return a shard with the rows of some objects, and the objects that failed."""
         owner, item = self.owner, self.item
         owner.begin()
         writer = owner.shard_keys(item, self.table, self.rows)
@@ -157,7 +157,7 @@ class _Apart:
 
     @contextmanager
     def _elsewhere(self) -> Iterator[None]:
-        """Let what is written go nowhere."""
+        """Discard what is written."""
         owner, parts = self.owner, self.owner.parts
         folder = Path(tempfile.mkdtemp(prefix="apart-", dir=parts.parent if parts.name else None))
         owner.parts = folder

@@ -1,6 +1,7 @@
-"""Stage 2 and 3: a Shard in, part files and counts out. Runs in a worker, knows nothing of other workers.
+"""Stages 2 and 3: audits a Shard into part files and counts.
 
-An object that breaks the auditor becomes an unreadable row that names it; all others are judged.
+Runs in a worker, independent of other workers. If an object makes the auditor fail, its row is unreadable and names it;
+all others are judged.
 """
 
 from __future__ import annotations
@@ -59,24 +60,24 @@ if TYPE_CHECKING:
 __all__ = ["Observer", "ShardAuditor", "forget_parts", "lost_shard", "setup"]
 
 _WARM_UP: Final = 4
-"""Objects of a kind that the reference judges: writing code for them takes longer than it saves."""
+"""Number of first objects of a kind that the reference judges: generating code for fewer takes longer than it saves."""
 
 
 class Observer(Protocol):
-    """Does more with judged objects than write their rows."""
+    """Receives each judged object, besides the rows that are written of it."""
 
     def begin(self) -> None:
-        """Forget the objects of the shard: it is audited anew."""
+        """Forget the objects of the shard, which is audited again."""
 
     def rejudged(
         self, definition: CustomResourceDefinition, data: bytes, judged: list[JudgedVersion]
     ) -> list[JudgedVersion]:
-        """Return what an object counts as, where that is another thing than what its value is."""
+        """Return the judgement to count for an object, if it differs from that of its value."""
 
     def on_judged(
         self, row: RowHead, definition: CustomResourceDefinition, judged: JudgedVersion, outcome: Outcome
     ) -> None:
-        """Take notice of an object that was judged."""
+        """Receive a judged object."""
 
 
 class ExportedObject(NamedTuple):
@@ -84,9 +85,9 @@ class ExportedObject(NamedTuple):
 
     Attributes:
         status: Its class.
-        entry: The definition of its kind; None: it is no custom resource with one.
+        entry: The definition of its kind, or None.
         reason: Why it is unreadable or has no definition.
-        decoded: The document that orjson decoded from it; None: only the exact decoder reads it.
+        decoded: The document that orjson decoded from it; None if only the exact decoder reads it.
     """
 
     status: KeyClass
@@ -100,21 +101,21 @@ class ExportedObject(NamedTuple):
 
 
 class BrokenDefinition(str):
-    """Why the auditor itself failed on a definition."""
+    """Raised if the auditor itself fails on a definition."""
 
     __slots__ = ()
 
 
 class ShardAuditor:
-    """Audits shards, one after another; builds programs on first use and keeps them.
+    """Audits shards, one after another; builds programs on first use and reuses them.
 
     Args:
         plan: The plan of the run.
         parts: Folder of the part files.
-        sink: Takes the rows of a shard; None: they become part files.
-        observer: Is called for each object that was judged; None: there is none.
-        documents: Gives the document of a definition; None: it is in the file of the plan.
-        prepared: What was made of definitions before; None: all is made anew.
+        sink: Receives the rows of a shard; if None, they are written to part files.
+        observer: Receives each judged object, or None.
+        documents: Returns the document of a definition; if None, the file of the plan is read.
+        prepared: Cache of parsed definitions and programs, or None.
     """
 
     def __init__(
@@ -174,7 +175,7 @@ class ShardAuditor:
                 raise
             except Exception as error:  # noqa: BLE001 - its objects are lost by name, and no others
                 found = BrokenDefinition(f"{entry.name}: {shown_error(error)}")
-            if not isinstance(found, str) and found.name != entry.name:  # what has no name must not pass for another
+            if not isinstance(found, str) and found.name != entry.name:  # a document may lack a name
                 found = replace(found, name=entry.name)
             if self.converter is not None and not isinstance(found, str) and found.conversion == "Webhook":
                 found = replace(found, webhook=self.converter)
@@ -191,7 +192,7 @@ class ShardAuditor:
         return parse_text(self.plan.definitions_file.text(entry), stored=entry.stored)
 
     def is_usable(self, entry: DefinitionEntry) -> bool:
-        """Return whether objects of a definition can be judged by it."""
+        """Return whether objects can be judged by a definition."""
         try:
             return not isinstance(self.definition(entry), str)
         except EngineError:
@@ -236,17 +237,17 @@ class ShardAuditor:
     def judge(
         self, definition: CustomResourceDefinition, data: bytes, at: str, decoded: Any = None
     ) -> list[JudgedVersion]:
-        """Return what an object counts as at each version that was asked for; as `judge_alone`."""
+        """Return the judgement of an object at each requested version, after the observer; see `judge_alone`."""
         judged = self.judge_alone(definition, data, at, decoded)
         return judged if self.observer is None else self.observer.rejudged(definition, data, judged)
 
     def judge_alone(
         self, definition: CustomResourceDefinition, data: bytes, at: str, decoded: Any = None
     ) -> list[JudgedVersion]:
-        """Return what a value is at each version that was asked for.
+        """Return the judgement of a value at each requested version.
 
         Args:
-            definition: The definition that owns it.
+            definition: The definition of its kind.
             data: The value.
             at: The version at which it is judged: storage, stored, served, or a name.
             decoded: The document that orjson decoded from it, if the caller has it; it is changed in place.
@@ -263,7 +264,7 @@ class ShardAuditor:
         judged = self.at_version(definition, fallback, data, decoded)
         audited, webhook = judged.audited, judged.by_webhook
         own = audited.stored_version
-        is_refused = definition.webhook is not None and not webhook  # what was converted and refused, a LIST fails on
+        is_refused = definition.webhook is not None and not webhook  # a LIST fails on it
         if audited.unreadable is not None and own in definition.versions and own != fallback and not is_refused:
             second = self.at_version(definition, own, data)
             if second.audited.unreadable is None:
@@ -273,7 +274,7 @@ class ShardAuditor:
     def at_version(
         self, definition: CustomResourceDefinition, version: str, data: bytes, decoded: Any = None
     ) -> JudgedVersion:
-        """Return what a value is at one version."""
+        """Return the judgement of a value at one version."""
         if active() is not self.release:  # two auditors of one scan may be of two releases
             with running_as(self.release):
                 return self.at_version(definition, version, data, decoded)
@@ -283,7 +284,7 @@ class ShardAuditor:
         self.proofs.verify(program, data, judgement, judged.effect)
         return judged
 
-    # ---- what an exported object is
+    # ---- classifying exported objects
 
     def classify_export(self, data: bytes, decoded: Any = None) -> ExportedObject:
         """Classify an exported object by its own header.
@@ -294,7 +295,7 @@ class ShardAuditor:
         """
         document: Any
         try:
-            # Handed on, so that a value is decoded once.
+            # Passed on, so that a value is decoded once.
             document = decoded = orjson.loads(data) if decoded is None else decoded
             if type(document) is not dict:
                 raise orjson.JSONDecodeError("no object", "", 0)  # noqa: TRY301 - the exact decoder names it
@@ -371,21 +372,21 @@ class ShardAuditor:
             try:
                 return judge.finish()
             except Exception as error:
-                if isinstance(error, OSError):  # no space, no permission to write: that is no fault of an object
+                if isinstance(error, OSError):  # no space or no permission to write: not the fault of an object
                     raise
         from auditor.shards.apart import audit_apart  # noqa: PLC0415 - only on failure
 
         return audit_apart(self, item, failed)
 
     def forget_counts(self) -> None:
-        """Forget what was counted since the last shard that was finished."""
+        """Discard the counts since the last finished shard."""
         self.unsealer.counts.clear()
         for key, program in self.programs.items():
             self.counted[key] = (program.proven, program.total - min(program.total, program.warm_up))
             program.fallbacks.take()
 
     def lost(self, item: SourceShard, why: str) -> ShardResult:
-        """Write the rows of a shard that cannot be audited: every key is there, unreadable, with the reason."""
+        """Write the rows of a shard that cannot be audited: every key is unreadable, with the reason."""
         self.begin()
         rows = open_live(self.plan.sources[item.source]).slice(item.shard.start, item.shard.stop - item.shard.start)
         judge = self.shard_keys(item, rows, rows)
@@ -397,17 +398,17 @@ class ShardAuditor:
         return judge.finish()
 
     def begin(self) -> None:
-        """Let the observer forget the shard: it is audited anew."""
+        """Let the observer forget the shard, which is audited again."""
         if self.observer is not None:
             self.observer.begin()
 
     def shard_keys(self, item: SourceShard, table: Any, live: Any) -> ShardKeys:
-        """Return what judges the keys of a shard.
+        """Return the object that judges the keys of a shard.
 
         Args:
             item: The shard.
             table: The live table of its dump.
-            live: Its rows of that.
+            live: The rows of the shard in it.
         """
         source = self.plan.sources[item.source]
         rows = RowWriter(self, source.name, item.shard.number, live, is_export=source.is_export)
@@ -415,7 +416,7 @@ class ShardAuditor:
         return ShardKeys(self, rows, item.source, table)
 
     def uses_fast_paths(self, keys: ShardKeys) -> bool:
-        """Whether objects may take a fast path: the run needs nothing but the columns of a row."""
+        """Whether objects may take a fast path: the run needs only the columns of a row."""
         return (
             self.plan.options.scope.is_everything
             and self.changes is None
@@ -448,7 +449,7 @@ def _own_version(definition: CustomResourceDefinition, data: bytes, decoded: Any
 
 
 def setup(plan: Plan, parts: str) -> Callable[[SourceShard], ShardResult]:
-    """Make a worker ready: no garbage collection (JSON trees hold no cycles), files are opened on demand."""
+    """Set up a worker: no garbage collection (JSON trees have no cycles), files are opened on demand."""
     gc.disable()
     bound_worker(plan.options.memory, plan.options.jobs)
     use_cache(plan.options.cache)
@@ -456,13 +457,13 @@ def setup(plan: Plan, parts: str) -> Callable[[SourceShard], ShardResult]:
 
 
 def forget_parts(parts: Path, number: int) -> None:
-    """Remove what was written of a shard."""
+    """Remove the part files of a shard."""
     for left in parts.rglob(part_name(number)):
         left.unlink()
 
 
 def lost_shard(item: SourceShard, error: Exception, *, plan: Plan, parts: str) -> ShardResult:
-    """Write the rows of a shard whose worker died twice: every key is there, unreadable, with the reason."""
-    forget_parts(Path(parts), item.shard.number)  # of what the dead worker had found
+    """Write the rows of a shard whose worker died twice: every key is unreadable, with the reason."""
+    forget_parts(Path(parts), item.shard.number)  # of the dead worker
     why = f"worker lost ({error})" if isinstance(error, WorkerLost) else shown_error(error)
     return ShardAuditor(plan, parts).lost(item, why)

@@ -2,8 +2,8 @@
 
 For engines that bring their own workers and their own storage: Spark's `mapInArrow`, `map_batches` of Ray Data, any
 loop over Arrow. Rows are those that an audit of a dump with the same keys and values writes to objects/ and findings/,
-but that strings are plain (not every engine takes dictionaries) and that `offset` and `length` are null: there is no
-file that they could be cut from.
+with two differences: strings are plain (not every engine accepts dictionaries), and `offset` and `length` are null,
+because there is no file.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ _FROM_INPUT: Final = ("create_revision", "mod_revision", "key_version")
 _MOST_AUDITORS: Final = 4
 _KEYED, _KEYLESS = 0, 1
 _NO_REVISION: Final = 1
-"""Stands for an unknown revision, without which no update can be judged; no key of etcd has it, the first has 2."""
+"""Replaces an unknown revision, as an update needs one; the revisions of etcd keys begin with 2."""
 
 
 def batch_schema(table: str = "objects") -> pa.Schema:
-    """Return the schema of what `audit_batches` yields: that of the report, with plain strings.
+    """Return the schema of the batches of `audit_batches`: that of the report, with plain strings.
 
     Args:
         table: ``objects`` or ``findings``.
@@ -74,7 +74,7 @@ def audit_batches(
     source: str = "",
     options: AuditOptions | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield, for each batch of stored values, the rows that an audit has for them.
+    """Yield, for each batch of stored values, the rows that an audit would write for them.
 
     On Spark::
 
@@ -91,21 +91,21 @@ def audit_batches(
 
         dataset.map_batches(audit, batch_format="pyarrow")
 
-    Programs are built on first use and kept by the process (the thread) for the next call with the same definitions and
-    options, so that calls for small batches cost little.
+    Programs are built on first use and cached by thread for the next call with the same definitions and options, so
+    that calls for small batches are cheap.
 
     Args:
         batches: Columns ``value`` (binary or string: the bytes as they are stored, as etcd or an export has them);
-            optionally ``key`` (binary or string: the etcd key; null or left out: an exported object, which says
-            itself what it is), ``create_revision``, ``mod_revision`` and ``key_version`` (integers). Others are
-            ignored. A null value is one without bytes.
+            optionally ``key`` (binary or string: the etcd key; null or missing for an exported object, which names
+            itself), ``create_revision``, ``mod_revision`` and ``key_version`` (integers). Others are ignored. A null
+            value is one without bytes.
         definitions: A catalog, or decoded documents of definitions; documents count as established.
         table: ``objects``: one row a value (and audited version); ``findings``: one row a finding.
         source: The text of the column source; empty: null.
-        options: What else is asked, as in an audit: `at`, `cluster`, `skip`, `scope`, `etcd_prefix`,
-            `encryption_config` and so on. What is about dumps, reports and workers does not count.
+        options: Options of an audit: `at`, `cluster`, `skip`, `scope`, `etcd_prefix`,
+            `encryption_config` and so on. Options for dumps, reports and workers have no effect.
     Returns:
-        One batch for each that comes in, of the schema `batch_schema`, rows in the same order; it may be empty.
+        One batch for each input batch, of the schema `batch_schema`, with rows in the same order; it may be empty.
     Raises:
         PlanError: There is no such table, or no column value.
         SelectorError: The scope does not parse.
@@ -163,7 +163,7 @@ def _binary(column: pa.Array) -> pa.Array:
 
 
 def _runs(keys: pa.ChunkedArray) -> Iterator[tuple[int, int, bool]]:
-    """Yield (start, stop, whether they have keys) of neighbours that are alike in that."""
+    """Yield (start, stop, whether they have keys) for each run of rows that all have keys or all have none."""
     has_key = keys.is_valid().to_pylist()
     start = 0
     for at in range(1, len(has_key) + 1):
@@ -173,7 +173,7 @@ def _runs(keys: pa.ChunkedArray) -> Iterator[tuple[int, int, bool]]:
 
 
 class _Values:
-    """The values of a batch, cut by their position as a mapped file is cut by offsets."""
+    """The values of a batch, which are read by position as a mapped file is by offsets."""
 
     def __init__(self, column: pa.ChunkedArray) -> None:
         self._column = column
@@ -184,16 +184,16 @@ class _Values:
 
 
 class _NoIndex:
-    """Takes the place of an index and drops all rows."""
+    """Replaces an index and drops all rows."""
 
     def quick(self, *_: Any) -> Callable[..., None]:
         return self.add
 
     def rows_of(self, *_: Any) -> list[tuple[deque[Any], bool]]:
-        return [(deque(maxlen=0), False)]  # it takes rows and drops them
+        return [(deque(maxlen=0), False)]  # it drops all rows
 
     def add(self, *_: Any) -> None:
-        """Take no notice."""
+        """Do nothing."""
 
 
 class _CollectedRows(PartFiles):
@@ -213,7 +213,7 @@ class _CollectedRows(PartFiles):
 
 
 class _BatchAuditor:
-    """Audits the rows of batches as if they were shards; definitions are at hand, not in a file."""
+    """Audits the rows of batches as shards; definitions are in memory, not in a file."""
 
     def __init__(self, plan: Plan, definitions: dict[str, CustomResourceDefinition], documents: dict[str, Any]) -> None:
         self._sink = _CollectedRows()
@@ -234,7 +234,7 @@ class _BatchAuditor:
 
 
 class _Auditors(local):
-    """The auditors of one thread, by definitions and options; the one used last is last."""
+    """The auditors of one thread, by definitions and options, the most recently used last."""
 
     def __init__(self) -> None:
         self.auditors: dict[tuple[str, AuditOptions], _BatchAuditor] = {}
@@ -244,7 +244,7 @@ _known = _Auditors()
 
 
 def _auditor_for(definitions: CrdCatalog | Iterable[JsonObject], options: AuditOptions) -> _BatchAuditor:
-    """Return the auditor for definitions and options: the one that is there, or a new one."""
+    """Return the cached auditor for definitions and options, or a new one."""
     parsed: dict[str, CustomResourceDefinition] = {}
     if isinstance(definitions, CrdCatalog):
         parsed = {definition.name: definition for definition in definitions.crds.values()}

@@ -1,7 +1,7 @@
-"""Rows of built-in kinds in an audit: every value is decoded as a server would, the many of them without an object.
+"""Rows of built-in kinds in an audit: every value is decoded as by a server, mostly without building an object.
 
-Values in protobuf at keys of the usual form take the short way: what their rows have in common is worked out once for a
-kind and version. All others are classified and judged one by one. Both ways give the same rows.
+For protobuf values at keys of the usual form, the common columns are computed once for a kind and version. All other
+values are classified and judged one by one. Both ways give the same rows.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _UNKNOWN: Any = object()
 
 
 class _Resource(NamedTuple):
-    """What keys that begin alike have in common."""
+    """The common columns of keys with the same prefix."""
 
     group: str | None
     plural: str
@@ -38,11 +38,11 @@ class BuiltinRows:
     """Writes the rows of built-in kinds of one shard.
 
     Args:
-        owner: Has the plan.
-        rows: Takes the rows.
+        owner: The auditor of the shard, with the plan.
+        rows: Receives the rows.
 
     Attributes:
-        is_skipped: Whether values are not to be decoded.
+        is_skipped: Whether values are not decoded.
     """
 
     def __init__(self, owner: ShardAuditor, rows: RowWriter) -> None:
@@ -62,7 +62,7 @@ class BuiltinRows:
             row.kind = target.kind
 
     def add(self, at: int, key: bytes, data: bytes) -> bool:
-        """Write the row of a stored value the short way; if it has none, nothing is done.
+        """Write the row of a stored value from the common columns, if there are any for it; else do nothing.
 
         Args:
             at: Its position in the shard.
@@ -74,7 +74,7 @@ class BuiltinRows:
             return False
         parts = key[len(root) :].split(b"/")
         place: tuple[bytes | int, ...] = (parts[0], len(parts))
-        if len(parts) > 3 or parts[0] == b"services" or b"." in parts[0]:  # the second tells what the key is, too
+        if len(parts) > 3 or parts[0] == b"services" or b"." in parts[0]:  # the second also classifies the key
             place = (*place, parts[1])
         resource = self._resources.get(place, _UNKNOWN)
         if resource is _UNKNOWN:
@@ -96,7 +96,7 @@ class BuiltinRows:
         return True
 
     def _resource(self, key: bytes) -> _Resource | None:
-        """Return what keys like one have in common, or None if they are classified one by one."""
+        """Return the common columns of keys with the prefix of one, or None if they are classified one by one."""
         owner = self._owner
         segments = split_key(key, owner.plan.options.etcd_prefix)
         place = classify(segments, owner.scopes)

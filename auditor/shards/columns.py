@@ -34,7 +34,7 @@ __all__ = [
 
 
 class FlatRows:
-    """Rows of one width, value after value: that takes less time and memory than tuples do, and gives columns at once.
+    """Rows of one width in one flat list, which takes less time and memory than tuples and is easily cut into columns.
 
     Args:
         width: Values a row.
@@ -78,11 +78,11 @@ class Rows:
 
 
 class ObjectRows:
-    """Rows of objects/, made for speed: what repeats from row to row is kept once.
+    """Rows of objects/, built for speed: values that repeat from row to row are held once.
 
-    A row is its position in the shard's part of the live table, from which the columns in `LIVE` are taken as they are,
-    the number of its class (a tuple of the columns in `CLASS`, kept once each), and the columns in `OWN`. The few rows
-    with a controller are noted apart.
+    A row has its position in the shard's part of the live table (the source of the columns in `LIVE`), the number of
+    its class (a tuple of the columns in `CLASS`, each held once), and the columns in `OWN`. The few rows with a
+    controller are listed separately.
 
     Args:
         schema: The schema of objects/.
@@ -111,7 +111,7 @@ class ObjectRows:
         return len(self._rows)
 
     def note_controller(self, controller: str) -> None:
-        """Note the controller of the object of the last row."""
+        """Set the controller of the last row."""
         self._controllers[len(self._rows) - 1] = controller
 
     def positions(self) -> list[int]:
@@ -207,14 +207,14 @@ _UNLIKE: Final = {
     "uid": "DELTA_LENGTH_BYTE_ARRAY",
     "value_hash": "DELTA_LENGTH_BYTE_ARRAY",
 }
-"""Encodings of texts that (nearly) never repeat; zstd compresses random ones better without their lengths."""
+"""Encodings of texts that rarely repeat; zstd compresses random ones better without their lengths."""
 _BUFFER: Final = 256 << 10
-"""Bytes written at once: pages of small columns are a few bytes each."""
+"""Bytes of the write buffer: pages of small columns are a few bytes each."""
 GROUP_ROWS: Final = 128 << 10
 GROUP_TEXT: Final = 64 << 20
-"""Bytes of text of a row group, about."""
+"""Approximate bytes of text of a row group."""
 _FEW: Final = 16
-"""So many different values are a few bits a row, in which zstd finds nothing worth its time."""
+"""Columns with at most so many distinct values take a few bits a row, which zstd cannot compress further."""
 
 
 def part_name(number: int) -> str:
@@ -225,8 +225,8 @@ def part_name(number: int) -> str:
 def write_parquet(table: pa.Table, path: Path) -> None:
     """Write one part: statistics on, row groups of at most 128k rows; same rows, same bytes.
 
-    Half of the time to write a part of a few thousand rows went into looking up values that do not repeat and into
-    compressing what was small already; each column is written in the way that is cheapest for what it holds.
+    Each column gets the cheapest encoding for its content: with the defaults, half of the time to write a part of a few
+    thousand rows is spent on looking up values that do not repeat and on compressing small columns.
     """
     write_row_groups([table], table.schema, path)
 
@@ -271,7 +271,7 @@ def _text_bytes(column: pa.ChunkedArray) -> int:
 
 
 def _layout(table: pa.Table) -> tuple[list[str], dict[str, str], dict[str, str]]:
-    """Return the columns written by a dictionary, those compressed, with how, and those encoded otherwise, with how.
+    """Return the columns with a dictionary, the compression of each column, and the encoding of the others.
 
     Integers are packed as differences, which leaves zstd nothing to do.
     """

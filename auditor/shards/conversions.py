@@ -1,6 +1,7 @@
-"""Objects of a shard that only a webhook converts, converted together by the command that replaces it.
+"""Converts together all objects of a shard that need a webhook, by the command that replaces it.
 
-One by one each would start the command; what is not sent here (sealed values, say) is converted when it is read.
+Converted one by one, each would start the command; values that are not sent here (such as sealed ones) are converted
+when they are read.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ __all__ = ["convert_ahead"]
 
 
 def convert_ahead(owner: ShardAuditor, item: SourceShard) -> None:
-    """Convert the objects of a shard, so that the command's answers are known when they are read."""
+    """Convert the objects of a shard, so that the command's answers are there when they are read."""
     if owner.converter is None:
         return
     source, options = owner.plan.sources[item.source], owner.plan.options
@@ -41,7 +42,7 @@ def convert_ahead(owner: ShardAuditor, item: SourceShard) -> None:
 
 
 def _definition(owner: ShardAuditor, key: bytes | None, data: bytes) -> CustomResourceDefinition | None:
-    """Return the definition of a value where a webhook converts its objects."""
+    """Return the definition of a value if a webhook converts its objects."""
     try:
         if key is None:
             entry = owner.classify_export(data).entry

@@ -1,10 +1,10 @@
 """Fast paths: objects that are proven valid become rows at once.
 
 The row of a valid object nearly always equals that of the last one of its kind: same columns, same codes, same impacts.
-A fast path keeps these by the few facts that they depend on. An object with findings, with an update that must be
-tried, or that cannot be read is handed on together with its judgement, so that nothing is judged twice. After some
-objects of a kind the next ones are first tried as records (`auditor.fastpath.records.typed`), which need no decoded
-object. All paths write the same rows; tests compare them.
+A fast path caches these by the few facts that they depend on. An object with findings, with an update that must be
+tried, or that cannot be read is passed on with its judgement, so that nothing is judged twice. After some objects of a
+kind, the next ones are first decoded into records (`auditor.fastpath.records.typed`), which need no JSON document. All
+paths write the same rows; tests compare them.
 """
 
 from __future__ import annotations
@@ -34,24 +34,25 @@ __all__ = ["FastPath", "FastPaths", "names_of", "own_version"]
 
 _UNKNOWN: Final = object()
 _TRIES: Final = 200
-"""Records are paused once this many more objects were not proven from their bytes than were."""
+"""Records are paused when the unproven objects outnumber the proven ones by this many."""
 _TRIES_AGAIN: Final = 20
-"""The same after a pause: exports are sorted, so all objects without a namespace, which are invalid, come first."""
+"""The same limit after a pause: exports are sorted, so objects without a namespace, which are invalid, all come first.
+"""
 _PAUSE: Final = 200
-"""Objects for which nothing is tried then."""
+"""Number of objects of a pause, which are not tried as records."""
 
 
 def own_version(definition: CustomResourceDefinition, api_version: str) -> str | None:
-    """Return the version in an apiVersion, or None if it is none of this definition's."""
+    """Return the version in an apiVersion, or None if the definition does not have it."""
     group, _, version = api_version.partition("/")
     return version if group == definition.group and version in definition.versions else None
 
 
 def names_of(metadata: JsonObject, data: bytes) -> tuple[str | None, str | None]:
-    """Return namespace and name of an exported object; an empty text, which the read drops, as in its bytes.
+    """Return namespace and name of an exported object; an empty text, which a read drops, is taken from its bytes.
 
     Args:
-        metadata: The metadata of the object as read; of one that could not be read, empty.
+        metadata: The metadata of the object as read; empty if it could not be read.
         data: Its bytes.
     """
     stored: Any = None
@@ -70,17 +71,17 @@ class FastPath:
     """The fast path of the objects of one kind that are judged at one version, inside one shard.
 
     Args:
-        owner: Has the programs.
-        writer: Takes the rows.
-        definition: The definition that owns them.
+        owner: The auditor of the shard, with the programs.
+        writer: Receives the rows.
+        definition: The definition of the kind.
         entry: Its names.
-        version: The version at which they are judged.
-        root: What keys begin with.
+        version: The version at which objects are judged.
+        root: The prefix of all keys.
 
     Attributes:
-        prefix: What the keys of its objects begin with.
-        stored: How many took it, by the version they are stored at.
-        unevaluated: How many of them have rules that were not evaluated.
+        prefix: The prefix of the keys of its objects.
+        stored: Number of objects that took it, by stored version.
+        unevaluated: Number of these with rules that were not evaluated.
     """
 
     def __init__(
@@ -113,7 +114,7 @@ class FastPath:
         self._pause = 0
         self._is_typable = True
         self._is_incomplete = False
-        self._taken = 0  # proven from their bytes and not yet in the counts
+        self._taken = 0  # proven from their bytes and not yet counted
         self._typed_classes: list[int | None] = [None] * 8
         self._index_rows: list[tuple[list[tuple[Any, ...]], bool]] = []
         names = f"{entry.group}/{entry.plural}/"
@@ -126,10 +127,10 @@ class FastPath:
         Args:
             at: Its position in the shard.
             data: Its stored bytes.
-            obj: What orjson made of them; changed in place.
+            obj: The document that orjson decoded from them; changed in place.
             place: Namespace and name of its key; None: it has no key.
         Returns:
-            The judgement, if no row of the object is written yet; None if all are.
+            The judgement if no row of the object is written yet, or None if all are written.
         """
         program = self.program
         judgement = program.judge(data, obj)
@@ -191,7 +192,7 @@ class FastPath:
         return self._typed is not None
 
     def place_of(self, key: bytes) -> tuple[str | None, str] | None:
-        """Return namespace and name in a key, or None if it is not that of an object of this kind."""
+        """Return namespace and name in a key, or None if it is not the key of an object of this kind."""
         if not key.startswith(self.prefix):
             return None
         namespace, slash, name = key[len(self.prefix) :].partition(b"/")
@@ -202,7 +203,7 @@ class FastPath:
         return None if slash or not namespace else (None, namespace.decode())
 
     def add_typed(self, at: int, data: bytes, place: tuple[str | None, str] | None) -> bool:
-        """Write the rows of an object if it can be proven from its bytes; if not, nothing is done.
+        """Write the rows of an object if it can be proven from its bytes; else do nothing.
 
         Args:
             at: Its position in the shard.
@@ -260,7 +261,7 @@ class FastPath:
         return True
 
     def settle(self) -> None:
-        """Count the objects that were proven from their bytes; nothing asks for these numbers before the end."""
+        """Count the objects that were proven from their bytes; the counts are needed only at the end."""
         taken, self._taken = self._taken, 0
         if taken:
             self.program.total += taken
@@ -278,8 +279,8 @@ class FastPaths:
     """Finds the fast path of a value, if its kind has one.
 
     Args:
-        owner: Has the programs.
-        rows: Takes the rows of the shard.
+        owner: The auditor of the shard, with the programs.
+        rows: Receives the rows of the shard.
         at: The version at which objects are judged: storage, stored, or a name.
     """
 
@@ -290,7 +291,7 @@ class FastPaths:
         options = owner.plan.options
         self.root = ("/" + options.etcd_prefix.strip("/") + "/" if options.etcd_prefix.strip("/") else "/").encode()
         self.opened: dict[tuple[str, str], FastPath] = {}
-        self.typed: FastPath | None = None  # of the last value, where the next may be proven from its bytes
+        self.typed: FastPath | None = None  # of the last value, if the next one may be proven from its bytes
         self._exported: dict[tuple[str, str], FastPath | None] = {}
         self._stored: dict[tuple[bytes, bytes, int, str], FastPath | None] = {}
 
@@ -299,7 +300,7 @@ class FastPaths:
         try:
             names = (obj["apiVersion"], obj["kind"])
             found: Any = self._exported.get(names, _UNKNOWN)
-        except (KeyError, TypeError):  # no object, or not of a kind
+        except (KeyError, TypeError):  # not an object, or without a kind
             return None
         if found is _UNKNOWN:
             found = None

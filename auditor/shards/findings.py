@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 __all__ = ["LONGEST", "SHORT", "BoundedTexts", "FoundRows"]
 
 LONGEST: Final = 64 << 10
-"""Characters of a message, a detail or a value in a row; a longer one is cut there, and says how long it is."""
+"""Most characters of a message, a detail or a value in a row; a longer one is cut and followed by its length."""
 SHORT: Final = 256
-"""The same of long texts, once the rows of one object hold `_OBJECT_TEXT` characters of them."""
+"""The same limit once the rows of one object have `_OBJECT_TEXT` characters of long texts."""
 _OBJECT_TEXT: Final = 4 << 20
 _RUN_TEXT: Final = 8 << 20
 
 
 class BoundedTexts:
-    """Messages that a command holds until it prints them: cut as in a report, but counted over the whole run.
+    """Cuts messages that a command holds until it prints them: as in a report, but counted over the whole run.
 
     Args:
         left: Characters of long texts after which a text is cut at `SHORT`.
@@ -45,7 +45,7 @@ class BoundedTexts:
         self._last_value: tuple[Any, str] = (None, "null")
 
     def value(self, value: Any) -> Any:
-        """Return a value; of one whose JSON text is long, the beginning of that text."""
+        """Return a value, or the beginning of its JSON text if that is long."""
         if value is not self._last_value[0]:
             self._last_value = (value, _json_text(value))
         text = self._last_value[1]
@@ -53,7 +53,7 @@ class BoundedTexts:
         return value if shown == text else shown
 
     def bounded(self, text: str | LongText) -> str:
-        """Return a text, or its beginning and how long it is."""
+        """Return a text, or its beginning and its length."""
         if len(text) <= SHORT:
             return str(text)
         shown = cut(text, LONGEST if self._left > 0 else SHORT)
@@ -62,10 +62,10 @@ class BoundedTexts:
 
 
 class FoundRows:
-    """Rows of findings/, made for speed: most columns come from the row of the object, or repeat for many objects.
+    """Rows of findings/, built for speed: most columns come from the row of the object, or repeat for many objects.
 
-    A row is the number of its object's row, from which the columns in `OBJECT` are taken, the number of its class (a
-    tuple of the columns in `CLASS`, kept once each), and the columns in `OWN`.
+    A row has the number of its object's row (the source of the columns in `OBJECT`), the number of its class (a tuple
+    of the columns in `CLASS`, each held once), and the columns in `OWN`.
 
     Args:
         schema: The schema of findings/.
@@ -95,7 +95,7 @@ class FoundRows:
 
         Args:
             row: The number of its object's row.
-            finding: What was found.
+            finding: The finding.
             update: The columns about updates and writers.
         """
         request, verdict, guard, manager, time = update
@@ -117,9 +117,9 @@ class FoundRows:
         self._append((row, number, value, detail, message, manager, time))
 
     def _bounded(self, row: int, value: str, detail: str, words: str | LongText) -> tuple[str, str, str]:
-        """Return long texts of a finding as they are stored: cut, and then saying how long they are.
+        """Return long texts of a finding as they are stored: cut and followed by their length.
 
-        Thousands of findings of one object may each list the thousands of values that are allowed.
+        Thousands of findings of one object may each list thousands of allowed values.
         """
         limit = self._limit(row)
         if detail != self._last_detail[0] or len(self._last_detail[1]) > limit + SHORT:
@@ -136,7 +136,7 @@ class FoundRows:
         return shown
 
     def _limit(self, row: int) -> int:
-        """Return how many characters a long text of an object may have."""
+        """Return the most characters that a long text of an object may have."""
         if row != self._object:
             self._object, self._left = row, _OBJECT_TEXT
         return LONGEST if self._left > 0 else SHORT
@@ -161,7 +161,7 @@ class FoundRows:
         """Return the rows as an Arrow table.
 
         Args:
-            objects: What `ObjectRows.table` gave.
+            objects: The result of `ObjectRows.table`.
         """
         rows, found, *own = self._rows.columns()
         kinds = {field.name: field.type for field in self.schema}
@@ -185,7 +185,7 @@ class FoundRows:
 
 
 def _json_text(value: Any) -> str:
-    """Return the JSON text of a value as Go writes it where it is not plain."""
+    """Return the JSON text of a value as Go writes it."""
     try:
         return orjson.dumps(value).decode()
     except (orjson.JSONEncodeError, UnicodeEncodeError):

@@ -1,8 +1,7 @@
-"""What an audit says of field-level gates: stored fields whose gate is off or deprecated.
+"""Findings of an audit about field-level gates: stored fields whose gate is off or deprecated.
 
-Gates come from definitions given as manifests (servers drop them) or from sidecar files. A run without gates pays
-nothing, and does not load what reads them. Paths are those of the storage version; fields that only a webhook could
-convert to it are ignored.
+Gates come from definitions given as manifests (servers drop them) or from sidecar files. A run without gates does not
+load this code. Paths are those of the storage version; fields that only a webhook could convert to it are ignored.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ class GatedFields:
         return fields_in_use(gates, document)
 
     def gates(self, definition: CustomResourceDefinition) -> ResolvedGates | None:
-        """Return the gates of a definition, None where it has none; what is wrong with them is left out."""
+        """Return the gates of a definition, or None if it has none; faults of the gates are ignored."""
         if definition.name not in self._resolved:
             self._resolved[definition.name] = self._resolve(definition)
         return self._resolved[definition.name]
@@ -85,10 +84,10 @@ class GatedFields:
         return resolve(config, self._overrides) if config.gates else None
 
     def check(self, definitions: Any) -> None:
-        """Check what was asked for, and the gates of all definitions.
+        """Check the gates that options name, and the gates of all definitions.
 
         Raises:
-            PlanError: A gate that is named does not exist, or a configuration is wrong.
+            PlanError: A named gate does not exist, or a configuration is invalid.
         """
         from auditor.gates import gate_config  # noqa: PLC0415
         from auditor.gates.resolve import check_overrides  # noqa: PLC0415

@@ -1,6 +1,6 @@
 """Stage 4: index rows of a shard, one partition a (group, version, kind), sorted by namespace and name.
 
-One row per object and served version. At a version other than the audited one the object is read again only where that
+One row per object and served version. At a version other than the audited one, the object is read again only if that
 version can differ: it has selectable fields, or embedded resources, which can fail a read.
 """
 
@@ -32,7 +32,7 @@ __all__ = ["IndexBuilder"]
 
 
 Append = Callable[[int, JsonObject, dict[str, str]], None]
-"""Adds the row of an object: its position in the shard, the object, and what field selectors see of it."""
+"""Adds the row of an object, from its position in the shard, the object, and its selectable fields."""
 
 _PYTHON: Final = {"boolean": bool, "integer": int}
 _NO_LABELS: Final[dict[str, str]] = {}
@@ -60,7 +60,7 @@ class _Partition:
         self.values = self._values()
 
     def _values(self) -> Callable[[JsonObject, dict[str, str]], tuple[Any, ...]]:
-        """Return what makes the last columns of a row, text and typed value of each selectable field."""
+        """Return a function that makes the last columns of a row: text and typed value of each selectable field."""
         version = self.version
         known = {path.removeprefix("."): plain_keys(path) for path in version.selectable_fields}
         fields = [(label, known[label], _PYTHON.get(kind, str)) for label, kind in self.fields]
@@ -83,7 +83,7 @@ class _Partition:
         def of_paths(obj: JsonObject, texts: dict[str, str]) -> tuple[Any, ...]:
             try:
                 typed = selectable_values(version, obj)
-            except SelectorError:  # a path that no server takes, or that fails for this object
+            except SelectorError:  # a path that no server accepts, or that fails for this object
                 typed = {}
             row: list[Any] = []
             for label, _, kind in fields:
@@ -134,7 +134,7 @@ class IndexBuilder:
         return [(place.rows, place.version.name == version) for place in self._places(definition, version)]
 
     def _places(self, definition: CustomResourceDefinition, version: str) -> list[_Partition]:
-        """Return where an object judged at a version has its rows; nowhere: it must be read again for one of them."""
+        """Return the lists for the rows of an object judged at a version; empty if it must be read again."""
         names = self._names(definition) if definition.conversion == "None" else [version]
         places = [self._partition(definition, name) for name in names]
         return [] if any(place.reads_again and place.version.name != version for place in places) else places
@@ -149,10 +149,10 @@ class IndexBuilder:
         """Add the rows of one object: at each served version, or under a webhook at the version it is stored at.
 
         Args:
-            definition: What owns it.
+            definition: The definition of its kind.
             at: Its position in the shard.
             data: Its stored bytes.
-            judged: The object at each version that was asked for.
+            judged: The object at each requested version.
         """
         if len(judged) == 1:
             only = judged[0]
@@ -204,7 +204,7 @@ class IndexBuilder:
         place.rows.append(row + place.values(obj, fields) if place.fields else row)
 
     def write(self, folder: Path, name: str) -> None:
-        """Write one part a partition; versions at which an object is the same have the same part."""
+        """Write one part a partition; versions with equal objects share a part."""
         written: dict[str, list[tuple[_Partition, Path]]] = {}
         for (definition, _), place in self.partitions.items():
             if not place.rows:
@@ -274,7 +274,7 @@ def _quick(own: _Partition, others: list[_Partition]) -> Append:
 
 
 def _is_sorted(namespaces: tuple[Any, ...], names: tuple[Any, ...]) -> bool:
-    """Tell whether rows are in order of namespace and name (`_by_name`); those of an export mostly are."""
+    """Return whether rows are in order of namespace and name (`_by_name`), as those of an export mostly are."""
     pairs = list(zip(namespaces, names, strict=True))
     try:
         return all(map(le, pairs, islice(pairs, 1, None)))

@@ -1,4 +1,4 @@
-"""Maps folders of the index to definitions; light, since a start loads it without the code that makes rows."""
+"""Maps folders of the index to definitions; imports little, as each start loads it."""
 
 from __future__ import annotations
 

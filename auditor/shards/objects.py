@@ -1,6 +1,6 @@
 """The custom resources of dumps, one after another, with their definitions: for commands that look at each once.
 
-What an audit does in many workers is done here in one loop; each value is decoded once and not judged.
+Unlike an audit, which uses many workers, this is one loop; each value is decoded once and not judged.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class CustomObject:
 
     @property
     def document(self) -> Any:
-        """The decoded value, None where it does not decode to an object."""
+        """The decoded value, or None if it does not decode to an object."""
         try:
             document = jsontext.decode_object(self.data)
         except jsontext.GoJsonError:
@@ -80,9 +80,9 @@ class CustomObjects:
         self._not_decrypted: dict[str, str] = {}
 
     def incomplete(self) -> bool:
-        """Return whether anything was not read: damage, changes, encrypted values; standard error says which.
+        """Return whether anything was not read (damage, changes, encrypted values), and name it on standard error.
 
-        Encrypted objects are counted while objects are iterated over, so ask after that.
+        Encrypted objects are counted during the iteration over objects, so call this afterwards.
         """
         sealed = [
             {

@@ -1,7 +1,7 @@
 """The state before: objects of the dumps given with --old, found by kind, namespace and name.
 
-The plan writes one small file, sorted by identity; workers map it and look up what they meet. An update is then judged
-as one: a manifest is applied to the object that is there, an object of another dump is what it shall become.
+The plan writes one small file, sorted by identity; workers map it and look up each object. The change is then judged as
+an update: a manifest is applied to the old object, and an object of another dump replaces it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["Before", "Changes", "OldObjects"]
 
 
 class Before(NamedTuple):
-    """An object as it was: its stored bytes (None: sealed, and not opened; then why) and its revision."""
+    """An object of the state before: its stored bytes (None if it is sealed; then with the reason) and its revision."""
 
     data: bytes | None
     revision: int | None
@@ -44,10 +44,10 @@ class OldObjects:
     """Looks up objects of the state before.
 
     Args:
-        path: What `write_identities` wrote.
+        path: The file that `write_identities` wrote.
         sources: Its sources.
         unsealer: Opens encrypted values.
-        etcd_prefix: What keys start with.
+        etcd_prefix: The prefix of all keys.
     """
 
     def __init__(self, path: str, sources: Sequence[SourcePlan], unsealer: Any, etcd_prefix: str) -> None:
@@ -62,7 +62,7 @@ class OldObjects:
         self._open: dict[int, tuple[Any, Any]] = {}
 
     def find(self, name: bytes) -> Before | None:
-        """Return the object with an identity, or None: there was none."""
+        """Return the object with an identity, or None if there was none."""
         at = position_not_before(self._names, name + b"\0") - 1  # the last of this name
         if at < 0 or self._names[at].as_py() != name:
             return None
@@ -101,14 +101,14 @@ class Changes:
     def before(
         self, definition: CustomResourceDefinition, namespace: str | None, name: str | None, *, is_manifest: bool
     ) -> Before | None:
-        """Return what an object was, or None if it is new."""
+        """Return an object of the state before, or None if it is new."""
         if definition.namespaced and not namespace and is_manifest:
             namespace = "default"
         place = namespace or "" if definition.namespaced else ""
         return self._old.find(identity(definition.group, definition.plural, place, name or ""))
 
     def applied(self, definition: CustomResourceDefinition, before: Before, data: bytes) -> bytes:
-        """Return the JSON of a manifest applied to the object that is there; unchanged if it cannot be applied."""
+        """Return the JSON of a manifest applied to the old object, or unchanged if it cannot be applied."""
         try:
             manifest = jsontext.decode(data)
         except jsontext.GoJsonError:
@@ -129,13 +129,13 @@ class Changes:
         before: Before,
         key: tuple[str | None, str | None] | None,
     ) -> Outcome:
-        """Judge the change from what an object was to what it was audited as.
+        """Judge the change from the old object to the audited one.
 
         Args:
-            program: What audited it.
-            audited: What it becomes.
-            before: What it was.
-            key: Namespace and name of its key; None: it is a manifest, which says nothing of the status.
+            program: The program that audited it.
+            audited: The new object.
+            before: The old object.
+            key: Namespace and name of its key; None for a manifest, which has no status.
         """
         if audited.object is None:
             return NOT_ASKED

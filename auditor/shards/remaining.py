@@ -1,6 +1,6 @@
-"""What a worker does where rows of an earlier report are kept: an audit that notes for which live row each row is.
+"""Worker of --since: audits the changed rows and records the live row of each output row.
 
-Light on purpose: workers that are forked load it, and nothing that compares reports.
+It imports little, as each forked worker loads it, without the code that compares reports.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["lost_remaining", "setup_remaining"]
 
 
 class _PositionedFiles(PartFiles):
-    """A sink that also notes for which live row each row is.
+    """A sink that also records the live row of each output row.
 
     Args:
         whole: The plan of the whole run, not only of the audited part.
@@ -36,7 +36,7 @@ class _PositionedFiles(PartFiles):
         self._whole = whole
 
     def has_objects(self, owner: ShardAuditor, keys: Any, entry: DefinitionEntry, source: int) -> bool:  # noqa: ARG002
-        """Tell whether a dump has objects of a definition, also among those that are not audited."""
+        """Return whether a dump has objects of a definition, also among those that are not audited."""
         return super().has_objects(owner, open_live(self._whole.sources[source])["key"], entry, source)
 
     def write(self, rows: RowWriter, parts: Path) -> None:
@@ -53,12 +53,12 @@ def _write_positions(parts: Path, number: int, objects: Any, findings: Any) -> N
 
 
 def setup_remaining(plan: Plan, parts: str, whole: Plan) -> Callable[[SourceShard], ShardResult]:
-    """Make a worker ready.
+    """Set up a worker.
 
     Args:
-        plan: The plan of what is left.
+        plan: The plan of the rows to audit.
         parts: Folder of the part files.
-        whole: The plan that it is left of.
+        whole: The plan of the whole run.
     """
     setup(plan, parts)
     return ShardAuditor(plan, parts, sink=_PositionedFiles(whole))

@@ -26,16 +26,16 @@ __all__ = [
 ]
 
 MOST_LOST: Final = 100
-"""Lost objects of a shard that are named."""
+"""Most lost objects of a shard that are named."""
 MOST_GIVEN_UP: Final = 5
-"""Objects of a version that are named in the summary if their rules took too much; objects/ has all of them."""
+"""Most objects of a version that the summary names if their rules took too much; objects/ has all of them."""
 _LONGEST: Final = 300
 NO_TIME: Final = "not judged: the time of the run (--time) was over"
-"""Why a key was not judged for which the run had no time left."""
+"""The reason of a key that was not judged because the time of the run was over."""
 RULES_GIVEN_UP: Final = (
     "rules not evaluated: they need more time (--time-per-object) or memory than the rules of an object get"
 )
-"""Why not all validation rules of an object, or of an update of it, have a verdict."""
+"""The reason why not all validation rules of an object, or of an update of it, have a verdict."""
 
 Kind = tuple[str, str]
 
@@ -67,7 +67,7 @@ class ShardResult:
     lost_more: int = 0
 
     def note_lost(self, line: str) -> None:
-        """Note an object or more that could not be audited; of very many the first, and how many more there are."""
+        """Record objects that could not be audited: the first ones by name, and the number of the others."""
         lines = self.lost.split("\n") if self.lost else []
         if len(lines) < MOST_LOST:
             self.lost = "\n".join((*lines, line))
@@ -79,8 +79,8 @@ class ShardResult:
 
         Args:
             version: Definition and version of the objects.
-            names: What they are called, at least the first.
-            count: How many there are.
+            names: Their names, at least the first ones.
+            count: Their number.
         """
         self.given_up[version] += count
         first = self.given_up_first.setdefault(version, [])
@@ -91,7 +91,7 @@ class ShardResult:
 
         Args:
             kind: The kind.
-            found: What the object is called, why it could not be read, and its impact.
+            found: The name of the object, the reason why it could not be read, and its impact.
         """
         known = self.breaking.get(kind)
         if known is None or is_worse(found[2], known[2]):
@@ -99,12 +99,12 @@ class ShardResult:
 
 
 def is_worse(impact: str, known: str) -> bool:
-    """Tell whether an object that breaks lists of a kind is named in place of one that is known."""
+    """Return whether an object that breaks lists of a kind replaces the one that is named so far."""
     return impact == Impact.CRASHES_SERVER != known
 
 
 def object_name(key: bytes | None, namespace: str | None, name: str | None) -> str:
-    """Return what an object is called: its key; one of an export by namespace and name."""
+    """Return the name of an object for messages: its key, or namespace and name in an export."""
     return (None if key is None else printable_key(key)) or f"{namespace or ''}/{name}"
 
 

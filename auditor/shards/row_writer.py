@@ -1,4 +1,4 @@
-"""Rows of one shard and its counts. Whatever judged an object, its rows are written here, and counted here."""
+"""Rows of one shard and its counts. All rows are written and counted here, whichever path judged the object."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class JudgedVersion(NamedTuple):
 
     Attributes:
         audited: The object.
-        by_webhook: Whether only a conversion webhook could have read it at some version that was asked for.
-        effect: The impact of what the read did to its metadata; empty: none.
-        rewritten: The object under other definitions, if an observer had it rewritten before it was judged.
+        by_webhook: Whether only a conversion webhook could have read it at some requested version.
+        effect: The impact of the changes that the read made to its metadata; empty if there are none.
+        rewritten: The object under other definitions, if an observer rewrote it before it was judged.
     """
 
     audited: AuditedObject
@@ -56,7 +56,7 @@ class JudgedVersion(NamedTuple):
 
 
 def judged_version(judgement: Judgement, data: bytes) -> JudgedVersion:
-    """Return a judgement with the effect on the metadata, also if the program does not know it."""
+    """Return a judgement with the effect on the metadata, which is computed if the program does not know it."""
     audited, effect = judgement.audited, judgement.effect
     if audited.object is None:
         effect = ""
@@ -76,7 +76,7 @@ class RowWriter:
     """Rows of one shard, and its counts.
 
     Args:
-        owner: Audits the shard.
+        owner: The auditor of the shard.
         source: The name of its dump.
         number: Its number.
         live: Its rows of the live table.
@@ -178,9 +178,9 @@ class RowWriter:
 
         Args:
             names: Group, plural and kind.
-            definition: What owns it.
+            definition: The definition of its kind.
             audited: The object.
-            effect: What the read did to its metadata.
+            effect: The changes that the read made to its metadata.
             outcome: The answers to its updates.
             webhook: Whether only a webhook could have read it.
             gave_up: Whether its rules took too much time or memory.
@@ -219,16 +219,16 @@ class RowWriter:
         """Write the row of a key.
 
         Args:
-            row: Whose it is.
+            row: The identity of the row.
             audited: Its value as audited.
             row_class: Its class.
             reason: Why it could not be read or judged.
             outcome: The answers to its updates.
-            controller: The controller of the object; None: it has none, or it is not known.
+            controller: The controller of the object, or None if it has none or it is not known.
         """
         if row_class.impacts:
             kind, place = (row.group or "", row.kind or row.plural or ""), (row.namespace, row.name)
-            place_ = row.place  # one with a reason fits no object of its kind
+            place_ = row.place  # with a reason, the key fits no object of its kind
             advice = _NO_REQUEST if place_ is not None and place_.status in _LISTED and place_.reason else ""
             why = "" if reason is None or reason == RULES_GIVEN_UP else reason  # no list breaks because of that
             self.alarm(kind, row.key, place, row_class.impacts, f"{why}{advice}", outcome.why_stuck)
@@ -262,10 +262,10 @@ class RowWriter:
         Args:
             kind: The kind.
             key: The key of the object.
-            place: Its namespace and name, by which it is called where it has no key.
+            place: Its namespace and name, which name it if it has no key.
             impacts: Its impacts.
             reason: Why it could not be read.
-            why_stuck: What the server says to the end of its deletion.
+            why_stuck: The server's answer to the end of its deletion.
         """
         is_breaking, is_stuck = impacts[0].is_breaking, Impact.BLOCKS_DELETE in impacts
         if is_breaking or is_stuck:
@@ -290,8 +290,8 @@ class RowWriter:
             names: Group, plural and kind.
             audited: The object.
             rating: Its status, impact and impacts.
-            definition: What owns it; None: it is no custom resource that was judged.
-            deleting: Whether it is being deleted; None: not known.
+            definition: The definition of its kind; None if it is not a judged custom resource.
+            deleting: Whether it is being deleted; None if not known.
         """
         stored = None if self.is_export else audited.stored_version
         is_storage = None
@@ -303,7 +303,7 @@ class RowWriter:
         )
 
     def finish(self) -> ShardResult:
-        """Count the rows, hand them to the sink, return the counts."""
+        """Count the rows, pass them to the sink, return the counts."""
         self.result.rows = len(self.objects)
         for (kind, check, path, type_), count in self.found.counts():
             self.result.findings[(kind, check, plain_path(path), type_)] += count
@@ -327,20 +327,20 @@ class RowWriter:
 
 
 class PartFiles:
-    """The sink of an audit: the rows of a shard become part files.
+    """The sink of an audit: it writes the rows of a shard to part files.
 
-    A sink says where rows go, which keys the dump has, and whether there is an index.
+    A sink decides where rows go, which keys the dump has, and whether there is an index.
     """
 
     def index(self, owner: ShardAuditor, cluster: str | None, source: str, meta: dict[str, str], live: pa.Table) -> Any:
-        """Return what collects the rows of the index of a shard."""
+        """Return the collector of the index rows of a shard."""
         return IndexBuilder(owner, cluster, source, meta, live)
 
     def has_objects(self, owner: ShardAuditor, keys: pa.ChunkedArray, entry: DefinitionEntry, source: int) -> bool:  # noqa: ARG002 - other sinks
-        """Tell whether a dump has objects of a definition.
+        """Return whether a dump has objects of a definition.
 
         Args:
-            owner: Audits the shard.
+            owner: The auditor of the shard.
             keys: The keys of the dump, as far as the plan of the owner has them.
             entry: The definition.
             source: The number of the dump.
@@ -362,7 +362,7 @@ class RowHead:
 
     Attributes:
         at: Its position in the shard.
-        decoded: The document that orjson decoded from `data`; None: there is none, or a judge has changed it.
+        decoded: The document that orjson decoded from `data`; None if there is none or judging has changed it.
     """
 
     __slots__ = ("at", "data", "decoded", "group", "key", "kind", "name", "namespace", "place", "plural", "revision",
@@ -383,12 +383,12 @@ class RowHead:
         self.uid: Any = None
 
     def take_decoded(self) -> Any:
-        """Return the decoded document, once: what judges the object changes it in place."""
+        """Return the decoded document, once: judging the object changes it in place."""
         decoded, self.decoded = self.decoded, None
         return decoded
 
     def take_names(self) -> None:
-        """Fill the names from the header of the object; nothing else is decoded."""
+        """Set the names from the header of the object, without decoding the rest."""
         header = fast_header(self.data)
         if header is not None:
             self.group, self.kind = header.group, header.kind or None

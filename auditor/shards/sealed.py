@@ -1,4 +1,4 @@
-"""The lines of a summary about values that are encrypted at rest and that no key was given for."""
+"""The lines of a summary about values that are encrypted at rest and for which no key was given."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def sealed_lines(manifest: dict[str, Any]) -> list[str]:
 
 
 def sealed_by(counts: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return for each provider how many values it sealed, with the names of its keys and the option that opens them.
+    """Return for each provider the number of values it sealed, the names of its keys, and the option that opens them.
 
     Args:
         counts: Entries of `encryption` of a manifest; those without `sealed` do not count.

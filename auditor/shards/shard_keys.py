@@ -1,4 +1,4 @@
-"""The live keys of one shard, one after another: what each is, who judges its value, and which rows it has."""
+"""Goes through the live keys of one shard: classifies each key, has its value judged, and writes its rows."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["Scope", "ShardKeys"]
 
 _IMPACTS_OF: Final = {Status.UNREADABLE: None, Status.SEALED: Impact.UNKNOWN}
-"""Impact of a key that is not judged, by its status; of all other statuses it is none."""
+"""Impact of a key that is not judged, by its status; all other statuses have no impact."""
 
 
 class Scope:
@@ -57,14 +57,14 @@ class Scope:
         self.whole = not self.include and not self.exclude
 
     def has_kind(self, group: str, kind: str, plural: str) -> bool:
-        """Tell whether a kind is in scope."""
+        """Return whether a kind is in scope."""
         if self.whole:
             return True
         names = {name.lower() for part in (kind, plural) if part for name in (part, f"{part}.{group}")}
         return not (names & self.exclude) and (not self.include or bool(names & self.include))
 
     def has_object(self, audited: AuditedObject) -> bool:
-        """Tell whether an object is in scope by its labels and fields."""
+        """Return whether the labels and fields of an object are in scope."""
         if not self.labels and not self.fields:
             return True
         labels = ((audited.object or {}).get("metadata") or {}).get("labels") or {}
@@ -75,8 +75,8 @@ class ShardKeys:
     """Judges the keys of one shard.
 
     Args:
-        owner: Has the programs.
-        rows: Takes the rows.
+        owner: The auditor of the shard, with the programs.
+        rows: Receives the rows.
         number: The number of the dump.
         table: Its live table, as far as the plan of the owner has it.
     """
@@ -93,7 +93,7 @@ class ShardKeys:
         self.late = 0
 
     def place(self, row: RowHead, decoded: Any = None) -> tuple[KeyClass, DefinitionEntry | None, str | None]:
-        """Tell what a live key is: fill the names of its row, return (status, definition entry, reason)."""
+        """Classify a live key: set the names of its row, return (status, definition entry, reason)."""
         owner = self.owner
         entry: DefinitionEntry | None
         if row.key is None:
@@ -154,14 +154,14 @@ class ShardKeys:
         Args:
             row: The row of its key.
             fast: The fast path.
-            judgement: What its program says of the object.
+            judgement: The judgement of its program.
             place: Namespace and name of its key; None: it has no key.
         """
         metadata = (judgement.audited.object or {}).get("metadata")
         is_read = type(metadata) is dict
         row.namespace, row.name = place or names_of(metadata if type(metadata) is dict else {}, row.data)
         if not is_read and self.at == "storage":
-            self.custom(row, fast.definition)  # perhaps it can be read at its own version
+            self.custom(row, fast.definition)  # it may be readable at its own version
             return
         judged = judged_version(judgement, row.data)
         self.owner.proofs.verify(fast.program, row.data, judgement, judged.effect)
@@ -206,7 +206,7 @@ class ShardKeys:
         self.custom(row, definition)
 
     def misplaced(self, row: RowHead, definition: CustomResourceDefinition, reason: str | None) -> None:
-        """Write the row of a key below those of a kind that fits no object of it: only a LIST reads it.
+        """Write the row of a key that is below the prefix of a kind but fits no object of it: only a LIST reads it.
 
         Args:
             row: The row of the key.
@@ -225,12 +225,12 @@ class ShardKeys:
             self.simple(row, Status.OTHER, reason)
 
     def out_of_time(self, at: int, key: bytes | None, revision: int | None) -> None:
-        """Write the row of a key for which the run had no time left."""
+        """Write the row of a key that was not judged because the time of the run was over."""
         self.not_audited(at, key, revision, NO_TIME)
         self.late += 1
 
     def not_audited(self, at: int, key: bytes | None, revision: int | None, reason: str) -> None:
-        """Write the row of a key whose value is not looked at."""
+        """Write the row of a key whose value is not read."""
         row = RowHead(at, key, revision, b"")
         if key is not None:
             self.place(row)
@@ -243,7 +243,7 @@ class ShardKeys:
             row: The row of the key.
             status: Its status.
             reason: Why it was not judged.
-            impacts: What is known of them; unreadable keys break lists without that.
+            impacts: The known impacts; an unreadable key always breaks lists.
         """
         is_somewhere = row.key is not None or row.kind  # a manifest without a kind breaks nothing: it has no key
         if status is Status.UNREADABLE and is_somewhere:
@@ -267,7 +267,7 @@ class ShardKeys:
         self.rows.object_row(row, audited, row_class, reason, controller=controller)
 
     def defined(self, row: RowHead) -> None:
-        """Write the row of a definition: rules of it that do not compile are findings, for they break its objects."""
+        """Write the row of a definition; its rules that do not compile are findings, because they break its objects."""
         if self.is_torn(row):
             self.builtins.add_row(row)
             return
@@ -283,12 +283,12 @@ class ShardKeys:
             self.rows.found.add(len(self.rows.objects) - 1, finding, NO_UPDATES)
 
     def is_torn(self, row: RowHead) -> bool:
-        """Whether a server does not decode a definition; one that the plan could use it does."""
+        """Return whether a server cannot decode a definition; it decodes each one that the plan could use."""
         if row.key is None or self.builtins.is_skipped:
             return False
         entry = self.owner.by_name.get(row.name or "")
         if entry is not None and self.is_needed_here(row) and self.owner.is_usable(entry):
-            return False  # to read it, which is done anyway, takes less time than to prove that it decodes as well
+            return False  # reading it, which is needed anyway, takes less time than proving that it decodes
         if self.builtins.judged(row).status is Status.BUILTIN:
             return False
         return entry is None or isinstance(self.owner.definition(entry), str)
@@ -297,7 +297,7 @@ class ShardKeys:
         """Return findings about the rules of a definition that do not compile.
 
         Raises:
-            GoJsonError: It is no JSON.
+            GoJsonError: The definition is not JSON.
             SchemaError: No server decodes it.
         """
         document, owner = jsontext.decode(row.data), self.owner
@@ -388,7 +388,7 @@ class ShardKeys:
     def outcome(
         self, row: RowHead, audited: AuditedObject, definition: CustomResourceDefinition, before: Before | None
     ) -> Outcome:
-        """Judge the updates of an object; where an export keeps it, its metadata are its key."""
+        """Judge the updates of an object; in an export, its metadata give its key."""
         if audited.object is None or not self.owner.plan.options.judges_updates:
             return NOT_ASKED
         if self.owner.changes is not None:
@@ -405,10 +405,10 @@ class ShardKeys:
         return self.owner.verdicts.judge(program, audited, row.data, place, row.revision, is_export=row.key is None)
 
     def broken(self, row: RowHead, error: Exception) -> None:
-        """Write the row of a value that broke the auditor itself."""
+        """Write the row of a value on which the auditor itself failed."""
         with suppress(Exception):
             if row.key is None and isinstance(error, WorkerLost | MemoryError):
-                row.take_names()  # what could not be decoded once is not tried again
+                row.take_names()  # a value that could not be decoded is not decoded again
             else:
                 self.place(row)
         reason = f"the auditor failed on this value ({shown_error(error)}); please report it"

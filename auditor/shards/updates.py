@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 CREATE: Final = "create"
-"""The request of findings that say what is wrong with an object itself."""
+"""The request of findings about the object itself."""
 
 Codes = tuple[int | None, int | None, int | None]
 """put_code, label_code, status_code."""
@@ -57,10 +57,10 @@ class Outcome:
     """The answers to updates of one object.
 
     Attributes:
-        codes: The codes of the no-op PUT, the label PATCH and the no-op PUT of /status; None: not asked, or not known.
-        verdict: The verdict of the object's own no-op updates; None: it needed none, or could not be read.
+        codes: The codes of the no-op PUT, the label PATCH and the no-op PUT of /status; None if not tried or not known.
+        verdict: The verdict of the object's own no-op updates; None if it needed none or could not be read.
         is_known: Whether an update verdict exists at all.
-        gave_up: Whether rules took too much time or memory, so that something of it is not known.
+        gave_up: Whether rules took too much time or memory, so that part of the outcome is unknown.
     """
 
     codes: Codes = (None, None, None)
@@ -70,7 +70,7 @@ class Outcome:
 
     @property
     def why_stuck(self) -> str:
-        """What the server says to the end of a deletion; empty if it accepts it, or if no update was tried."""
+        """The server's answer to the end of a deletion; empty if it accepts it or no update was tried."""
         end = self.verdict.end_delete if self.verdict is not None else None
         return end.message if end is not None and end.is_refused else ""
 
@@ -81,7 +81,7 @@ class Outcome:
         return tuple(sorted({*impacts, *self.verdict.impacts}, key=attrgetter("rank")))
 
     def rows(self, audited: AuditedObject) -> Iterator[tuple[Finding, UpdateColumns]]:
-        """Yield every finding that has a row: those of the create with their verdicts, then those of the requests."""
+        """Yield all findings that have rows: those of the create with their verdicts, then those of the requests."""
         verdict = self.verdict
         if not audited.findings and verdict is None:
             return
@@ -122,7 +122,7 @@ class Outcome:
 _NOBODY: Final = (None, None)
 
 NOT_ASKED: Final = Outcome()
-"""The outcome of a value that is no readable custom resource, and of all objects of a run without updates."""
+"""The outcome of a value that is not a readable custom resource, and of all objects of a run without updates."""
 RULES_TOOK_TOO_LONG: Final = Outcome(gave_up=True)
 """The outcome of an object whose rules took too much time or memory."""
 NO_UPDATES: Final = UpdateColumns(CREATE, None, None, None, None)
@@ -130,7 +130,7 @@ NO_UPDATES: Final = UpdateColumns(CREATE, None, None, None, None)
 
 
 class UpdateVerdicts:
-    """Judges the updates of a worker's objects; what a version needs is built on first use.
+    """Judges the updates of a worker's objects; the program of a version is built on first use.
 
     Args:
         ratcheting: Whether the server has CRDValidationRatcheting on.
@@ -153,12 +153,12 @@ class UpdateVerdicts:
         """Judge the no-op updates of one object.
 
         Args:
-            program: What audited it.
+            program: The program that audited it.
             audited: The object as audited.
             data: Its stored bytes.
-            place: Namespace and name of its key; of an export, of its metadata.
+            place: Namespace and name of its key, or in an export of its metadata.
             revision: Its modification revision; None: not known.
-            is_export: It comes from an export.
+            is_export: Whether it comes from an export.
         """
         if audited.unreadable is not None or audited.object is None:
             return NOT_ASKED
@@ -174,7 +174,7 @@ class UpdateVerdicts:
         return Outcome((put, label, status), verdict, is_known=True, gave_up=_gave_up(program, verdict))
 
     def of(self, program: AuditProgram, audited: AuditedObject, *, is_export: bool) -> tuple[NoopUpdates, Outcome]:
-        """Return what judges the no-op updates of a program's objects, and the outcome where none is needed."""
+        """Return the judge of the no-op updates of a program's objects, and the outcome if none needs a try."""
         key = (id(program), is_export)
         known = self._noops.get(key)
         if known is None:
@@ -193,17 +193,17 @@ def judged_change(program: AuditProgram, verdict: NoopVerdict) -> Outcome:
 
 
 def _gave_up(program: AuditProgram, verdict: NoopVerdict) -> bool:
-    """Tell whether rules of an update took too much time or memory."""
+    """Return whether rules of an update took too much time or memory."""
     return any(program.gave_up(tried.unevaluated_rules) for _, tried in verdict.requests())
 
 
 def _broken(program: AuditProgram) -> int:
-    """Return how many rules do not compile; the objects that reach one have a finding that says so."""
+    """Return the number of rules that do not compile; each object that reaches one has a finding about it."""
     return 0 if program.rule_program is None else len(program.rule_program.broken)
 
 
 def _code(tried: TriedUpdate | None, broken: int) -> int | None:
-    """Return the code of an answer; None where rules were left out, or a webhook would have to write it."""
+    """Return the code of an answer, or None if rules were skipped or a webhook would have to convert the object."""
     if tried is None or tried.needs_webhook or (tried.unevaluated_rules > broken and not tried.is_refused):
         return None
     return tried.code

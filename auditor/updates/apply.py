@@ -1,4 +1,4 @@
-"""A manifest brought onto a stored object: what a client would send, by `kubectl apply` or by `kubectl replace`.
+"""Applies a manifest to a stored object: the request body of `kubectl apply` or `kubectl replace`.
 
 Source: kubectl pkg/cmd/apply/patcher.go; apimachinery pkg/util/jsonmergepatch/patch.go (three-way JSON merge patch,
 which is what custom resources get); RFC 7396.
@@ -24,10 +24,10 @@ def merged(live: JsonObject, manifest: JsonObject) -> JsonObject:
 
     Args:
         live: The object as the server shows it; not changed.
-        manifest: What is applied; not changed. Maps are merged, lists replaced, a null removes.
+        manifest: The applied manifest; not changed. Maps are merged, lists replaced, a null removes.
     Returns:
-        A copy with the manifest on it. What the last apply had set and the manifest no longer has is removed, where
-        the object remembers its last apply.
+        A copy with the manifest applied. Fields of the last-applied annotation that the manifest no longer has are
+        removed.
     """
     out = deepcopy(live)
     before = _last_applied(live)
@@ -62,7 +62,7 @@ def _last_applied(live: JsonObject) -> JsonObject | None:
 
 
 def _remove(target: JsonObject, before: JsonObject, after: JsonObject) -> None:
-    """Remove what was in an earlier manifest and is not in this one."""
+    """Remove the fields of an earlier manifest that this one does not have."""
     for key, value in before.items():
         if key not in after:
             target.pop(key, None)

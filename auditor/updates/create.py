@@ -1,9 +1,9 @@
-"""What `kubectl create --dry-run=server` answers to one manifest, as far as kubectl and the server's API decide it.
+"""The answer of `kubectl create --dry-run=server` to one manifest, as far as kubectl and the server's API decide it.
 
-The way of a manifest: kubectl finds the resource of its kind and version, decodes its metadata and fills in a missing
-namespace; the server decodes the object strictly, fills in defaults, drops a status that is a subresource, and
-validates. Admission (a namespace that does not exist, webhooks, policies, quotas) is no part of this. A definition
-is checked as a server checks it; objects of other built-in kinds are decoded and not validated.
+The steps for a manifest: kubectl finds the resource of its kind and version, decodes its metadata and fills in a
+missing namespace; the server decodes the object strictly, fills in defaults, drops a status that is a subresource, and
+validates. Admission (a namespace that does not exist, webhooks, policies, quotas) is not covered. A definition is
+checked as a server checks it; objects of other built-in kinds are decoded but not validated.
 
 Source: cli-runtime pkg/resource (mapper.go, visitor.go), apiserver pkg/endpoints/handlers/create.go,
 pkg/registry/rest/create.go; apiextensions-apiserver pkg/apiserver/customresource_handler.go (schemaCoercingDecoder).
@@ -46,12 +46,12 @@ _SYSTEM_FIELDS: Final = ("managedFields", "deletionTimestamp", "deletionGracePer
 """Fields of metadata that a create does not take from the client."""
 _LONGEST_BASE: Final = 58
 _SUFFIX: Final = "xxxxx"
-"""Stands for the five characters that the server draws."""
+"""Placeholder for the five random characters of the server."""
 _STRICT: Final = {UNKNOWN: "UnknownField", REPEATED: "DuplicateField"}
 
 
 class Names(NamedTuple):
-    """What a manifest says that it is; empty where it does not."""
+    """The header of a manifest; missing parts are empty."""
 
     group: str = ""
     version: str = ""
@@ -62,16 +62,16 @@ class Names(NamedTuple):
 
 @dataclass(slots=True)
 class CreateAnswer:
-    """What is said to a manifest.
+    """The answer to a manifest.
 
     Attributes:
-        names: What it is; the namespace is the one that it would be created in.
+        names: Its header, with the namespace in which it would be created.
         status: valid, definition or builtin (accepted), invalid, unreadable, unserved or orphaned (refused).
-        reason: Why it is refused, where no finding says it.
-        place: The field that the reason is about; empty: the object.
+        reason: Why it is refused, if no finding says it.
+        place: The field that the reason is about; empty for the object.
         findings: Causes of the refusal.
         warnings: Unknown and repeated fields with ``Warn``.
-        unknown: Paths of fields that the definition does not know.
+        unknown: Paths of fields that the definition does not have.
         unevaluated_rules: Validation rules without an answer.
         gave_up: Whether rules took too much time or memory.
     """
@@ -88,14 +88,14 @@ class CreateAnswer:
 
 
 class CreateJudge:
-    """Answers to manifests. Not for several threads at a time.
+    """Answers to manifests. Not thread-safe.
 
     Args:
         documents: Definitions; of several with one name the last one counts.
         namespace: The namespace of manifests that name none.
         enforce: Whether another namespace in a manifest is an error, as with ``kubectl -n``.
-        field_validation: What becomes of unknown and repeated fields: Strict, Warn or Ignore, as in a request.
-        rule_time: How long validation rules may take; None: as long as they need for one object.
+        field_validation: Treatment of unknown and repeated fields: Strict, Warn or Ignore, as in a request.
+        rule_time: Seconds that validation rules may take; None for the limit of one object.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class CreateJudge:
 
         Args:
             value: The decoded document; it may be changed.
-            repeated: Paths of its fields that are written twice.
+            repeated: Paths of fields that occur twice.
         """
         if type(value) is not dict:
             return CreateAnswer(Names(), Status.UNREADABLE, "invalid object to validate (not a mapping)")
@@ -157,7 +157,7 @@ class CreateJudge:
         return answer
 
     def _served(self, names: Names) -> _VersionProgram | CreateAnswer:
-        """Return the checks of the version that a custom resource names, or the answer if it has none."""
+        """Return the checks of the version that a custom resource names, or the answer if there is no such version."""
         definition = self._definition(names.group, names.kind)
         if definition is None:
             is_own = not names.group or names.group in OWN_GROUPS
@@ -176,7 +176,7 @@ class CreateJudge:
         return self._program(definition, version)
 
     def _take_strict(self, answer: CreateAnswer, fields: Iterable[tuple[str, str]]) -> bool:
-        """Note unknown and repeated fields; return whether the object is refused for them."""
+        """Record unknown and repeated fields; return whether the object is refused for them."""
         noted = [_strict_finding(what, path) for what, path in fields]
         if not noted or self.field_validation == "Ignore":
             return False
@@ -221,7 +221,7 @@ class CreateJudge:
     # -- custom resources ------------------------------------------------------------------------------------------
 
     def _definition(self, group: str, kind: str) -> CustomResourceDefinition | str | None:
-        """Return a definition, why no server could use it, or None if there is none."""
+        """Return a definition, the reason why no server could use it, or None if there is none."""
         key = group, kind
         document = self._documents.get(key)
         if document is None:
@@ -271,7 +271,7 @@ class _VersionProgram:
             self.rules.time = rule_time
 
     def findings(self, obj: JsonObject) -> tuple[list[Finding], int, bool]:
-        """Return the findings, the number of rules without an answer, and whether they took too much."""
+        """Return the findings, the number of rules without an answer, and whether rules exceeded a limit."""
         rules = self.rules
         found = self.validator.run(obj, None if rules is None else rules.run)
         found = found or self.validator.check_common(obj)
@@ -295,7 +295,7 @@ def _prepare(obj: JsonObject, program: _VersionProgram, namespace: str) -> None:
 
 
 def _names_of(value: JsonObject) -> tuple[Names, str]:
-    """Return what a manifest is, and what is wrong with that."""
+    """Return the header of a manifest, and its fault."""
     api, kind, metadata = value.get("apiVersion"), value.get("kind"), value.get("metadata")
     metadata = metadata if type(metadata) is dict else {}
     own = [one if type(one) is str else "" for one in (kind, metadata.get("namespace"), metadata.get("name"))]

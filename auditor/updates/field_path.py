@@ -1,7 +1,7 @@
-"""Where the field of a finding is in an object: its text, walked along the object that the finding is about.
+"""Finds the field of a finding in its object, by walking the printed path along the object.
 
-Fields are printed in two ways (``spec.m.k.x[3]`` and ``spec.m[k.x][3]``) and keys may hold dots, so that only the
-object tells them apart.
+Fields are printed in two ways (``spec.m.k.x[3]`` and ``spec.m[k.x][3]``) and keys may have dots, so that a path can
+only be parsed along the object.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ def locate(obj: Any, field: str) -> tuple[list[str | int], str]:
     """Follow a field as far as the object goes.
 
     Args:
-        obj: What the finding was said of.
+        obj: The object of the finding.
         field: As printed; ``<nil>`` or empty is the root.
     Returns:
-        The steps (keys, indexes) that are there, and what is left of the field, empty where all of it is there.
+        The steps (keys, indexes) that exist, and the rest of the field, empty if all of it exists.
     """
     steps: list[str | int] = []
     rest = "" if field == "<nil>" else field
@@ -50,7 +50,7 @@ def _step(value: Any, rest: str) -> tuple[str | int, str] | None:
         longest = max((at for at in _places(rest, "]") if rest[1:at] in value), default=0)
         return (rest[1:longest], rest[longest + 1 :]) if longest else None
     text = rest.removeprefix(".")
-    ends = [*_places(text, "."), *_places(text, "["), len(text)]  # a key may hold such characters: the longest counts
+    ends = [*_places(text, "."), *_places(text, "["), len(text)]  # a key may have such characters: the longest counts
     end = max((at for at in ends if text[:at] in value), default=-1)
     return None if end < 0 else (text[:end], text[end:])
 

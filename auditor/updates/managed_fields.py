@@ -1,4 +1,4 @@
-"""Who last wrote a field: metadata.managedFields, read for one place in the object.
+"""Finds the last writer of a field by metadata.managedFields.
 
 Source: structured-merge-diff fieldpath/serialize-pe.go (``f:`` a field, ``k:`` the keys of an item, ``v:`` a value of a
 set, ``i:`` an index; ``{}`` owns everything below).
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["Writers", "last_writer", "owned_roots"]
 
 _FEW: Final = 8
-"""Managers up to which each is asked for a name."""
+"""Up to so many managers, each one is searched for a name."""
 _MOST_KEYS: Final = 64
-"""Combinations of keys that distinguish the items of one list; a schema allows one, more are not looked at."""
+"""Combinations of keys that distinguish the items of one list; a schema allows one, more are ignored."""
 
 _Writer = tuple[str, str]
 """Time and name of a manager."""
@@ -33,7 +33,7 @@ _Name = tuple[int, int, str]
 
 
 def owned_roots(obj: JsonObject) -> set[str]:
-    """Return the names of the root's fields that some manager is known to own in part."""
+    """Return the names of the root's fields that some manager owns in part."""
     metadata = obj.get("metadata")
     entries = metadata.get("managedFields") if type(metadata) is dict else None
     owned: set[str] = set()
@@ -47,14 +47,15 @@ def owned_roots(obj: JsonObject) -> set[str]:
 
 
 def last_writer(obj: JsonObject, steps: Sequence[str | int]) -> tuple[str, str | None] | None:
-    """Return manager and time (RFC 3339, None: not known) of the last write to a place; see `Writers`."""
+    """Return manager and time (RFC 3339, None if unknown) of the last write to a place; see `Writers`."""
     return Writers(obj).last(steps)
 
 
 class Writers:
-    """The managers of an object: all their sets of fields are followed at once, each step of them a single time.
+    """The managers of an object.
 
-    An object may have thousands of managers, and thousands of places that are asked for.
+    Their sets of fields are walked together, each step once, because an object may have thousands of managers and
+    thousands of looked-up places.
 
     Args:
         obj: The object; it must not change.
@@ -73,13 +74,13 @@ class Writers:
         )
 
     def last(self, steps: Sequence[str | int]) -> tuple[str, str | None] | None:
-        """Return manager and time (RFC 3339, None: not known) of the last write to a field, or None if it is not known.
+        """Return manager and time (RFC 3339, None if unknown) of the last write to a field, or None if it is not known.
 
-        That is the last writer of the managers that own it or, where none does, the nearest place above it. A manager
-        whose set ends above the place owns it where that set is empty (`{}` owns everything below).
+        That is the last writer among the managers that own the field or, if there are none, the nearest place above it.
+        A manager whose set ends above the place with `{}` owns everything below.
 
         Args:
-            steps: The steps of a place that is there.
+            steps: The steps of an existing place.
         """
         node, value = self._root, self._obj
         owners: list[_Writer | None] = []
@@ -95,14 +96,14 @@ class Writers:
 
 
 class _Owned:
-    """What managers own at one place.
+    """The managers that own something at one place.
 
     Args:
-        members: Each of them that owns something of it, with its set of fields from there on.
+        members: Each of them, with its set of fields below the place.
 
     Attributes:
-        any: Who of them wrote last.
-        whole: The same of those that own everything below.
+        any: The last writer among them.
+        whole: The last writer among those that own everything below.
     """
 
     __slots__ = ("_below", "_items", "_names", "_some", "any", "whole")
@@ -117,11 +118,11 @@ class _Owned:
         self._items: _Items | None = None
 
     def below(self, step: str | int, value: Any) -> tuple[_Owned, _Writer | None]:
-        """Return what is owned one step below, and who wrote last of those that own nothing there.
+        """Return the owners one step below, and the last writer among those that own nothing there.
 
         Args:
             step: A key or an index.
-            value: What it is a step into.
+            value: The value that the step leads into.
         """
         found = self._below.get(step)
         if found is None:
@@ -174,7 +175,7 @@ class _Items:
                     items.setdefault(canonical_text([keys[key] for key in known]), []).append(whose)
 
     def names(self, item: Any) -> dict[int, str]:
-        """Return by what name managers own an item, by their number; the first of its set counts."""
+        """Return the name by which each manager owns an item, by number; the first name of its set counts."""
         found: list[_Name] = []
         if self._by_value:
             found += self._by_value.get(canonical_text(item), ())

@@ -1,13 +1,13 @@
-"""NoopUpdates: would an object go through if a client sent it back as it is? Asked in every audit, answered cheaply.
+"""NoopUpdates: would the server accept an object that a client sends back unchanged? Every audit checks this, cheaply.
 
-Most objects need no answer of their own: an object whose create has no finding passes the no-op update, but for the
-reasons that `is_needed` lists; a test holds that against everything at hand. The rest is tried (`UpdateProgram`), and
-each create finding gets its verdict:
+Most objects need no try: an object without a create finding passes the no-op update, except for the reasons that
+`is_needed` lists (a test checks that on all test data). The other objects are tried (`UpdateProgram`), and each create
+finding gets its verdict:
 
 - ``blocks-every-update``: the no-op update reports it too.
 - ``tolerated-globally``: a duplicate in a list type; the server leaves these alone until the last of them is repaired.
-- ``tolerated-while-unchanged``: the no-op update passes over it. The guard path is the nearest unchanged node that owns
-  it: a client that changes anything there meets the finding again.
+- ``tolerated-while-unchanged``: the no-op update ignores it. The guard path is the nearest unchanged node that owns it:
+the finding returns when a client changes anything there.
 
 Source: apiextensions-apiserver pkg/apiserver/validation/ratcheting.go, schema/cel/validation.go (KEP-4008).
 """
@@ -46,15 +46,15 @@ _OLD_SELF: Final = re.compile(r"\boldSelf\b")
 
 @dataclass(frozen=True, slots=True)
 class NoopVerdict:
-    """What came of the no-op updates of one object, or of one change.
+    """The results of the no-op updates of one object, or of one change.
 
     Attributes:
-        put: The result of sending it back, or of sending what it shall become.
-        label: The result of a patch that adds a label; None: it was not asked, of a change.
-        status: The result of sending it back to /status; None: there is no such subresource, or it was not asked.
-        end_delete: The result of a patch that removes all finalizers; None: it is not being deleted, or has none.
+        put: The result of sending the object back, or of sending its new state.
+        label: The result of a patch that adds a label; None for a change.
+        status: The result of sending the object back to /status; None without that subresource or if not tried.
+        end_delete: The result of a patch that removes all finalizers; None if it is not being deleted or has none.
         verdicts: (verdict, guard path or None) of each create finding, in their order.
-        impacts: Those that follow, worst first.
+        impacts: The impacts that follow, worst first.
     """
 
     put: TriedUpdate
@@ -65,7 +65,7 @@ class NoopVerdict:
     impacts: tuple[Impact, ...]
 
     def requests(self) -> Iterator[tuple[str, TriedUpdate]]:
-        """Yield the requests that were tried and have rows of their own, with what came of them."""
+        """Yield the requests that were tried and have rows of their own, with their results."""
         yield "put", self.put
         if self.label is not None:
             yield "label", self.label
@@ -79,7 +79,7 @@ class NoopUpdates:
     Args:
         program: The program that read and judged the objects.
         ratcheting: Whether the server has CRDValidationRatcheting on.
-        is_export: The objects come from an export, which may leave uids out.
+        is_export: Whether the objects come from an export, which may omit uids.
     """
 
     def __init__(self, program: AuditProgram, *, ratcheting: bool = True, is_export: bool = False) -> None:
@@ -102,7 +102,7 @@ class NoopUpdates:
         self._respelled_default = any(has_respelled(default) for default in defaults)
 
     def _may_be_unwritable(self) -> bool:
-        """Tell whether an object may be fine at this version and yet not be encoded for storage."""
+        """Return whether an object may be valid at this version although it cannot be encoded for storage."""
         storage = self.definition.storage_version
         if storage is None or storage.name == self.version.name or self.definition.conversion == "Webhook":
             return False
@@ -110,18 +110,19 @@ class NoopUpdates:
 
     @property
     def is_written_by_webhook(self) -> bool:
-        """Whether a write at this version needs a conversion webhook, so that it is not known whether it passes."""
+        """Whether a write at this version needs a conversion webhook, so that its result is unknown."""
         storage = self.definition.storage_version
         return self.definition.conversion == "Webhook" and storage is not None and storage.name != self.version.name
 
     def is_needed(self, audited: AuditedObject, data: bytes, place: Place, *, proven: bool = False) -> bool:
-        """Tell whether an object's no-op updates must be tried; False: all of them pass.
+        """Return whether an object's no-op updates must be tried; if False, all of them pass.
 
         Args:
             audited: The object, readable, as audited at this version.
             data: Its stored bytes.
             place: Namespace and name of its key.
-            proven: Generated code has proven it valid (`Judgement.proven`), which takes no double for an integer.
+            proven: Whether generated code has proven it valid (`Judgement.proven`), which accepts no double as an
+                integer.
         """
         if audited.findings or self._always:
             return True
@@ -140,7 +141,7 @@ class NoopUpdates:
         return self._is_respelled(audited, data)
 
     def _is_respelled(self, audited: AuditedObject, data: bytes) -> bool:
-        """Tell whether an object holds a number that changes its type when it is sent back."""
+        """Return whether an object holds a number that changes its type when it is sent back."""
         if data[:1] != b"{" or may_be_respelled(data) or (self._respelled_default and audited.defaulted):
             return has_respelled(audited.object)
         return False
@@ -148,13 +149,13 @@ class NoopUpdates:
     def may_be_needed(
         self, identity: tuple[str | None, str, str | None], data: bytes, place: Place, *, defaulted: bool
     ) -> bool:
-        """Do as `is_needed` for an object that is proven valid as it is stored; little more is known of it.
+        """Do as `is_needed` for an object that is proven valid from its bytes, without a decoded object.
 
         Args:
             identity: Its namespace, name and uid.
             data: Its stored bytes, JSON.
             place: Namespace and name of its key.
-            defaulted: The read fills something in.
+            defaulted: Whether the read fills in defaults.
         """
         namespace, name, uid = identity
         if self._always or name != place.name or (namespace or "") != place.namespace:
@@ -170,7 +171,7 @@ class NoopUpdates:
             audited: The object, readable, as audited at this version.
             place: Namespace and name of its key.
             revision: Its modification revision.
-            data: Its stored bytes; empty: they are not at hand.
+            data: Its stored bytes; empty if unknown.
         """
         obj = audited.object
         assert obj is not None
@@ -200,14 +201,14 @@ class NoopUpdates:
     def judge_change(
         self, audited: AuditedObject, before: JsonObject, place: Place, revision: int, *, with_status: bool
     ) -> NoopVerdict:
-        """Try the update that makes an object what it is in another dump.
+        """Try the update from an old object to the one of another dump.
 
         Args:
-            audited: What it shall become, readable.
-            before: What it is, as read at the same version.
+            audited: The new object, readable.
+            before: The old object, as read at the same version.
             place: Namespace and name of its key.
-            revision: The revision of what it is.
-            with_status: Its status is sent too, to /status.
+            revision: The revision of the old object.
+            with_status: Whether the status is sent too, to /status.
         """
         new = audited.object
         assert new is not None
@@ -221,9 +222,9 @@ class NoopUpdates:
         return NoopVerdict(put, None, status, None, verdicts, _impacts(put, None, status, None, verdicts))
 
     def _rules_once(self, audited: AuditedObject) -> UpdateRules | None:
-        """Return an evaluator for updates that send back what was read: those with the same metadata hear the same.
+        """Return an evaluator for updates that send back the object unchanged; equal metadata give equal answers.
 
-        Rules that hold on a create hold on such an update, where none of them looks at the old object.
+        Rules that hold on a create also hold on such an update, unless one of them uses the old object.
         """
         rules = self.update.rules
         if rules is None:
@@ -242,17 +243,17 @@ class NoopUpdates:
         return once
 
     def _is_same_when_sent(self, audited: AuditedObject, data: bytes) -> bool:
-        """Tell whether decoding what was shown gives what was read, so that both can share their values."""
+        """Return whether decoding the shown object gives the object as read, so that both can share their values."""
         if audited.stored_version != self.version.name:
             return False
         obj = audited.object or {}
         return obj.get("kind") == self.definition.kind and not self._is_respelled(audited, data)
 
     def _is_answered_alike(self, known: tuple[Finding, ...], metadata: JsonObject, place: Place) -> bool:
-        """Tell whether an object that is sent to /status is answered as when it is sent back as a whole.
+        """Return whether an object that is sent to /status gets the same answer as in a PUT of the whole object.
 
-        Where only metadata are wrong, both requests check these alone; but /status leaves repeated owners and a
-        namespace that is another than that of the URL as they are.
+        If only metadata are invalid, both requests check these alone; but /status ignores repeated owners and a
+        namespace that differs from that of the URL.
         """
         namespace = place.namespace if self.definition.namespaced else ""
         return (
@@ -266,7 +267,7 @@ class NoopUpdates:
     def _label(self, old: JsonObject, place: Place, revision: int, put: TriedUpdate) -> TriedUpdate:
         """Return the answer to the patch of a label: that to the unchanged PUT, unless there is nothing to patch.
 
-        A rule that may compare metadata with the old ones may see the label.
+        A rule that compares metadata with the old ones may depend on the label.
         """
         if not old["metadata"].get("uid"):
             return TriedUpdate(404, f'{self.definition.resource} "{place.name}" not found')
@@ -311,7 +312,7 @@ class NoopUpdates:
         return {finding.words: guard for guard, found in tolerated_values(dropped) for finding in found}
 
     def _guard_of_rule(self, finding: Finding, old: JsonObject, new: JsonObject) -> str | None:
-        """Return the nearest unchanged node at or above the one that owns a rule."""
+        """Return the nearest unchanged node at or above the owner of a rule."""
         twin = CorrelatedObject(new, old, self.version.structural)
         guard: str | None = None
         path = ""
@@ -329,7 +330,7 @@ class NoopUpdates:
 
 
 def _may_hold_double(node: StructuralSchema | bool | None) -> bool:
-    """Tell whether a value proven by a schema may be or hold a double, or something that no schema describes."""
+    """Return whether a value proven by a schema may contain a double, or a part that no schema describes."""
     if not isinstance(node, StructuralSchema):
         return node is not False
     if node.preserve_unknown_fields or node.embedded_resource or node.legacy is not None:
@@ -353,7 +354,7 @@ def _impacts(
     end_delete: TriedUpdate | None,
     verdicts: tuple[tuple[str, str | None], ...],
 ) -> tuple[Impact, ...]:
-    """Return what the answers mean for a client that writes the object."""
+    """Return the impacts of the answers on a client that writes the object."""
     found: list[Impact] = []
     if _is_refused(end_delete):
         found.append(Impact.BLOCKS_DELETE)
@@ -376,7 +377,7 @@ def _is_refused(tried: TriedUpdate | None) -> bool:
 
 
 def _metadata_nodes(schema: StructuralSchema | None) -> list[StructuralSchema]:
-    """Return the nodes of a root schema whose rules see metadata."""
+    """Return the nodes of a root schema whose rules can access metadata."""
     found = [] if schema is None else [schema]
     for one in found:
         found += one.all_of

@@ -1,6 +1,6 @@
-"""What callers ask for one value at a time: find the definition and the version, then audit.
+"""The public functions for one value at a time: they find the definition and the version, then audit.
 
-For many values of one kind keep an `AuditProgram`; here the programs of the last kinds asked for are kept.
+For many values of one kind use an `AuditProgram`; here the programs of the last requested kinds are cached.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MAX_PROGRAMS = 256
 
 
 class _Kept(local):
-    """The programs of one thread, by definition and version; a program keeps its definition, so the id stays taken."""
+    """The programs of one thread, by id of the definition and version; each holds its definition."""
 
     def __init__(self) -> None:
         self.programs: dict[tuple[int, str, Release], AuditProgram] = {}
@@ -80,8 +80,8 @@ def audit_object(
         version: Read and judge at this version. None: the object's own, where the definition has it (and its group),
             else the storage version.
     Returns:
-        What came of it. A value that the server could not read, or a resource or version that is not there, is
-        `unreadable`; no bad value raises.
+        The result. A value that the server could not read, or an unknown resource or version, is `unreadable`; no
+        invalid value raises.
     """
     header: Any = None
     reason = ""
@@ -128,10 +128,11 @@ def check_update(
 
     Args:
         catalog: The definitions.
-        old: What is stored: JSON or CBOR, or what was decoded from it (numbers by their Python type).
-        new: What it shall become. It is not completed from the old one: status and generation count as given.
+        old: The stored value: JSON or CBOR, or decoded (numbers by their Python type).
+        new: The new value. It is not completed from the old one: status and generation count as given.
         resource: ``plural.group``; None: the definition of the new object's group and kind, or the only one there is.
         version: Read and judge both at this version. None: that of the new object, as in `audit_object`.
+
     Returns:
         What came of it. A value that the server could not read, or a resource or version that is not there, is
         `unreadable`; no bad value raises.
@@ -182,15 +183,18 @@ def try_update(
         stored: The bytes of the value, decrypted: JSON or CBOR.
         key: Its etcd key, e.g. ``/registry/example.com/widgets/default/a``: kind, namespace and name of the request.
         revision: The key's modification revision, the object's resourceVersion.
-        new: What the client sends; None: the object as a GET shows it, sent back unchanged (patches add their change).
+        new: The body of the client; None for the object as a GET shows it, sent back unchanged (patches add their
+            change).
         version: The version of the request. None: that of `new`, or of what is stored, as in `audit_object`.
         request: ``put``; ``label``: a merge patch that adds one label; ``status``: a PUT of /status; or
             ``remove-finalizer``: a merge patch that removes all finalizers.
         ratcheting: Whether the server has CRDValidationRatcheting on; always on since Kubernetes 1.33.
+
     Returns:
-        The code, the message and, of a 422, the causes; no bad value raises.
+        The code, the message and, for a 422, the causes; no invalid value raises.
+
     Raises:
-        ValueError: `request` is none of the four.
+        ValueError: `request` is another text.
     """
     if request not in REQUESTS:
         raise ValueError(f"request {request!r}: expected one of {', '.join(REQUESTS)}")
@@ -221,7 +225,7 @@ def try_update(
 
 
 def _decoded(value: bytes | JsonObject) -> JsonObject:
-    """Decode a value; one that is decoded already is copied, for reading changes it."""
+    """Decode a value; a decoded one is copied, because reading changes it."""
     if isinstance(value, bytes):
         return decode_value(value)
     kind = value.get("kind")
@@ -231,7 +235,7 @@ def _decoded(value: bytes | JsonObject) -> JsonObject:
 
 
 def _by_key(catalog: CrdCatalog, key: str) -> tuple[CustomResourceDefinition, Place] | None:
-    """Find the definition whose objects are below a key, whatever the prefix, and what the key names."""
+    """Return the definition of a key, under any prefix, and the namespace and name in it."""
     parts = key.strip("/").split("/")
     for at in range(len(parts) - 1):
         definition = catalog.crds.get(f"{parts[at + 1]}.{parts[at]}")

@@ -1,7 +1,7 @@
-"""UpdateProgram: what a server answers to an update of one object, from the client's bytes to the code.
+"""UpdateProgram: the answer of a server to an update of one object, from the client's bytes to the code.
 
-`check` is the strategy alone on two objects as given. `attempt` is what a client meets: its JSON is decoded and
-defaulted at the version of the request, held against the name in the URL, completed from the stored object, checked as
+`check` runs the strategy alone on two objects as given. `attempt` runs the whole request: its JSON is decoded and
+defaulted at the version of the request, compared with the name in the URL, completed from the stored object, checked as
 every update is, checked by the strategy, and written at the storage version.
 
 Source: apiserver pkg/endpoints/handlers/{update,patch,rest}.go, pkg/registry/rest/{update,meta}.go;
@@ -38,13 +38,15 @@ if TYPE_CHECKING:
 __all__ = ["REQUESTS", "CheckedUpdate", "Place", "TriedUpdate", "UpdateProgram", "refused_read"]
 
 REQUESTS: Final = ("put", "label", "status", "remove-finalizer")
-"""What can be tried: the object sent back, a patch of one label, a write of its status, a patch that ends deletion."""
+"""The supported requests: the object sent back, a patch of one label, a write of its status, a patch that ends
+deletion.
+"""
 
 _LABEL: Final = "auditor/update"
 
 
 class Place(NamedTuple):
-    """Namespace (empty: cluster-scoped) and name that a request names in its URL, as the object's key has them."""
+    """Namespace (empty if cluster-scoped) and name in the URL of a request, as in the object's key."""
 
     namespace: str
     name: str
@@ -52,14 +54,15 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CheckedUpdate:
-    """What the strategy says to an update.
+    """The answer of the strategy to an update.
 
     Attributes:
-        findings: What the server reports, after ratcheting; sorted by field, type, message.
-        unratcheted: The same if nothing were tolerated for being old.
-        create: What it says to the new object as a create.
-        unreadable: Why one of the two could not be read (begins with ``old: `` or ``new: ``); then the rest is empty.
-        unevaluated_rules: Number of validation rules that should have run and did not.
+        findings: The errors of the server, after ratcheting; sorted by field, type, message.
+        unratcheted: The errors without ratcheting.
+        create: The errors for a create of the new object.
+        unreadable: Why one of the two could not be read (begins with ``old: `` or ``new: ``); if set, the other fields
+            are empty.
+        unevaluated_rules: Number of validation rules that a server would run and this audit did not.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -71,7 +74,7 @@ class CheckedUpdate:
 
 @dataclass(frozen=True, slots=True)
 class TriedUpdate:
-    """What a client is answered.
+    """The answer to a client.
 
     Attributes:
         code: HTTP status.
@@ -88,12 +91,12 @@ class TriedUpdate:
 
     @property
     def is_refused(self) -> bool:
-        """Whether the update does not go through."""
+        """Whether the update is refused."""
         return self.code >= 300
 
     @property
     def needs_webhook(self) -> bool:
-        """Whether it went through all checks, and only a conversion webhook can tell whether it is written."""
+        """Whether it passed all checks, and the write depends on a conversion webhook."""
         return self.message.startswith(NEEDS_WEBHOOK)
 
 
@@ -122,9 +125,9 @@ class UpdateProgram:
         ratcheting: Whether the server has CRDValidationRatcheting on; always on since Kubernetes 1.33.
 
     Attributes:
-        rules: Evaluator of validation rules, called with new object, old object and their correlation. None: there are
-            none, or the program leaves them out.
-        has_old_self: Whether some rule looks at the old object.
+        rules: Evaluator of validation rules, called with new object, old object and their correlation. None if there
+            are none or the program skips them.
+        has_old_self: Whether some rule uses the old object.
     """
 
     def __init__(self, program: AuditProgram, *, ratcheting: bool = True) -> None:
@@ -142,17 +145,17 @@ class UpdateProgram:
 
     @property
     def validator(self) -> UpdateValidator:
-        """The checks; the program is asked each time, for it attaches provers to them when that is worth its time."""
+        """The checks, fetched from the program each time, because it attaches provers to them later."""
         self._validator.create = self.program.validator
         return self._validator
 
     @property
     def unevaluated_rules(self) -> int:
-        """Number of validation rules that are left out, or do not compile."""
+        """Number of validation rules that are skipped or do not compile."""
         return self.program.unevaluated_rules
 
     def _rules(self, new: JsonObject, old: JsonObject, twin: CorrelatedObject | None) -> list[Finding]:
-        """Run the rules of an update; those that are proven to hold for the new object need no old one."""
+        """Run the rules of an update; rules that are proven for the new object need no old one."""
         rules = self.program.rule_program
         if rules is None:
             return []
@@ -217,9 +220,9 @@ class UpdateProgram:
         Args:
             request: One of `REQUESTS`.
             old: The stored object as read at this version; not changed.
-            place: What the URL names.
+            place: Namespace and name in the URL.
             revision: The object's modification revision.
-            body: What the client sends; None: what it was shown, for patches with their change.
+            body: The body of the client; None for the object as shown, for patches with their change.
         """
         old = {**old}
         metadata = old.get("metadata")
@@ -242,15 +245,15 @@ class UpdateProgram:
         dropped: list[Any] | None = None,
         known: tuple[Finding, ...] | None = None,
     ) -> TriedUpdate:
-        """Try to send back what was read, where decoding it would change nothing; the result is that of `attempt`.
+        """Try to send back the object unchanged, if decoding would not change it; the result is that of `attempt`.
 
         Args:
             request: ``put`` or ``status``, where the version has it.
             old: The stored object as read at this version, with its resourceVersion; not changed.
-            place: What the URL names.
-            rules: Evaluates the rules in place of `rules`, where the caller knows what they say.
-            dropped: Takes what a PUT tolerates in the schema (`UpdateValidator.run`).
-            known: What a create finds in the object.
+            place: Namespace and name in the URL.
+            rules: Evaluator in the place of `rules`, if the caller knows the results.
+            dropped: Receives the findings that a PUT tolerates in the schema (`UpdateValidator.run`).
+            known: The findings of a create.
         """
         new = {**old, "metadata": {**_metadata(old)}}
         try:
@@ -296,7 +299,7 @@ class UpdateProgram:
         return new, self.judge(new, old, is_status=request == "status")
 
     def decoded(self, sent: JsonObject) -> JsonObject:
-        """Decode what a client sent, in place: coerced without mercy, pruned and defaulted at the version it names.
+        """Decode the body of a client, in place: strictly coerced, pruned and defaulted at the version it names.
 
         Raises:
             CoerceError, ReadError: The server answers 400 with this text.
@@ -320,7 +323,7 @@ class UpdateProgram:
         return sent
 
     def _address(self, new: JsonObject, place: Place) -> None:
-        """Hold the object against the URL, and complete its namespace from there."""
+        """Compare the object with the URL, and complete its namespace from there."""
         metadata = _metadata(new)
         wanted = place.namespace if self.definition.namespaced else ""
         namespace = metadata.get("namespace", "")
@@ -353,19 +356,19 @@ class UpdateProgram:
         """Complete a new object from the old one and check it as the server does: every update, then the strategy.
 
         Args:
-            new: Decoded, with the name and namespace of the URL; changed in place.
+            new: The decoded object, with the name and namespace of the URL; changed in place.
             old: As read, with its resourceVersion.
-            is_status: The update is one of /status.
-            rules, dropped, known: As in `attempt_same`; with `known` both have the same values but in metadata.
+            is_status: Whether the update is one of /status.
+            rules, dropped, known: As in `attempt_same`; with `known`, both differ at most in metadata.
 
         Returns:
-            The causes, in the order of the checks; None: the server fails.
+            The causes, in the order of the checks; None if the server fails.
         """
         metadata, before = _metadata(new), _metadata(old)
         _set(metadata, "generation", before.get("generation"))
         managed = _managed_fields(metadata if not is_status else before, before, self._api_versions)
         _drop_repeated_owners(metadata)
-        if is_status:  # of the metadata that were sent nothing is left
+        if is_status:  # the metadata of the body are discarded
             status = new.get("status", _ABSENT)
             new = {**old, "metadata": {**before}}
             new.pop("status", None)
@@ -403,7 +406,7 @@ class UpdateProgram:
         return TriedUpdate(422, message, _sorted(found), self.unevaluated_rules)
 
     def _unwritable(self, obj: JsonObject) -> str:
-        """Return why the new object cannot be encoded for storage; empty: it can."""
+        """Return the reason why the new object cannot be encoded for storage; empty if it can."""
         storage = self.definition.storage_version
         if storage is None or storage.name == self.version.name:
             return ""
@@ -418,9 +421,9 @@ class UpdateProgram:
 
 _ABSENT: Final = object()
 _LONGEST: Final = 1 << 20
-"""Characters of the text of an answer: beyond, it says how many messages are left out."""
+"""Most characters of the text of an answer; beyond, only the number of further messages is printed."""
 _BEYOND: Final = 2**63
-"""The first number beyond 64 bits; what follows the last one before it is the least."""
+"""The first number beyond 64 bits; a number that reaches it wraps around to the least one."""
 
 
 def _metadata(obj: JsonObject) -> JsonObject:
@@ -431,7 +434,7 @@ def _metadata(obj: JsonObject) -> JsonObject:
 
 
 def _set(metadata: JsonObject, name: str, value: Any) -> None:
-    """Set a field as the server's setters do: what is empty is removed."""
+    """Set a field as the server's setters do: an empty value removes it."""
     if value:
         metadata[name] = value
     else:
@@ -453,11 +456,11 @@ def _drop_repeated_owners(metadata: JsonObject) -> None:
 
 
 def _managed_fields(sent: JsonObject, live: JsonObject, known: Collection[str]) -> list[Any]:
-    """Return managedFields as the field manager leaves them: those sent, else the live ones, else none.
+    """Return managedFields after the field manager: those sent, else the live ones, else none.
 
-    A list with an entry that cannot be decoded is dropped whole. The last of two entries of one manager counts, and
-    one without fields is dropped; where one is of a version that is not known, the live list stays as it is. What the
-    update itself would add is left out.
+    A list with an entry that cannot be decoded is dropped. The last of two entries of one manager counts, and one
+    without fields is dropped. If one has an unknown version, the live list is unchanged. The entry of the update itself
+    is not added.
     """
     for metadata in (sent, live):
         entries = metadata.get("managedFields") or []
@@ -470,7 +473,7 @@ def _managed_fields(sent: JsonObject, live: JsonObject, known: Collection[str]) 
 
 
 def _manager(entry: JsonObject) -> tuple[str, ...]:
-    """Return what tells managers apart: one that applies is the same at all versions."""
+    """Return the identity of a manager; one that applies is the same at all versions."""
     names = ("operation", "manager", "subresource", *(("apiVersion",) if entry["operation"] == "Update" else ()))
     return tuple(entry.get(name) or "" for name in names)
 

@@ -1,11 +1,11 @@
-"""Validation: what an object must satisfy, said in the server's words and order.
+"""Validation: checks objects and reports faults in the server's words and order.
 
-In come objects as the storage read gives them, with their definition; out go Findings, unsorted. `keywords/` holds the
-checks of schemas, one function per keyword, compiled to a tree by `node.py`; beside them the checks that know no schema
-(type meta, metadata, scale) and those that walk one (embedded resources, list types). `create.py` and `update.py` put
-them in order. Nothing here reads, prunes or defaults, and no bad object raises.
+Input: objects after the storage read, with their definition. Output: Findings, unsorted. `keywords/` has the checks of
+schemas, one function per keyword, compiled to a tree by `node.py`. Other modules have the checks without a schema (type
+meta, metadata, scale) and those that walk one (embedded resources, list types). `create.py` and `update.py` run them in
+order. Nothing here reads, prunes or defaults, and no invalid object raises.
 
-Import the modules, not this package: some of what uses them needs names alone.
+Import the modules, not this package: some callers need only `names`.
 
 Source: apiextensions-apiserver pkg/registry/customresource; kube-openapi pkg/validation/validate.
 """

@@ -1,7 +1,7 @@
-"""What the server says to an object that is created: all checks of the strategy, in its order.
+"""The checks of a create: all those of the server's strategy, in its order.
 
 Type meta, metadata, schema, scale, embedded resources, list types, rules. A finding of the type meta replaces
-metadata, schema and scale; a blocking finding replaces the rules. The object comes as the storage read gives it.
+metadata, schema and scale; a blocking finding replaces the rules. The object is taken as the storage read returns it.
 
 Source: apiextensions-apiserver pkg/registry/customresource/strategy.go, validator.go.
 """
@@ -37,7 +37,7 @@ class CreateValidator:
         definition: The definition.
         version: The version that objects are judged at.
         root: The compiled schema.
-        nodes: The compiled positions that may be given a `prove`, by their schema (see `node.Node`).
+        nodes: The compiled positions whose `prove` may be set, by their schema (see `node.Node`).
         has_rules: Whether the version has validation rules, so that a blocking finding is followed by
             `rules_not_checked`.
     """
@@ -63,16 +63,15 @@ class CreateValidator:
 
         Args:
             obj: The object after the read.
-            rules: Evaluates the validation rules; called only where they count. None leaves the whole step out.
-            suspects: The keys of the object below which anything but a rule may fail, where that is known. The rest is
-                not looked at again; the object is of the kind and version. What is said of the object as a whole is
-                always checked.
-            doubts: Where suspects are given: values beside them that the schema may refuse, whatever is elsewhere.
-            fields: Where suspects are given: the fields of metadata that may be invalid, whatever the schema says.
+            rules: Evaluates the validation rules; called only if they count. None skips the step.
+            suspects: The keys of the object below which a check other than a rule may fail, if known. Other keys are
+                not checked; the object is of the kind and version. Checks of the object as a whole always run.
+            doubts: Only with suspects: further values that the schema may refuse.
+            fields: Only with suspects: the fields of metadata that may be invalid.
         Returns:
             The findings in the order of the checks; the caller sorts.
         """
-        found = self.check_type_meta(obj) if suspects is None else []  # known where suspects are
+        found = self.check_type_meta(obj) if suspects is None else []  # known if suspects are known
         if not found:
             if suspects is None:
                 found = self.check_metadata(obj)
@@ -81,7 +80,7 @@ class CreateValidator:
             places: list[Place] = []
             for schema, path, value, is_whole in doubts:
                 node = self.nodes.get(schema)
-                if node is None:  # of a tree without the defaults that the server drops
+                if node is None:  # from a tree without the defaults that the server drops
                     suspects, places = obj, []
                     break
                 places.append((node, (None, path), value, is_whole))
@@ -111,7 +110,7 @@ class CreateValidator:
         return unique(check_metadata(metadata, namespaced=self.definition.namespaced, name_rule=subdomain_name))
 
     def _check_fields(self, metadata: JsonObject, fields: Collection[str]) -> list[Finding]:
-        """Check a few fields of metadata that are as a storage read leaves them."""
+        """Check a few fields of metadata from a storage read."""
         part = {name: metadata[name] for name in fields if name in metadata}
         return unique(
             check_metadata(part, namespaced=self.definition.namespaced, name_rule=subdomain_name, fields=fields)
@@ -134,7 +133,7 @@ class CreateValidator:
     def check_common(self, obj: JsonObject) -> list[Finding]:
         """Check metadata as the generic registry does before the object is created.
 
-        It does so only after `run` found nothing, and finds next to nothing then: a generateName that ends in ``/-``.
+        It runs only if `run` finds nothing, and can then find only a generateName that ends in ``/-``.
 
         Source: apiserver pkg/registry/rest/create.go (BeforeCreate).
         """
@@ -145,7 +144,7 @@ class CreateValidator:
 
 
 def has_rules(schema: StructuralSchema | None) -> bool:
-    """Tell whether a schema has rules where the server looks whether it has any: not below allOf.
+    """Return whether a schema has rules at the places where the server looks for them, which are not below allOf.
 
     Source: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go (hasXValidations).
     """

@@ -1,6 +1,6 @@
 """x-kubernetes-embedded-resource: apiVersion, kind and metadata of objects inside objects.
 
-The same on create and update, never ratcheted. Compiled to a tree that holds only what leads to such a resource.
+The same on create and update, never ratcheted. Compiled to a tree of only the positions that lead to such a resource.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/objectmeta/validation.go.
 """
@@ -44,7 +44,7 @@ class EmbeddedResources:
         self._items = items
 
     def check(self, value: Any, trail: Trail, found: list[Finding]) -> None:
-        """Check a value and what is below it; appends to `found`."""
+        """Check a value and all values below it; append to `found`."""
         if type(value) is dict:
             if self._is_resource:
                 _check_resource(value, structured(trail), found)
@@ -62,7 +62,7 @@ class EmbeddedResources:
 
 
 def compile_embedded(schema: StructuralSchema | None) -> EmbeddedResources | None:
-    """Compile the embedded resources of a structural schema; None: there is nothing to check."""
+    """Compile the embedded resources of a structural schema, or return None if there is nothing to check."""
     if schema is None:
         return None
     properties = {name: compile_embedded(child) for name, child in schema.properties.items()}
@@ -96,7 +96,7 @@ def _check_resource(resource: JsonObject, path: str, found: list[Finding]) -> No
         found.append(invalid(_CHECK, where, raw, str(error)))
         return
     if not metadata.get("name"):
-        # Embedded objects may go without a name.
+        # Embedded objects may lack a name.
         metadata = {**metadata, "name": "fakename"}
     namespaced = bool(metadata.get("namespace"))
     problems = check_metadata(metadata, namespaced=namespaced, name_rule=path_segment, path=where, check=_CHECK)

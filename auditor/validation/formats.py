@@ -1,6 +1,6 @@
-"""String formats: which of them the server knows, which of them count for a schema, and what each accepts.
+"""String formats: the known ones, those that apply to a schema, and the check of each.
 
-Names are compared without dashes: `date-time` is `datetime`. A format the server does not know says nothing; so does,
+Names are compared without dashes: `date-time` is `datetime`. A format that the server does not know is ignored; so is,
 since `changes.NUMBER_FORMATS`, a string format on a schema of another type.
 
 Source: apiextensions-apiserver pkg/apiserver/validation/formats.go; kube-openapi pkg/validation/strfmt and
@@ -30,7 +30,7 @@ __all__ = ["FORMATS", "accepts", "applicable", "is_known", "normalise", "strip_f
 
 
 def _whole(pattern: str) -> Callable[[str], bool]:
-    """Return a check that a text is wholly of a pattern of `re`, where Go's pattern says the same."""
+    """Return a check that a whole text matches a pattern of `re`, for patterns that mean the same in Go."""
     match = re.compile(pattern).fullmatch
     return lambda text: match(text) is not None
 
@@ -49,7 +49,7 @@ _ASCII_HOSTNAME: Final = _whole(_HOSTNAME.format(any=r"a-zA-Z0-9$+<=>\^`|~", let
 
 @cache
 def _hostname() -> Pattern:
-    # Symbols may be in a name, emoji for one. Thousands of ranges: compiled when the first such name comes.
+    # A name may have symbols such as emoji. Thousands of ranges: compiled when the first such name is checked.
     return compile_pattern(_HOSTNAME.format(any=r"a-zA-Z0-9\p{S}\p{L}", letter=r"a-zA-Z\p{L}"))
 
 
@@ -145,7 +145,7 @@ FORMATS: Final[dict[str, Callable[[str], bool]]] = {
     "uuid4": _uuid("4[0-9a-fA-F]{3}", _VARIANT_GROUP),
     "uuid5": _uuid("5[0-9a-fA-F]{3}", _VARIANT_GROUP),
 }
-"""The check of every format by its normalised name; without memory."""
+"""The check of every format by its normalised name, without a cache."""
 
 _KUBERNETES_NAMES: Final = frozenset({"k8slongname", "k8sshortname"})
 _NUMBER_FORMATS: Final = {"integer": ("int32", "int64"), "number": ("float", "double")}
@@ -168,19 +168,19 @@ def _memory(name: str) -> Memory:
 
 
 def accepts(name: str, text: str) -> bool:
-    """Whether a known string format accepts a text; answers are remembered.
+    """Whether a known string format accepts a text; answers are cached.
 
     Args:
         name: As the schema has it, with dashes or without.
         text: The value.
     Raises:
-        KeyError: The format is not known; `is_known` tells.
+        KeyError: The format is not known (see `is_known`).
     """
     return _memory(name)[text]
 
 
 def applicable(name: str, types: tuple[str, ...]) -> str:
-    """Return a format's name as the schema has it if it counts for a schema of these types, else the empty text.
+    """Return a format's name as in the schema if it applies to a schema of these types, else the empty text.
 
     Args:
         name: The format, which may be empty.
@@ -195,5 +195,5 @@ def applicable(name: str, types: tuple[str, ...]) -> str:
 
 
 def strip_format(schema: StructuralSchema) -> str:
-    """Return the format of a schema as far as the server goes by it, or the empty text."""
+    """Return the format of a schema if the server checks it, or the empty text."""
     return applicable(schema.format, (schema.type,) if schema.type and not schema.int_or_string else ())

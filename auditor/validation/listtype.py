@@ -1,6 +1,6 @@
 """x-kubernetes-list-type: items of sets and keys of maps are unique.
 
-Compiled to a tree that holds only what leads to such a list, so that most objects are not walked at all.
+Compiled to a tree of only the positions that lead to such a list, so that most objects are not walked at all.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/listtype/validation.go.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["ListTypes", "compile_list_types"]
 
 _MISSING: Final = object()
-"""Stands for a key that an item does not have: equal to itself, different from any value."""
+"""Placeholder for a key that an item does not have: equal to itself, different from any value."""
 
 
 class ListTypes:
@@ -45,7 +45,7 @@ class ListTypes:
         self._items = items
 
     def check(self, value: Any, trail: Trail, found: list[Finding]) -> None:
-        """Check a value and what is below it; appends to `found`."""
+        """Check a value and all values below it; append to `found`."""
         if type(value) is dict:
             extra = self._extra
             if extra is not None:
@@ -55,7 +55,7 @@ class ListTypes:
                 if name in value:
                     node.check(value[name], (trail, name), found)
         elif type(value) is list:
-            # Own checks are for values inside the object: the object itself is never a list.
+            # These checks are for values inside the object: the object itself is never a list.
             if self._own is ListType.SET:
                 found.extend(duplicate("list-type", structured((trail, i)), value[i]) for i in _repeated(value))
             elif self._own is ListType.MAP:
@@ -67,7 +67,7 @@ class ListTypes:
 
 
 def compile_list_types(schema: StructuralSchema | None) -> ListTypes | None:
-    """Compile the list types of a structural schema; None: there is nothing to check."""
+    """Compile the list types of a structural schema, or return None if there is nothing to check."""
     if schema is None:
         return None
     properties = {
@@ -83,7 +83,7 @@ def compile_list_types(schema: StructuralSchema | None) -> ListTypes | None:
 
 
 def _repeated(items: Sequence[Any]) -> list[int]:
-    """Return where a value stands for the second time; further repeats are silent.
+    """Return the positions at which a value occurs for the second time; further repeats are not reported.
 
     Scalars compare by Go type and value, lists and maps by their JSON.
     """

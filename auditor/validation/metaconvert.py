@@ -1,7 +1,7 @@
-"""The metadata of an object as the server's ObjectMeta takes it in, for objects that no storage read has cleaned.
+"""Converts the metadata of an object into the server's ObjectMeta, for objects that no storage read has cleaned.
 
-A read drops what does not fit, so everything here is the exception: an object judged as it was written by hand. Values
-that convert (a whole float as generation, null as absence) are converted; the first that does not gives a text.
+A storage read drops values of wrong types, so this is only needed for objects judged as written by hand. Values that
+convert (a whole float as generation, null as absence) are converted; the first one that does not gives an error.
 
 Source: apimachinery pkg/runtime/converter.go (FromUnstructured).
 """
@@ -60,11 +60,11 @@ _TIME_KINDS: Final = {dict: "object", list: "array", int: "number", float: "numb
 
 
 class Mismatch(Exception):
-    """A value that does not fit its field, in the converter's words; never leaves this package."""
+    """A value that does not fit its field, in the converter's words; always caught inside this package."""
 
 
 def is_clean(metadata: JsonObject) -> bool:
-    """Tell whether all known fields have their types, and no nulls: what a storage read always gives."""
+    """Return whether all known fields have their types and no nulls, as always after a storage read."""
     for name, value in metadata.items():
         wanted = _FIELDS.get(name)
         if wanted is None:
@@ -97,7 +97,7 @@ def convert_metadata(metadata: JsonObject) -> JsonObject:
     """Return the known fields with the types of ObjectMeta.
 
     Raises:
-        Mismatch: A value does not fit; of several the one of the first field.
+        Mismatch: A value does not fit; the first field counts.
     """
     return _struct(metadata, _FIELDS)
 

@@ -1,6 +1,6 @@
-"""Kubernetes names: what may be in metadata, and the messages when it is not.
+"""Checks of Kubernetes names and other texts in metadata, with the server's messages.
 
-Each function returns the server's messages, none where the name is fine. Lengths are bytes of UTF-8, expressions match
+Each function returns the server's messages, none if the name is valid. Lengths are bytes of UTF-8; expressions match
 whole ASCII texts.
 
 Source: apimachinery pkg/util/validation/validation.go, pkg/api/validate/content, pkg/api/validation/generic.go.
@@ -77,7 +77,7 @@ def go_lower(text: str) -> str:
 
 
 def dns_subdomain(text: str, unit: str = "characters") -> tuple[str, ...]:
-    """Check a DNS-1123 subdomain; `unit` is what the message on its length counts."""
+    """Check a DNS-1123 subdomain; `unit` is the unit of length in the message."""
     too_long = (f"must be no more than 253 {unit}",) if _bytes(text) > 253 else ()
     return too_long if _is_subdomain(text) else (*too_long, _SUBDOMAIN_TEXT)
 
@@ -102,7 +102,7 @@ def label_key(text: str) -> tuple[str, ...]:
 
 
 def _label_words() -> tuple[str, str]:
-    """Return what the server calls a key of a label, and what it counts in keys and values."""
+    """Return the server's name for a key of a label, and its unit of length for keys and values."""
     return ("a valid label key", "bytes") if changes.LABEL_WORDS.holds else ("a qualified name", "characters")
 
 
@@ -138,9 +138,9 @@ def _label_value(text: str, unit: str) -> tuple[str, ...]:
 
 
 def subdomain_name(text: str, prefix: bool) -> tuple[str, ...]:
-    """Check the name of a custom resource, or the prefix that one is generated from."""
+    """Check the name of a custom resource, or the prefix of a generated one."""
     if prefix and len(text) > 1 and text.endswith("-"):
-        # Go cuts two bytes: what that leaves of a longer character before the dash is no UTF-8 and fits nothing.
+        # Go cuts two bytes: the rest of a longer character before the dash is not UTF-8 and matches nothing.
         text = f"{text[:-2]}a" if text[-2].isascii() else f"{text[:-2]}\ufffda"
     return dns_subdomain(text)
 
@@ -153,7 +153,7 @@ def path_segment(text: str, prefix: bool) -> tuple[str, ...]:
 
 
 def group_version(text: str) -> tuple[str, str] | None:
-    """Split an API version into group and version, or None where it has more than one slash.
+    """Split an API version into group and version, or return None if it has more than one slash.
 
     Source: apimachinery pkg/runtime/schema/group_version.go (ParseGroupVersion).
     """

@@ -1,11 +1,10 @@
 """The compiled schema: one Node a schema position, with the checks that apply to each kind of value.
 
 The walk is one recursion: Node.run calls checks, and the checks of maps and lists look up the nodes of their children.
-The correlated object that comes along decides whether it is a create or an update: with one, what fails in an
-unchanged node is dropped again.
+With a correlated object it is an update: failures in unchanged nodes are dropped. Without one it is a create.
 
 Match counts (which failing branch of anyOf is shown) are returned by the walk. They are exact below branches; elsewhere
-they are not read, which allows `prove` to skip.
+they are not used, so that `prove` may skip nodes.
 
 Source: kube-openapi pkg/validation/validate/schema.go; apiextensions-apiserver pkg/apiserver/validation/ratcheting.go.
 """
@@ -34,16 +33,17 @@ if TYPE_CHECKING:
 __all__ = ["Doubt", "Node", "Place", "Suspects", "compile_schema", "tolerated_values", "validate_value"]
 
 _MOST_TEXT: Final = 64 << 20
-"""Characters of long messages of one object, of those that do not share them."""
+"""Most characters of long messages of one object, without those that are shared."""
 _NONE: Final = type(None)
 _NO_SCHEMA: Final = StructuralSchema()
 Suspects: TypeAlias = "Mapping[str, Collection[str] | None]"
-"""Keys of a map below which something may be wrong, each with those below it that this is about; None: all."""
+"""Keys of a map below which a check may fail, each with the suspect keys below it, or None for all of them."""
 Doubt: TypeAlias = "tuple[StructuralSchema, str, Any, bool]"
-"""A value that a schema may refuse: the schema, the dotted path of the value, the value; and whether it is a map
-that is in doubt as a whole only, not in its keys."""
+"""A value that a schema may refuse: the schema, the dotted path of the value, the value; and whether it is a map that
+may fail only as a whole, not in its keys.
+"""
 Place: TypeAlias = "tuple[Node, Trail, Any, bool]"
-"""The same with the node of the schema, and the trail."""
+"""The same with the node of the schema and the trail."""
 _FormatOf: TypeAlias = "Callable[[StructuralSchema], str]"
 
 
@@ -51,14 +51,14 @@ class Node:
     """One schema position.
 
     Attributes:
-        schema: What it was compiled from.
-        kinds: Python type of a value -> (match count that is always there, checks that may fail or count).
-        prove: Set from outside: tells that a value and everything below it has no failure, so the walk may skip it;
-            False means "not known". Only nodes outside anyOf, oneOf, allOf and not may have one (`compile_schema`
-            hands out no others), because the counts inside matter.
-        walk: For a map: the one of the checks that goes through its keys, and says nothing of the map as a whole; None
-            where there is no such check.
-        below: The nodes of its properties, once a map has met it.
+        schema: The schema it was compiled from.
+        kinds: Python type of a value -> (constant match count, checks that may fail or count).
+        prove: Set from outside: returns True if a value and everything below it has no failure, so that the walk may
+            skip it; False means "not known". Only nodes outside anyOf, oneOf, allOf and not may have one
+            (`compile_schema` returns only these), because the counts inside matter.
+        walk: For a map: the check that walks its keys, without checks of the map as a whole; None if there is no such
+            check.
+        below: The nodes of its properties, once a map was checked.
     """
 
     __slots__ = ("below", "kinds", "prove", "schema", "walk")
@@ -78,7 +78,7 @@ class Node:
         trail: Trail = None,
         twin: CorrelatedObject | None = None,
     ) -> None:
-        """Check a map that can be wrong below some known keys alone."""
+        """Check a map in which only values below some known keys can fail."""
         before = len(sink)
         checks = self.kinds[dict][1]
         part: JsonObject = {}
@@ -102,10 +102,11 @@ class Node:
         """Check one value.
 
         Args:
-            value: The value; of an update, the new one.
-            trail: Where it is.
-            sink: Takes the failures.
-            twin: The same value beside its old one, where the server would compare them.
+            value: The value; in an update, the new one.
+            trail: Its path.
+            sink: Receives the failures.
+            twin: The value paired with its old one, if the server would compare them.
+
         Returns:
             The match count.
         """
@@ -121,7 +122,7 @@ class Node:
 
 
 def _tolerate(twin: CorrelatedObject, trail: Trail, sink: Sink, before: int) -> None:
-    """Drop the failures of a node, and of all below it, where it is unchanged."""
+    """Drop the failures of a node, and of all below it, if it is unchanged."""
     if twin.is_equal():
         if twin.dropped is not None:
             twin.dropped.append((trail, sink[before:]))
@@ -135,18 +136,17 @@ def compile_schema(
 
     Args:
         schema: None is a schema that accepts everything.
-        format_of: Which format of a node counts. The server leaves out those that do not fit the type, but not where it
-            checks the defaults of a definition.
+        format_of: Returns the format of a node that applies. The server ignores formats that do not fit the type,
+            except when it checks the defaults of a definition.
     Returns:
-        The root node, and the nodes of all positions outside branches by their schema: those that may be given a
-        `prove`.
+        The root node, and the nodes of all positions outside branches by their schema: those whose `prove` may be set.
     """
     nodes: dict[StructuralSchema, Node] = {}
     return _place(schema or _NO_SCHEMA, nodes, format_of), nodes
 
 
 class _Unfilled(dict[type, tuple[int, "tuple[Check, ...]"]]):
-    """The kinds of a node that no value has met yet: the first has them compiled; most nodes never meet one."""
+    """The kinds of a node that has checked no value yet: compiled for the first value, as most never get one."""
 
     __slots__ = ("_fill", "_node")
 
@@ -156,7 +156,7 @@ class _Unfilled(dict[type, tuple[int, "tuple[Check, ...]"]]):
         self._fill = fill
 
     def __missing__(self, kind: type) -> tuple[int, tuple[Check, ...]]:
-        self.update(self._fill(self._node))  # in place: the checks of the node above hold on to it
+        self.update(self._fill(self._node))  # in place: the checks of the node above refer to it
         return self[kind]
 
 
@@ -185,7 +185,7 @@ def _unfilled(schema: StructuralSchema, nodes: dict[StructuralSchema, Node] | No
 def _kinds(
     node: Node, nodes: dict[StructuralSchema, Node] | None, format_of: _FormatOf
 ) -> dict[type, tuple[int, tuple[Check, ...]]]:
-    """Compile what applies to each kind of value."""
+    """Compile the checks of each kind of value."""
     schema = node.schema
     made: dict[type, tuple[int, tuple[Check, ...]]] = {}
     if schema.int_or_string:
@@ -212,7 +212,7 @@ def _kinds(
     known = bool(format_) and formats.is_known(format_)
     for kind, own in keywords.items():
         passed, type_check = types.type_(kind, names, format_)
-        # Each validator that applies counts one: this schema, composites twice, enum; type, and what the kind adds.
+        # Each validator that applies counts one: this schema, composites twice, enum; type, and those of the kind.
         count = 4 + (1 if names or format_ else 0) + passed + _COUNTS[kind] + (1 if kind is str and known else 0)
         checks: list[Check | None] = [type_check, *branches, *own, enum(kind) if enum else None]
         made[kind] = (count, tuple(check for check in checks if check))
@@ -295,12 +295,13 @@ def validate_value(
 
     Args:
         node: The compiled schema.
-        value: The value; of an update, the new one.
-        twin: The value beside its old one; None: judged as on a create.
-        prefix: Where the value is in the object, e.g. ``status``. Only the fields of findings begin with it, their
+        value: The value; in an update, the new one.
+        twin: The value paired with its old one; None if judged as on a create.
+        prefix: The path of the value in the object, e.g. ``status``. Only the fields of findings begin with it, their
             texts do not.
-        suspects: For a map: what of it may be wrong; None: all.
-        places: For a create: values below it that may be wrong beside the suspects.
+        suspects: For a map: the keys below which a check may fail; None for all.
+        places: For a create: further values below it that may fail.
+
     Returns:
         Findings in the order of the walk, each text of the validator once.
     Source: apiextensions-apiserver pkg/apiserver/validation/validation.go (kubeOpenAPIResultToFieldErrors).
@@ -319,10 +320,10 @@ def validate_value(
 
 
 def tolerated_values(dropped: Iterable[tuple[Trail, Sink]]) -> list[tuple[str, list[Finding]]]:
-    """Tell what ratcheting dropped in a walk whose correlation took note of it (`CorrelatedObject.dropped`).
+    """Return the findings that ratcheting dropped in a walk, as recorded in `CorrelatedObject.dropped`.
 
     Returns:
-        Dotted paths of unchanged nodes (empty: the root), each with the findings dropped there and at no node below.
+        Dotted paths of unchanged nodes (empty for the root), each with the findings dropped at that node itself.
     """
     return [(dotted(trail), _findings(sink, "")) for trail, sink in dropped]
 

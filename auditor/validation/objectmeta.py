@@ -1,6 +1,6 @@
-"""Metadata against the rules of a create and of an update, for objects and for embedded resources.
+"""Checks metadata on a create and on an update, for objects and for embedded resources.
 
-None of this is ever ratcheted: what is here blocks every update of the object.
+None of this is ever ratcheted: these faults block every update of the object.
 
 Source: apimachinery pkg/api/validation/objectmeta.go, pkg/apis/meta/v1/validation/validation.go.
 """
@@ -39,12 +39,12 @@ __all__ = ["check_metadata", "check_metadata_update", "read_metadata"]
 
 _CHECK: Final = "object-meta"
 _MAX_ANNOTATIONS: Final = 256 * 1024
-"""Bytes of all keys and values."""
+"""Most bytes of all keys and values."""
 _IMMUTABLE: Final = "field is immutable"
 
 
 def read_metadata(obj: JsonObject) -> tuple[JsonObject, list[Finding]]:
-    """Return the metadata of an object as ObjectMeta holds it, or what is wrong with it as a whole.
+    """Return the metadata of an object as in ObjectMeta, or the fault of the metadata as a whole.
 
     Source: apiextensions-apiserver pkg/registry/customresource/validator.go (getObjectMeta).
     """
@@ -70,15 +70,15 @@ def check_metadata(
     check: str = _CHECK,
     fields: Collection[str] = ("name", "namespace"),
 ) -> list[Finding]:
-    """Check metadata as on a create. Two labels may give the same finding twice; where that counts, see `unique`.
+    """Check metadata as on a create. Two labels may give the same finding twice; see `unique`.
 
     Args:
-        metadata: As `read_metadata` gives it.
-        namespaced: Whether the object must have a namespace; if not, it may have none.
-        name_rule: What names and name prefixes must be.
-        path: Where the metadata is.
-        check: Which check asks.
-        fields: What may be wrong, of the two that must be there.
+        metadata: The result of `read_metadata`.
+        namespaced: Whether the object must have a namespace; otherwise it must have none.
+        name_rule: The check of names and name prefixes.
+        path: The path of the metadata.
+        check: The check that findings name.
+        fields: Those of the two required fields that may be invalid.
     """
     found: list[Finding] = []
     prefix: str = metadata.get("generateName", "")
@@ -112,12 +112,12 @@ def _namespace(metadata: JsonObject, path: str, check: str, *, namespaced: bool)
 
 
 def check_metadata_update(new: JsonObject, old: JsonObject, part: JsonObject | None = None) -> list[Finding]:
-    """Check metadata as on an update: what must not change, and what is checked again each time.
+    """Check metadata as on an update: immutable fields, and those that are checked each time.
 
     Args:
-        new: As it shall be.
-        old: As it is.
-        part: Those fields of the new one that a create would find something in, where they are known.
+        new: The new metadata.
+        old: The old metadata.
+        part: Fields of the new metadata in which a create would find a fault, if known.
     """
     path = "metadata"
     found: list[Finding] = []
@@ -172,7 +172,7 @@ def _generation(metadata: JsonObject, path: str, check: str) -> list[Finding]:
 
 
 def _common(metadata: JsonObject, path: str, check: str) -> list[Finding]:
-    """Check what creates and updates check alike."""
+    """Run the checks that creates and updates share."""
     found: list[Finding] = []
     if labels := metadata.get("labels"):
         where = f"{path}.labels"
@@ -219,7 +219,7 @@ def _owners(owners: list[JsonObject], where: str, check: str) -> list[Finding]:
                     'Only one reference can have Controller set to true. Found "true" in references for '
                     f"{first} and {current}"
                 )
-                if every is None:  # the same for each of them
+                if every is None:  # the finding is the same for each of them
                     shown = intern(_owners_text(owners))
                     every = [_owner(ref) for ref in owners], shown
                 found.append(invalid(check, where, every[0], detail, shown=every[1]))
@@ -250,7 +250,7 @@ def _older(owner: JsonObject, parts: tuple[str, str] | None, path: str, check: s
 
 
 def _owner(owner: JsonObject) -> JsonObject:
-    """Return an owner reference as its Go struct encodes: four fields always, two where set, in this order."""
+    """Return an owner reference as its Go struct is encoded: four fields always, two only if set, in this order."""
     out = {name: owner.get(name, "") for name in ("apiVersion", "kind", "name", "uid")}
     return out | {name: owner[name] for name in ("controller", "blockOwnerDeletion") if owner.get(name) is not None}
 

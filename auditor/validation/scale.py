@@ -1,4 +1,4 @@
-"""The scale subresource: the values at its paths. Never ratcheted; missing is zero and fine.
+"""Checks the values at the paths of the scale subresource. Never ratcheted; a missing value counts as a valid zero.
 
 Source: apiextensions-apiserver pkg/registry/customresource/validator.go (ValidateScaleSpec, ValidateScaleStatus);
 apimachinery pkg/apis/meta/v1/unstructured/helpers.go.
@@ -49,7 +49,7 @@ def _replicas(obj: JsonObject, path: str) -> list[Finding]:
 
 
 def _look_up(obj: JsonObject, path: str, kind: type) -> tuple[Any, str]:
-    """Return the value at a path, or the zero value of its kind with what is wrong."""
+    """Return the value at a path, or the zero value of its kind with the fault."""
     steps = path.removeprefix(".").split(".")
     zero = kind()
     value: Any = obj

@@ -20,7 +20,7 @@ def _text(value: Any) -> str:
 
 
 def check_type_meta(obj: JsonObject, kind: str, api_version: str) -> list[Finding]:
-    """Check kind and apiVersion; what is not a string counts as empty.
+    """Check kind and apiVersion; a value that is not a string counts as empty.
 
     Args:
         obj: The whole object.

@@ -1,7 +1,7 @@
-"""What the server says to an update: the strategy's checks of a new object against the old one, with ratcheting.
+"""The checks of an update: those of the server's strategy for a new object and the old one, with ratcheting.
 
-Schema findings of unchanged nodes are dropped, list types are checked only where the old object had nothing wrong with
-them, everything else is judged as on a create. The update of /status judges only the schema of `status`.
+Schema findings of unchanged nodes are dropped, list types are checked only if those of the old object were valid, and
+everything else is judged as on a create. An update of /status checks only the schema of `status`.
 
 Source: apiextensions-apiserver pkg/registry/customresource/strategy.go, status_strategy.go, validator.go.
 """
@@ -32,10 +32,10 @@ __all__ = ["UpdateValidator"]
 
 
 class UpdateValidator:
-    """Judges updates with what a CreateValidator compiled. Objects come as the storage read gives them.
+    """Judges updates with the compiled checks of a CreateValidator.
 
-    Rules are called with the new object, the old object and the correlation of both, None where nothing is tolerated;
-    without them the step is left out.
+    Objects are taken as the storage read returns them. Rules are called with the new object, the old object and the
+    correlation of both (None without ratcheting); without rules the step is skipped.
     """
 
     def __init__(self, create: CreateValidator) -> None:
@@ -56,15 +56,15 @@ class UpdateValidator:
         """Judge an update of the object.
 
         Args:
-            new: The object as it shall be.
-            old: The object as it is.
-            ratchet: Tolerate what was there before; False reports all of it.
-            ratchet_lists: The same for list types, where it differs: a server without CRDValidationRatcheting still
+            new: The new object.
+            old: The old object.
+            ratchet: Whether to tolerate findings of unchanged values.
+            ratchet_lists: The same for list types, if it differs: a server without CRDValidationRatcheting still
                 tolerates old duplicates.
             rules: Evaluates the validation rules.
-            dropped: Takes what was tolerated in the schema, for `tolerated_values`.
-            known: What a create finds in the new object, where that has the values of the old one but in metadata, and
-                metadata are as a storage read leaves them. Then only what failed is looked at again.
+            dropped: Receives the tolerated findings of the schema, for `tolerated_values`.
+            known: The findings of a create of the new object, if it differs from the old one only in metadata, and
+                metadata come from a storage read. Then only the failed checks run again.
         """
         create = self.create
         prove = create.root.prove
@@ -81,7 +81,7 @@ class UpdateValidator:
                 if suspects:
                     found += validate_value(create.root, new, twin, suspects=suspects)
             elif not is_proven:
-                # Ratcheting only ever drops findings: what has none needs no correlation.
+                # Ratcheting only drops findings: without any, no correlation is needed.
                 plain = validate_value(create.root, new)
                 found += validate_value(create.root, new, twin) if plain and twin is not None else plain
             found += check_scale_spec(new, create.version.scale)
@@ -92,10 +92,10 @@ class UpdateValidator:
         return found + self._rules(found, new, old, twin, rules)
 
     def crashes(self, new: JsonObject, old: JsonObject) -> bool:
-        """Tell whether the server fails on this update (code 500) instead of judging it.
+        """Return whether the server fails on this update (code 500) instead of judging it.
 
-        It does where a legacy schema cannot be made structural, as soon as a field with a schema is in both:
-        the correlation has no schema to go by. `run` then judges without correlation.
+        That is so if a legacy schema cannot be made structural and both objects have a field with a schema, because the
+        correlation has no schema then. `run` judges without correlation in that case.
         """
         schema = self.create.version.schema
         if schema is None or self.create.version.structural is not None or self.create.check_type_meta(new):
@@ -141,7 +141,7 @@ class UpdateValidator:
             return []
         below = None
         if twin is not None and twin.schema is not None:
-            # Without an old status the server starts a correlation of its own, with null as the old value.
+            # Without an old status the server starts a new correlation, with null as the old value.
             below = twin.key("status") or CorrelatedObject(new["status"], old.get("status"), schema)
         return validate_value(self.create.nodes[schema], new["status"], below, prefix="status")
 
@@ -171,8 +171,8 @@ class UpdateValidator:
         """Check metadata as the strategy does.
 
         Args:
-            new: The object as it shall be.
-            old: The object as it is.
+            new: The new object.
+            old: The old object.
             known: As in `run`.
         """
         if known is not None:
@@ -208,10 +208,10 @@ class UpdateValidator:
     def _read_metadata(
         self, new: JsonObject, old: JsonObject, known: Collection[Finding]
     ) -> tuple[list[Finding], list[Finding]]:
-        """Return what is wrong with metadata as on a create, and as on an update; asked again it is remembered.
+        """Return the findings of metadata as on a create and as on an update; the last result is cached.
 
-        An update back to the same finds something only in fields in which a create does; but of a generateName it asks
-        something else.
+        An unchanged update has findings only in fields in which a create has some; but its check of a generateName
+        differs.
         """
         about = [finding for finding in known if finding.check in _ABOUT_METADATA]
         if not about and "generateName" not in new:
@@ -221,7 +221,7 @@ class UpdateValidator:
             fields = frozenset(_FIELD.sub(r"\1", finding.field) for finding in about)
             if fields <= _FIELDS:
                 part = {name: new[name] for name in ("generateName", *fields) if name in new}
-            else:  # not of the metadata alone
+            else:  # not about the metadata alone
                 part, fields = new, _FIELDS
             namespaced = self.create.definition.namespaced
             common = check_metadata(part, namespaced=namespaced, name_rule=path_segment, fields=fields)
@@ -230,7 +230,7 @@ class UpdateValidator:
 
 
 _ABOUT_METADATA: Final = frozenset({"type-meta", "object-meta"})
-"""Checks that find something wrong with metadata, or keep others from it."""
+"""Checks that have findings about metadata, or prevent other checks of it."""
 _FIELD: Final = re.compile(r"metadata\.(\w+).*", re.DOTALL)
 _FIELDS: Final = frozenset(
     {
@@ -238,18 +238,19 @@ _FIELDS: Final = frozenset(
         "ownerReferences",
     }
 )
-"""Fields of metadata in which a create may find something."""
+"""Fields of metadata in which a create may have findings."""
 
 
 def _may_fail(known: Collection[Finding], key: str) -> bool:
-    """Tell whether the schema may find something below a key; what a oneOf says has no field."""
+    """Return whether the schema may have findings below a key; findings of a oneOf have no field."""
     return any(one.check == "schema" and (one.field.startswith(key) or one.field == "<nil>") for one in known)
 
 
 def _suspects(obj: JsonObject, known: Collection[Finding]) -> dict[str, Collection[str] | None]:
-    """Return the keys below which the schema finds something, and the empty key where it does at all.
+    """Return the keys below which the schema has findings, and the empty key if there are any.
 
-    Those of a map come with the keys below it; None: all. What a oneOf says has no field: then it may be any key.
+    The key of a map comes with the suspect keys below it, or None for all. A finding of a oneOf has no field: then
+    every key is suspect.
     """
     fields = [finding.field for finding in known if finding.check == "schema"]
     if not fields:
@@ -268,7 +269,7 @@ def _suspects(obj: JsonObject, known: Collection[Finding]) -> dict[str, Collecti
 
 
 def _beginnings(texts: list[str], names: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield (text, name) for each text that begins with a name; looked up by the lengths that names have."""
+    """Yield (text, name) for each text that begins with a name; names are looked up by their lengths."""
     lengths = sorted({len(name) for name in names})
     for text in texts:
         for length in lengths:

@@ -1,4 +1,4 @@
-"""Write which packages an installation has: `sbom.cdx.json` (CycloneDX 1.6) and `LICENCES.txt`, into its folder.
+"""Write the bill of materials of an installation into its folder: `sbom.cdx.json` (CycloneDX 1.6) and `LICENCES.txt`.
 
 python bill_of_materials.py FOLDER
 """
@@ -36,7 +36,7 @@ def texts_of(package: Distribution) -> list[str]:
 
 
 def component(package: Distribution) -> dict[str, Any]:
-    """Return a package as CycloneDX has it."""
+    """Return a package as a CycloneDX component."""
     name, version = package.metadata["Name"], package.version
     purl = f"pkg:pypi/{name.lower().replace('_', '-')}@{version}"
     licence = {"license": {"name": licence_of(package)}}

@@ -1,8 +1,8 @@
-"""Make the root file system of an image: the Python that runs this, libraries that are linked, and an installation.
+"""Make the root file system of an image: this Python, the libraries it links, and an installation of the auditor.
 
 python root.py INSTALLATION ROOT
 
-Neither a shell nor a package manager is in it. Needs `ldd` of glibc; with `dpkg-query` the bill of materials lists the
+It has no shell and no package manager. Needs `ldd` of glibc; with `dpkg-query` the bill of materials lists the
 packages of Debian that libraries come from.
 """
 
@@ -51,7 +51,7 @@ _NOT_NEEDED: Final = (
     "xx",
     "_ctypes_test",
 )
-"""Beginnings of extension modules that nothing here imports; they bring libraries along."""
+"""Prefixes of extension modules that nothing here imports; they would add libraries."""
 _LOADED_BY_NAME: Final = ("libgcc_s.so.1", "libnss_files.so.2", "libnss_dns.so.2", "libresolv.so.2")
 """Libraries that glibc opens by itself."""
 _CERTIFICATES: Final = ("/etc/ssl/certs/ca-certificates.crt", "/etc/ssl/cert.pem")
@@ -80,7 +80,7 @@ metadata: {name: a, namespace: b}
 spec: {size: 3}
 """
 _FOLDER: Final = "/work/compile"
-"""Folder of the image in which this is run; it is removed afterwards."""
+"""Folder of the image in which commands are run; it is removed afterwards."""
 _CALLS: Final = (
     ("auditor", "version"),
     ("auditor", "audit", "dump.yaml", "--jobs", "1", "--report", "r", "--fail-on", "never", "-o", "html=r.html"),
@@ -90,7 +90,7 @@ _CALLS: Final = (
     ("auditor", "validate", "dump.yaml", "--ignore-missing"),
     ("python3", "-c", "import boto3.session; boto3.session.Session().client('s3', region_name='a')"),
 )
-"""Commands that are run once in the image: Python keeps the modules that this loads in compiled form, there alone."""
+"""Commands that are run once in the image, so that Python stores the modules they load in compiled form."""
 
 
 def copy(source: Path, root: Path) -> None:
@@ -107,7 +107,7 @@ def copy(source: Path, root: Path) -> None:
 
 
 def files_below(folder: Path) -> list[Path]:
-    """Return the files of a folder of the standard library that are kept."""
+    """Return the files of a folder of the standard library that the image needs."""
     found = []
     for place, folders, names in os.walk(folder):
         folders[:] = [one for one in folders if one not in _LEFT_OUT and not one.startswith("config-")]
@@ -125,13 +125,13 @@ def linked(files: list[Path]) -> set[Path]:
 
 
 def opened_by_name(beside: set[Path]) -> set[Path]:
-    """Return the libraries that glibc opens by itself, from the folders of those that are linked."""
+    """Return the libraries that glibc opens by itself, from the folders of the linked ones."""
     folders = {path.parent for path in beside}
     return {folder / name for folder in folders for name in _LOADED_BY_NAME if (folder / name).exists()}
 
 
 def compile_what_is_loaded(installation: Path, root: Path) -> None:
-    """Run commands in the image, whose modules are then there in compiled form: a start needs a third of the time."""
+    """Run commands in the image, so that its modules are compiled: this makes a start three times as fast."""
     folder = root / _FOLDER.lstrip("/")
     folder.mkdir()
     (folder / "dump.yaml").write_text(_DUMP, encoding="utf-8")
@@ -186,7 +186,7 @@ def add_to_bill(folder: Path, packages: dict[str, str]) -> None:
 
 
 def main(installation: Path, root: Path) -> None:
-    """Copy Python, what is linked, certificates, time zones and the installation."""
+    """Copy Python, the libraries it links, certificates, time zones and the installation."""
     stdlib = Path(sysconfig.get_path("stdlib"))
     interpreter = Path(sys.base_prefix) / "bin" / f"python{sysconfig.get_python_version()}"
     library = files_below(stdlib)
@@ -209,7 +209,7 @@ def main(installation: Path, root: Path) -> None:
     )
     (root / "etc/group").write_text(f"root:x:0:\nauditor:x:{_USER}:\n")
     (root / "etc/nsswitch.conf").write_text("hosts: files dns\n")
-    if (release := Path("/etc/os-release")).exists():  # scanners of vulnerabilities go by it
+    if (release := Path("/etc/os-release")).exists():  # vulnerability scanners read it
         shutil.copyfile(release, root / "etc/os-release")
     (root / "tmp").mkdir(exist_ok=True)
     (root / "tmp").chmod(0o1777)

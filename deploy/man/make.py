@@ -17,13 +17,13 @@ from pipelines.cli.main import cli
 
 
 def escaped(text: str) -> str:
-    """Return a text as roff has it: no line of it is a request, no backslash an escape."""
+    """Return a text escaped for roff: no line is a request, no backslash an escape."""
     text = text.replace("\\", "\\e").replace("-", "\\-")
     return "\n".join(f"\\&{line}" if line[:1] in (".", "'") else line for line in text.split("\n"))
 
 
 def commands(command: click.Command, context: click.Context) -> Iterator[tuple[click.Command, click.Context]]:
-    """Yield a command and those below it, each with its context."""
+    """Yield a command and its subcommands, each with its context."""
     yield command, context
     if isinstance(command, click.Group):
         for name in command.list_commands(context):

@@ -42,7 +42,7 @@ def changes(report: str, kind: str, *, output: str) -> None:
     except OSError:
         manifest = None
     if manifest is None or "upgrade" not in manifest:
-        raise PlanError(report, "is no report of `auditor upgrade`", "its --report folder")
+        raise PlanError(report, "is not a report of `auditor upgrade`", "its --report folder")
     if kind:
         manifest = of_kind(manifest, kind)
         if not manifest["upgrade"]["definitions"]:

@@ -81,9 +81,9 @@ def make_file(folder):
         ("folder for its group", r"others can write it \(mode 0770\)"),
         ("folder a link", "it is a link"),
         ("file for all", r"in it: others can write it \(mode 0606\)"),
-        ("file a link", "in it: it is no file"),
-        ("file of two names", "in it: it has several names"),
-        ("a folder in it", "in it: it is no file"),
+        ("file a link", "in it: it is not a regular file"),
+        ("file of two names", "in it: it has several hard links"),
+        ("a folder in it", "in it: it is not a regular file"),
         ("another user", r"it belongs to another user \(uid \d+\)"),
     ],
 )

@@ -83,5 +83,5 @@ def test_other_classes_are_refused(wrong):
                 pass
 
         made = One
-    with pytest.raises(TypeError, match="is no plain dataclass"):
+    with pytest.raises(TypeError, match="is not a plain dataclass"):
         quick_init(made)

@@ -182,7 +182,7 @@ def test_a_report_in_a_file_store_is_a_folder(dump: Path, tmp_path: Path) -> Non
     assert same.exit_code == 0
     assert f"Since {url}: 0 findings new, 1 the same, 0 fixed\n" in same.output
     assert "grams" in run("show", url, "north/b").output
-    assert "is no report" in run("diff", f"{url}-none", url).output
+    assert "is not a report" in run("diff", f"{url}-none", url).output
 
 
 def test_tables_without_rows_are_there(dump: Path, tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_what_is_wrong_is_reported(report: Path, tmp_path: Path) -> None:
         index.select("loaves", field_selector="spec.shape=x")
     with pytest.raises(PlanError, match="did you mean loaves"):
         index.select("loafes")
-    with pytest.raises(PlanError, match="is no report"):
+    with pytest.raises(PlanError, match="is not a report"):
         auditor.open_index(tmp_path)
 
 

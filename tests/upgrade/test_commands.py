@@ -85,7 +85,7 @@ def test_formats_say_the_same_of_the_scan_and_of_its_report(cluster, tmp_path, o
 def test_changes_of_an_unknown_kind_and_of_no_report_are_refused(cluster, tmp_path):
     run("upgrade", cluster, "--new-crds", tmp_path / "new.json", "--report", tmp_path / "r", "--jobs", 1)
     assert "concerns no such kind" in str(run("changes", tmp_path / "r", "gadget").exception)
-    assert "is no report" in str(run("changes", tmp_path).exception)
+    assert "is not a report" in str(run("changes", tmp_path).exception)
 
 
 def test_many_definitions_have_one_line_each_and_those_that_block_come_first(tmp_path):

@@ -31,9 +31,9 @@ __all__ = ["ApiScan", "ApiTally"]
 
 _BETA: Final = re.compile(rb"/v\d+(?:alpha|beta)\d+")
 _LONGEST: Final = 300
-"""Bytes of a version with its group that are looked at; a group has at most 253."""
+"""Most bytes of a version with its group; a group has at most 253."""
 _MOST: Final = 1000
-"""Managers of a kind and version, and Helm releases, that are named; further ones count together."""
+"""Most managers of a kind and version, and most Helm releases, that are named; the others count together."""
 _SAMPLES: Final = 3
 _WRITTEN: Final = {("apiextensions.k8s.io/v1beta1", "CustomResourceDefinition")}
 """Versions that servers themselves write, though they do not serve them.
@@ -44,13 +44,13 @@ Source: kubernetes pkg/controlplane/apiserver/apiextensions.go.
 
 @dataclass(slots=True)
 class ApiTally:
-    """What was seen in shards.
+    """Uses of versions that were found in shards.
 
     Attributes:
         stored: Objects stored at a version, by (apiVersion, kind, whether a server keeps objects at their keys).
         clients: Objects that were written at a version, by (apiVersion, kind, how, manager).
         last: The newest time of such a write.
-        samples: Keys of some objects, by what they are counted by.
+        samples: Keys of some objects, by the key of their counter.
         helm: (namespace, release, revision, apiVersion, kind) in manifests of Helm releases.
         helm_read: Helm releases that were read.
         helm_unread: Helm releases that could not be read, by the reason.
@@ -69,7 +69,7 @@ class ApiTally:
     api_services: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def merge(self, other: ApiTally) -> None:
-        """Add what was seen in other shards, which come later."""
+        """Add the uses found in later shards."""
         self.stored.update(other.stored)
         self.clients.update(other.clients)
         for at, time in other.last.items():
@@ -84,17 +84,17 @@ class ApiTally:
         self.api_services |= other.api_services
 
     def sample(self, at: tuple[Any, ...], key: str) -> None:
-        """Keep the first keys."""
+        """Add a key, unless there are enough."""
         found = self.samples.setdefault(at, [])
         if len(found) < _SAMPLES:
             found.append(key)
 
 
 class ApiScan:
-    """Looks at the values of shards.
+    """Searches the values of shards.
 
     Args:
-        owner: Has the plan, and opens the dumps.
+        owner: The auditor of the shards, with the plan; it opens the dumps.
         scan: The plan of the upgrade.
     """
 
@@ -117,11 +117,11 @@ class ApiScan:
         self.tally = ApiTally()
 
     def __call__(self, item: SourceShard) -> ApiTally:
-        """Return what is seen in a shard."""
+        """Return the uses found in a shard."""
         self.tally = ApiTally()
         try:
             table, values = self._owner.source(item.source)
-        except ChangedDump:  # the rows of the shard say so
+        except ChangedDump:  # the rows of the shard report it
             return self.tally
         rows = table.slice(item.shard.start, item.shard.stop - item.shard.start)
         for key, data in zip(rows["key"].to_pylist(), cut_values(rows, values), strict=True):
@@ -228,7 +228,7 @@ class ApiScan:
 
 
 def _decoded(data: bytes) -> tuple[str, str, JsonObject]:
-    """Return apiVersion, kind and the object in a stored value; the object is empty where its version is unknown.
+    """Return apiVersion, kind and the object in a stored value; the object is empty if its version is unknown.
 
     Raises:
         WireError: It cannot be decoded.

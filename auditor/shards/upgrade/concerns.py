@@ -1,4 +1,4 @@
-"""What an upgrade takes away from the clients of a kind, and which clients use it, by the managedFields of objects."""
+"""Versions and subresources that an upgrade removes, and the clients that use them, by the managedFields of objects."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["Concerns", "concerns_of", "hit_of", "used_by"]
 
 
 class Concerns(NamedTuple):
-    """What an upgrade takes away from the clients of a kind.
+    """Changes of an upgrade that affect the clients of a kind.
 
     Attributes:
         versions: Versions that are no longer served, with the group.
-        subresources: Subresources that go.
+        subresources: Subresources that are removed.
         transitions: Paths of new transition rules.
     """
 
@@ -35,7 +35,7 @@ class Concerns(NamedTuple):
 
 
 def concerns_of(old: CustomResourceDefinition, new: CustomResourceDefinition) -> Concerns:
-    """Return what one definition has for clients and another does not."""
+    """Return what the old definition offers to clients and the new one does not."""
     served = {one.name for one in new.served_versions}
     versions = {f"{old.group}/{one.name}": one.name for one in old.served_versions if one.name not in served}
     gone = set()
@@ -49,7 +49,7 @@ def concerns_of(old: CustomResourceDefinition, new: CustomResourceDefinition) ->
 
 
 def used_by(obj: Any, concerns: Concerns) -> Iterator[tuple[str, str]]:
-    """Yield (what goes, manager that used it) by the managedFields of an object."""
+    """Yield (removed version or subresource, manager that used it) from the managedFields of an object."""
     metadata = obj.get("metadata") if type(obj) is dict else None
     entries = metadata.get("managedFields") if type(metadata) is dict else None
     for entry in entries if type(entries) is list else ():
@@ -63,7 +63,7 @@ def used_by(obj: Any, concerns: Concerns) -> Iterator[tuple[str, str]]:
 
 
 def hit_of(change: Change) -> tuple[str, str] | None:
-    """Return what a change of an object is counted as for the changes of the schema."""
+    """Return the categories under which a change of an object is counted for the changes of the schema."""
     if change.change == VERDICT and change.path and change.old is ABSENT:
         return "invalid", plain_path(change.path)
     return ("lost", plain_path(change.path or "")) if change.is_loss else None

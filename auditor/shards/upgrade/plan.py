@@ -30,20 +30,20 @@ __all__ = ["DeprecatedVersion", "UpgradeOptions", "UpgradePlan", "plan_upgrade",
 
 @dataclass(frozen=True, slots=True)
 class UpgradeOptions:
-    """What an upgrade scan is asked beside what an audit is.
+    """Options of an upgrade scan beyond those of an audit.
 
     Attributes:
         new_crds: Files or folders with the definitions to come; ``-`` is standard input.
-        missing: What becomes of definitions that are not among them: keep or delete.
+        missing: Whether the upgrade keeps or deletes definitions that are not among them: keep or delete.
         assumptions: Format that this release does not know, to one that it does.
         old_sidecars: Files of field-level gates of today, by name of the definition; those of the audit's options are
             the ones to come.
-        via: Files or folders with the definitions of a release between; the scan is then that of the second hop.
-        plan_file: Where the plan goes; empty: nowhere.
-        to_kubernetes: Release of the API server after the upgrade; empty: that of today. Where it is not reproduced,
-            objects are judged as by that of today, and only removed versions of kinds are looked for.
+        via: Files or folders with the definitions of a release between; the scan then covers the second hop.
+        plan_file: File for the plan; empty: none is written.
+        to_kubernetes: Release of the API server after the upgrade; empty: that of today. If it is not reproduced,
+            objects are judged by that of today, and only uses of removed versions of kinds are found.
         helm_releases: Whether manifests of Helm releases are read, too.
-        today: Release of the API server before the upgrade, as the user named it; empty: the user did not.
+        today: Release of the API server before the upgrade, as the user named it; empty if not named.
     """
 
     new_crds: tuple[str, ...]
@@ -58,7 +58,7 @@ class UpgradeOptions:
 
     @property
     def judged_as(self) -> str:
-        """The release that objects are judged as after the upgrade; empty: that of today."""
+        """The release by which objects are judged after the upgrade; empty: that of today."""
         return self.to_kubernetes if find_release(self.to_kubernetes, reproduced=False).is_reproduced else ""
 
 
@@ -77,7 +77,7 @@ class UpgradePlan:
 
     Attributes:
         old: Definitions of the dump, replaced by name by those of --old-crds.
-        new: The same, replaced by name by those of --new-crds; those to be deleted are kept in it.
+        new: The same, replaced by name by those of --new-crds; it includes those to be deleted.
         applied: Names of the definitions of --new-crds.
         deleted: Names of those to be deleted.
     """
@@ -90,7 +90,7 @@ class UpgradePlan:
 
     @property
     def changes_release(self) -> bool:
-        """Whether the API server is another one after the upgrade, so that what does not change is compared, too."""
+        """Whether the release of the API server changes, so that kinds with unchanged definitions are compared, too."""
         return self.old.options.kubernetes != self.new.options.kubernetes
 
     @property
@@ -105,13 +105,13 @@ class UpgradePlan:
 
     @property
     def looks_for_apis(self) -> bool:
-        """Whether removed versions of kinds are looked for: on the way to a newer release, in the whole dump."""
+        """Whether the scan looks for removed versions of kinds: for a newer release, in the whole dump."""
         today, is_asked = self.today, bool(self.options.to_kubernetes)
         return is_asked and self.old.options.scope.is_everything and (today is None or today.minor <= self.target.minor)
 
     @property
     def today(self) -> Release | None:
-        """The release of the API server before the upgrade; None: no one named it, and it is not the default."""
+        """The release of the API server before the upgrade; None if it is neither named nor the default."""
         release = find_release(self.options.today)
         return release if self.options.today or release.minor < self.target.minor else None
 
@@ -152,7 +152,7 @@ def with_status(plan: Plan, name: str, document: JsonObject) -> JsonObject:
 
 
 def plan_upgrade(options: AuditOptions, upgrade: UpgradeOptions, workdir: Path) -> UpgradePlan:
-    """Open every dump once, and set the new definitions beside the old ones.
+    """Open every dump once, and pair the new definitions with the old ones.
 
     Raises:
         AuditorError: A dump or a file of definitions cannot be read.
@@ -203,7 +203,7 @@ def _applied(old: Plan, given: dict[str, JsonObject], path: Path) -> Plan:
 
 
 def _new_definitions(old: Plan, given: dict[str, JsonObject]) -> Iterator[tuple[DefinitionEntry, bytes]]:
-    """Yield the definitions after the upgrade, by name: those of a plan, and what an update with those given makes."""
+    """Yield the definitions after the upgrade, by name: those of a plan, updated with the given ones."""
     before = {entry.name: entry for entry in old.entries}
     file = old.definitions_file
     for name in sorted(before.keys() | given.keys()):
@@ -220,5 +220,5 @@ def _encoded(document: JsonObject) -> bytes:
     """Return a document as JSON in which numbers keep their types: 1.0 is no integer."""
     try:
         return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
-    except (TypeError, orjson.JSONEncodeError):  # a number or a string that only Go's own decoder makes
+    except (TypeError, orjson.JSONEncodeError):  # a number or a string that only Go decodes
         return encode(document).encode("utf-8", "surrogatepass")

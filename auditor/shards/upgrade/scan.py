@@ -1,7 +1,7 @@
 """Shards of an upgrade scan, judged under both sets of definitions.
 
-A shard is audited as always, under the new definitions. An observer compares each object that comes out of it with what
-it is under the old ones; where nothing that it goes by changes, nothing is done for it a second time.
+A shard is audited under the new definitions. An observer compares each judged object with its judgement under the old
+ones; if nothing that the judgement depends on changes, the object is not judged again.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class UpgradeResult:
 
 
 class UpgradeAuditor:
-    """Has shards audited under the new definitions, and compares every object with what it is under the old ones."""
+    """Audits shards under the new definitions, and compares every object with its judgement under the old ones."""
 
     def __init__(self, scan: UpgradePlan, parts: str) -> None:
         self.plan = scan.new
@@ -99,7 +99,7 @@ class UpgradeAuditor:
         self.is_export = False
 
     def __call__(self, item: SourceShard) -> UpgradeResult:
-        """Audit one shard and write what changes."""
+        """Audit one shard and write the changes."""
         source = self.plan.sources[item.source]
         self.source_name, self.is_export = source.name, source.is_export
         self.begin()
@@ -111,7 +111,7 @@ class UpgradeAuditor:
         return UpgradeResult(item.shard.number, result, self.tallies, apis)
 
     def begin(self) -> None:
-        """Forget what was noticed of objects."""
+        """Forget the notes about objects."""
         meta = {
             "tool": auditor.__version__,
             "release": self.plan.options.release.version,
@@ -125,10 +125,10 @@ class UpgradeAuditor:
     def rejudged(
         self, definition: CustomResourceDefinition, data: bytes, judged: list[JudgedVersion]
     ) -> list[JudgedVersion]:
-        """Return what an object counts as under the new definition.
+        """Return the judgement to count for an object under the new definition.
 
-        An export shows objects at a version that a client asked for. Where that version goes, the object is judged as
-        it is at one that remains: nothing says that it is stored at the version that the export shows.
+        An export shows objects at a version that a client requested. If that version is removed, the object is judged
+        at a remaining one: it need not be stored at the version that the export shows.
         """
         audited = judged[0].audited
         if not self.is_export or audited.object is not None or not self._may_be_migrated(definition, audited):
@@ -148,7 +148,7 @@ class UpgradeAuditor:
     def on_judged(
         self, row: RowHead, definition: CustomResourceDefinition, judged: JudgedVersion, outcome: Outcome
     ) -> None:
-        """Compare an object, judged under the new definition, with what it is under the old one."""
+        """Compare the judgement of an object under the new definition with that under the old one."""
         tally = self.tallies.get(definition.name)
         if tally is None:
             tally = self.tallies[definition.name] = Tally()
@@ -178,7 +178,7 @@ class UpgradeAuditor:
     def _pairing(
         self, old: CustomResourceDefinition, new: CustomResourceDefinition, audited: AuditedObject
     ) -> Pairing | None:
-        """Return how two definitions are paired, or None if only one of them has the version of the judged object."""
+        """Return the pair of two definitions, or None if only one of them has the version of the judged object."""
         version = audited.audited_version or ""
         at = self._at(old, version)
         if at is None:
@@ -190,11 +190,11 @@ class UpgradeAuditor:
         return found
 
     def _at(self, old: CustomResourceDefinition, version: str) -> str | None:
-        """Return the version of the old definition at which an object is judged that was judged at one of the new."""
+        """Return the version of the old definition for an object that was judged at a version of the new one."""
         at = self.plan.options.at_of_exports if self.is_export else self.plan.options.at
         storage = self.before.storage_of(old)
         if at == "storage":
-            # Where the read at the storage version failed, the object was judged at its own.
+            # If the read at the storage version failed, the object was judged at its own.
             return storage if storage == version or version not in old.versions else None
         return version if version in old.versions else storage
 
@@ -283,13 +283,13 @@ class UpgradeAuditor:
     def _lost_on_the_way(
         self, row: RowHead, old: CustomResourceDefinition, before: AuditedObject, first: AuditedObject
     ) -> list[Change]:
-        """Return what an object loses when it is rewritten at a version that remains; a webhook may move it instead."""
+        """Return the fields that an object loses by a rewrite at a remaining version, unless a webhook keeps them."""
         if old.conversion == "Webhook" or before.object is None or first.object is None:
             return []
         return [one for one in compare_reads(before, first, lambda: decoded(row.data)) if one.is_loss]
 
     def _needs_webhook(self, side: ShardAuditor, definition: CustomResourceDefinition, audited: AuditedObject) -> bool:
-        """Whether only a webhook can read an object at the storage version; never for exports, where it is unknown."""
+        """Return whether only a webhook can read an object at the storage version; False for exports."""
         return (
             not self.is_export
             and definition.conversion == "Webhook"
@@ -299,9 +299,9 @@ class UpgradeAuditor:
         )
 
     def _may_be_migrated(self, definition: CustomResourceDefinition, audited: AuditedObject) -> bool:
-        """Whether an object cannot be read only because its version goes: under the old definition it can be rewritten.
+        """Return whether the removal of its version is the only reason why an object cannot be read.
 
-        That takes a version that both definitions have, and can be read at.
+        Then it can be rewritten under the old definition, at a version that both definitions have.
         """
         entry = self.old_entries.get(definition.name)
         old = None if entry is None else self.before.definition(entry)
@@ -317,11 +317,11 @@ class UpgradeAuditor:
     def _after_migration(
         self, row: RowHead, new_definition: CustomResourceDefinition, old: CustomResourceDefinition
     ) -> tuple[AuditedObject, Side, Outcome] | None:
-        """Judge an object as it would be once it was rewritten under the old definition; None: that would not help.
+        """Judge an object after a rewrite under the old definition, or return None if that would not help.
 
         Returns:
-            What it is under the old definition at the version it would be written at, what it would then be under the
-            new one, and what the old server says to the write.
+            Its judgement under the old definition at the version that would be written, its judgement under the new one
+            afterwards, and the answer of the old server to the write.
         """
         at = common_version(old, new_definition)
         if at is None:
@@ -337,13 +337,13 @@ class UpgradeAuditor:
     # ---- counts and rows
 
     def _count_facts(self, tally: Tally, row: RowHead, definition: CustomResourceDefinition, new: Side) -> None:
-        """Count what hangs on the new definition alone: migration, managedFields, unknown formats."""
+        """Count what depends on the new definition alone: migration, managedFields, unknown formats."""
         audited = new.audited
         storage = self.auditor.storage_of(definition)
         if not self.is_export and audited.stored_version is not None and audited.stored_version != storage:
             tally.to_migrate += 1
         if audited.object is None and self._may_be_migrated(definition, audited):
-            return  # what the server says to a write under the old definition counts (`_compare`)
+            return  # the answer to a write under the old definition counts (`_compare`)
         if audited.object is None:
             tally.rewrites["unknown" if new.state is Status.NEEDS_CONVERSION else "refused"] += 1
             if new.state is not Status.NEEDS_CONVERSION:
@@ -358,7 +358,7 @@ class UpgradeAuditor:
     def _count_object(
         self, tally: Tally, row: RowHead, definition: CustomResourceDefinition, audited: AuditedObject
     ) -> None:
-        """Count what an object holds: versions in managedFields that go, values of unknown formats."""
+        """Count in an object: removed versions in managedFields, values of unknown formats."""
         obj = audited.object or {}
         for version in managed_versions(obj, definition):
             tally.managed[version] += 1
@@ -394,7 +394,7 @@ class UpgradeAuditor:
     def _count_concerns(
         self, tally: Tally, row: RowHead, definition: CustomResourceDefinition, old: CustomResourceDefinition
     ) -> None:
-        """Count who uses versions and subresources that go, and the objects under new transition rules."""
+        """Count users of removed versions and subresources, and objects under new transition rules."""
         found = self.concerns.get(definition.name)
         if found is None:
             found = self.concerns[definition.name] = concerns_of(old, definition)
@@ -447,7 +447,7 @@ class UpgradeAuditor:
 
 
 def setup_upgrade(scan: UpgradePlan, parts: str) -> Callable[[SourceShard], UpgradeResult]:
-    """Make a worker ready, as `auditor.shards.audit.setup` does."""
+    """Set up a worker, as `auditor.shards.audit.setup` does."""
     gc.disable()
     return UpgradeAuditor(scan, parts)
 
@@ -458,7 +458,7 @@ def lost_upgrade_shard(item: SourceShard, error: Exception, *, scan: UpgradePlan
 
 
 def merge_apis(results: list[UpgradeResult]) -> ApiTally:
-    """Return what was seen of removed versions in all shards."""
+    """Return the uses of removed versions in all shards."""
     total = ApiTally()
     for result in sorted(results, key=lambda one: one.number):
         total.merge(result.apis)

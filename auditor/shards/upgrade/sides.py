@@ -1,4 +1,4 @@
-"""An object under one set of definitions: how bad it is, and the examples that a summary gives of what changes."""
+"""An object under one set of definitions: its badness, and the examples of changes in the summary."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Side(NamedTuple):
 
     @property
     def rank(self) -> int:
-        """How bad it is: 0 valid, 1 tolerated, 2 invalid (no update verdict), 3 blocked, 4 not to be read."""
+        """Its badness: 0 valid, 1 tolerated, 2 invalid (no update verdict), 3 blocked, 4 unreadable."""
         if isinstance(self.state, Impact):
             return 3 if self.state.blocks else 1
         return {Status.VALID: 0, Status.INVALID: 2}.get(self.state, 4)
@@ -67,7 +67,7 @@ def state_of(audited: AuditedObject, outcome: Outcome) -> Status | Impact:
 
 
 def newly(new: Side, before: int) -> set[str]:
-    """Return the categories that follow from how bad an object is, and was."""
+    """Return the categories that follow from the badness of an object before and after."""
     if new.rank >= 3 and before >= new.rank:
         return {"broken-before"}
     if new.rank < before:
@@ -84,7 +84,7 @@ _CATEGORY: Final = {"defaulted": "drift", "default-changed": "drift", "selector"
 
 
 def categories_of(changes: list[Change]) -> set[str]:
-    """Return the categories of changes of what reads show."""
+    """Return the categories of changes in the answers to reads."""
     return {"data-loss" if one.is_loss else _CATEGORY.get(one.change, "drift") for one in changes}
 
 
@@ -94,28 +94,28 @@ def by_field(side: Side) -> dict[str, str]:
 
 
 def is_reworded(old: Side, new: Side) -> bool:
-    """Tell whether servers of two releases say the same of an object in other words."""
+    """Return whether servers of two releases report the same faults of an object in different words."""
     return {one.message for one in old.audited.findings} != {one.message for one in new.audited.findings}
 
 
 def is_refused(outcome: Outcome) -> bool:
-    """Tell whether the server refuses to write an object back unchanged."""
+    """Return whether the server refuses an unchanged PUT of an object."""
     code = outcome.codes[0]
     return code is not None and code >= 300
 
 
 def reason_of(audited: AuditedObject) -> str:
-    """Return why an object cannot be read; empty where it can."""
+    """Return the reason why an object cannot be read; empty if it can."""
     return "" if audited.unreadable is None else audited.unreadable.reason
 
 
 def shown_key(row: Any) -> str:
-    """Return what `auditor show` finds a row by."""
+    """Return the text by which `auditor show` finds a row."""
     return row.text_key or f"{row.namespace or ''}/{row.name}"
 
 
 def decoded(data: bytes) -> Any:
-    """Return the decoded value; empty where it does not decode."""
+    """Return the decoded value; empty if it cannot be decoded."""
     try:
         return decode_value(data)
     except ReadError:
@@ -135,7 +135,7 @@ def managed_versions(obj: JsonObject, definition: CustomResourceDefinition) -> s
 
 
 def sample_of(row: Any, new: Side, changes: list[Change], category: str) -> Sample:
-    """Return an object as an example of a category: what the matter is, and who last wrote the field."""
+    """Return an object as an example of a category: the fault, and the last writer of the field."""
     key = shown_key(row)
     if category in ("unreadable", "needs-conversion"):
         return Sample(key, reason_of(new.audited))

@@ -22,7 +22,7 @@ __all__ = ["items", "sizes"]
 
 
 def items(node: Node) -> Check:
-    """Return the check that walks a list, each item with its correlated old value where there is one."""
+    """Return the check that walks a list, each item with its correlated old value, if any."""
     kinds = node.kinds
 
     def check(value: Any, trail: Trail, sink: Sink, twin: CorrelatedObject | None) -> int:

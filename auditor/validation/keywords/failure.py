@@ -1,7 +1,7 @@
-"""What the keyword walk hands up: a failure is four values, and becomes text only if it survives.
+"""Failures of the keyword walk: each is four values, which become text only if the failure is reported.
 
-Most failures below anyOf and oneOf are thrown away again, and an update drops those of unchanged nodes. So a check
-appends (describe, trail, value, parameter) to the sink; `describe` turns it into a Complaint once the walk is over.
+Most failures below anyOf and oneOf are dropped, and an update drops those of unchanged nodes. So a check appends
+(describe, trail, value, parameter) to the sink; `describe` turns it into a Complaint once the walk is over.
 """
 
 from __future__ import annotations
@@ -30,20 +30,21 @@ __all__ = [
 ]
 
 MOST_FINDINGS: Final = 250_000
-"""Findings of one object; where it has more, 3,000 required names in each of 3,000 items, say, it is not judged."""
+"""Most findings of one object. An object with more (such as 3,000 missing names in each of 3,000 items) is not judged.
+"""
 MOST_FAILURES: Final = 600_000
-"""Failures of a walk; many of them may be the same."""
+"""Most failures of a walk; many of them may be equal."""
 
 
 class Complaint(NamedTuple):
     """A failure in the words of the validator.
 
     Attributes:
-        name: The path that the finding is reported at; None: at the root, the path is in the detail only.
+        name: The path at which the finding is reported; None for the root, then only the detail has the path.
         type: The server's cause.
         bad_value: As JSON data.
         detail: As in the finding.
-        text: What tells complaints of one run apart: equal texts are reported once.
+        text: The text by which complaints of one run are compared: equal texts are reported once.
     """
 
     name: str | None
@@ -57,7 +58,7 @@ Describe = Callable[[str, Any, Any], Complaint]
 Failure = tuple[Describe, Trail, Any, Any]
 Sink = list[Failure]
 Check = Callable[[Any, Trail, Sink, "CorrelatedObject | None"], int]
-"""(value, trail, sink, correlated) -> match count of what was run inside; appends what failed to the sink."""
+"""(value, trail, sink, correlated) -> match count of nested checks; appends failures to the sink."""
 
 
 def too_many_failures() -> TooMuchToReport:
@@ -66,5 +67,5 @@ def too_many_failures() -> TooMuchToReport:
 
 
 def composite(text: str) -> Complaint:
-    """Return a complaint that knows no field: the server reports it at the root with an empty value."""
+    """Return a complaint without a field: the server reports it at the root with an empty value."""
     return Complaint(None, INVALID, "", text, text)

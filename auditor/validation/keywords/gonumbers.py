@@ -1,4 +1,4 @@
-"""Go's arithmetic where it shows in verdicts: conversions between float64 and int64, and what counts as an integer.
+"""Go's arithmetic where verdicts depend on it: conversions between float64 and int64, and tests for integers.
 
 Source: kube-openapi pkg/validation/validate/values.go; go-openapi/swag conv/convert.go; conversions as on amd64.
 """
@@ -24,7 +24,7 @@ _FLOAT32_OVERFLOW: Final = Decimal(2**128 - 2**103)
 
 
 def truncate(value: float) -> int:
-    """Convert a float64 to int64 toward zero; what does not fit gives the smallest int64, as on amd64."""
+    """Convert a float64 to int64 toward zero; a number out of range gives the smallest int64, as on amd64."""
     if -9.3e18 < value < 9.3e18:
         whole = math.trunc(value)
         if INT64[0] <= whole <= INT64[1]:
@@ -33,12 +33,12 @@ def truncate(value: float) -> int:
 
 
 def whole_test() -> Callable[[float], bool]:
-    """Return what tells whether a float64 passes for an integer: within 2^53 - 1, and whole or nearly so."""
+    """Return the test whether a float64 counts as an integer: within 2^53 - 1, and whole or nearly so."""
     return _is_nearly_whole if changes.WHOLE_NUMBERS.holds else _is_nearly_cut
 
 
 def _is_nearly_cut(value: float) -> bool:
-    """Tell whether a number is whole, or positive and little above a whole number."""
+    """Return whether a number is whole, or positive and slightly above a whole number."""
     if not -_SAFE <= value <= _SAFE:
         return False
     if value.is_integer():
@@ -48,7 +48,7 @@ def _is_nearly_cut(value: float) -> bool:
 
 
 def _is_nearly_whole(value: float) -> bool:
-    """Tell whether a number is whole up to a relative 1e-9."""
+    """Return whether a number is whole up to a relative 1e-9."""
     if not -_SAFE <= value <= _SAFE:
         return False
     if value.is_integer():
@@ -59,7 +59,7 @@ def _is_nearly_whole(value: float) -> bool:
 
 
 def fits_integer(value: float, bounds: tuple[int, int]) -> bool:
-    """Tell whether the shortest decimal text of a number parses as an integer within the bounds."""
+    """Return whether the shortest decimal text of a number parses as an integer within the bounds."""
     if type(value) is int:
         return bounds[0] <= value <= bounds[1]
     # The shortest text, not the exact value: 2^63 prints as 9223372036854775808 rounded to 17 digits, then zeros.
@@ -67,5 +67,5 @@ def fits_integer(value: float, bounds: tuple[int, int]) -> bool:
 
 
 def fits_float32(value: float) -> bool:
-    """Tell whether the shortest decimal text of a number does not overflow a float32."""
+    """Return whether the shortest decimal text of a number fits into a float32."""
     return abs(Decimal(repr(value))) < _FLOAT32_OVERFLOW

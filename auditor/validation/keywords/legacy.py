@@ -1,7 +1,7 @@
 """Keywords that no structural schema has: lists of items, patternProperties, dependencies.
 
-Definitions of old servers that preserve unknown fields may still carry them, and a server goes on judging by them.
-`$ref` is not here: a server fails on it before it judges anything.
+Definitions of old servers that preserve unknown fields may still have them, and a server still validates them. `$ref`
+is missing here: a server fails on it before any validation.
 
 Source: kube-openapi pkg/validation/validate/slice_validator.go, object_validator.go, schema_props.go.
 """
@@ -29,7 +29,7 @@ def positional_items(nodes: tuple[Node, ...], rest: Node | None, *, closed: bool
 
     Args:
         nodes: One for each of the first items.
-        rest: What checks further items, as far as the server gets (it stops early by as many as there are `nodes`).
+        rest: The check of further items; the server skips as many of the last ones as there are `nodes`.
         closed: Whether further items are forbidden (additionalItems: false).
     """
     known = len(nodes)
@@ -56,7 +56,7 @@ def _no_further_items(_path: str, _value: Any, _parameter: Any) -> Complaint:
 
 
 def matcher(pattern: str) -> Callable[[str], bool]:
-    """Return what tells whether a key matches; a pattern that does not compile matches none."""
+    """Return a test whether a key matches; a pattern that does not compile matches none."""
     try:
         return compile_pattern(pattern).search
     except GoRegexError:
@@ -64,7 +64,7 @@ def matcher(pattern: str) -> Callable[[str], bool]:
 
 
 def any_matcher(matchers: tuple[Callable[[str], bool], ...]) -> Callable[[str], bool]:
-    """Return what tells whether a key matches any of several patterns."""
+    """Return a test whether a key matches any of several patterns."""
     return lambda key: any(matches(key) for matches in matchers)
 
 
@@ -73,7 +73,7 @@ def pattern_properties(
 ) -> Check:
     """Return the check of keys by pattern.
 
-    The server does it up to three times and reports it once, so that only the match count shows it.
+    The server runs it up to three times and reports failures once; only the match count depends on that.
     """
 
     def check(value: Any, trail: Trail, sink: Sink, twin: CorrelatedObject | None) -> int:
@@ -90,7 +90,7 @@ def pattern_properties(
 
 
 def dependencies(schemas: dict[str, Node], names: dict[str, tuple[str, ...]]) -> Check:
-    """Return the check of what must hold of a map because it has a key: a schema, or other keys."""
+    """Return the check of dependencies: a map with a certain key must match a schema or have other keys."""
 
     def check(value: Any, trail: Trail, sink: Sink, _twin: CorrelatedObject | None) -> int:
         count = 0

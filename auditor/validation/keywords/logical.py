@@ -1,7 +1,7 @@
 """anyOf, oneOf, allOf and not.
 
-Branches are judged as on a create, also in an update: nothing below them is compared with an old value. When no branch
-of anyOf or oneOf fits, the failures of the branch with the highest match count are shown, of several the first.
+Branches are judged as on a create, also in an update: nothing below them is compared with an old value. If no branch of
+anyOf or oneOf fits, the failures of the branch with the highest match count are shown, or of the first of several.
 
 Source: kube-openapi pkg/validation/validate/schema_props.go.
 """

@@ -1,8 +1,8 @@
 """multipleOf, minimum, maximum and the range of integer and float formats.
 
-What a bound means depends on the Go type of the value: an int64 is compared with the bound cut to an int64, a float64
-with the bound itself. Where a schema says type integer and a bound is none, every value gets an extra finding and is
-compared as float64; servers before `changes.NUMBER_FORMATS` know nothing of types and formats here.
+The meaning of a bound depends on the Go type of the value: an int64 is compared with the bound cut to an int64, a
+float64 with the bound itself. If a schema has type integer and a bound is not an integer, every value gets an extra
+finding and is compared as float64; servers before `changes.NUMBER_FORMATS` ignore types and formats here.
 
 Source: kube-openapi pkg/validation/validate/validator.go (numberValidator), values.go.
 """

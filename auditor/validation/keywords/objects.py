@@ -28,13 +28,13 @@ _TYPE_META: Final = frozenset({"apiVersion", "kind"})
 def fields(
     nodes: dict[str, Node], extra: Node | None, *, closed: bool, matches: Callable[[str], bool] | None = None
 ) -> Check:
-    """Return the check that walks the keys of a map that are there.
+    """Return the check that walks the existing keys of a map.
 
     Args:
-        nodes: What checks the declared properties.
-        extra: What checks all other keys; None: nothing does.
+        nodes: The checks of the declared properties.
+        extra: The check of all other keys, or None.
         closed: Whether other keys are forbidden (additionalProperties: false).
-        matches: Tells which other keys patternProperties takes care of.
+        matches: Test for the other keys that patternProperties covers.
     """
     find = {name: (node, node.kinds) for name, node in nodes.items()}.get
     rest = None if extra is None else (extra, extra.kinds)

@@ -1,4 +1,4 @@
-"""maxLength, minLength, pattern (the first that fails is reported) and format.
+"""maxLength, minLength, pattern (the first failing one of these is reported) and format.
 
 Source: kube-openapi pkg/validation/validate/validator.go (stringValidator), formats.go, rexp.go.
 """
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 __all__ = ["format_", "string"]
 
 _MEMO_SIZE: Final = 4096
-"""Accepted values that a pattern or format remembers; longer ones than `_MEMO_LENGTH` are not worth it."""
+"""Most accepted values that a pattern or format caches; values longer than `_MEMO_LENGTH` are not cached."""
 _MEMO_LENGTH: Final = 256
 
 
 def string(schema: StructuralSchema) -> Check | None:
-    """Return the check of lengths and pattern, or None where there are none. Lengths count code points."""
+    """Return the check of lengths and pattern, or None if there are none. Lengths count code points."""
     longest, shortest = schema.max_length, schema.min_length
     matches, shown = _matcher(schema.pattern)
     if longest is None and shortest is None and matches is None:
@@ -47,7 +47,7 @@ def string(schema: StructuralSchema) -> Check | None:
 
 
 def _matcher(pattern: str) -> tuple[Callable[[str], bool] | None, str]:
-    """Return what tells whether a text matches, and the pattern as the message shows it."""
+    """Return a test whether a text matches, and the pattern as the message shows it."""
     if not pattern:
         return None, ""
     try:
@@ -58,7 +58,7 @@ def _matcher(pattern: str) -> tuple[Callable[[str], bool] | None, str]:
 
 
 def _remembering(accepts: Callable[[str], bool]) -> Callable[[str], bool]:
-    """Return the same predicate with a bounded memory of accepted texts: objects of one kind repeat their values."""
+    """Return the predicate with a bounded cache of accepted texts: objects of one kind repeat their values."""
     accepted: set[str] = set()
 
     def remembering(text: str) -> bool:
@@ -91,7 +91,7 @@ def _no_match(path: str, value: Any, shown: str) -> Complaint:
 
 
 def format_(name: str) -> Check | None:
-    """Return the check of a string format, or None where the format says nothing about strings."""
+    """Return the check of a string format, or None if the format does not apply to strings."""
     if not name or not formats.is_known(name):
         return None
     accepts = _remembering(lambda text: formats.accepts(name, text))

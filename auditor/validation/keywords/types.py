@@ -34,7 +34,7 @@ def _wrong_type(path: str, _value: Any, parameter: tuple[str, str]) -> Complaint
 
 
 def null_type(types: tuple[str, ...], *, nullable: bool) -> Check | None:
-    """Return the check that null meets, or None where null is fine."""
+    """Return the check of null, or None if null is allowed."""
     if not types or nullable:
         return None
     parameter = (",".join(types), "null")
@@ -47,12 +47,12 @@ def null_type(types: tuple[str, ...], *, nullable: bool) -> Check | None:
 
 
 def type_(kind: type, types: tuple[str, ...], format_: str) -> tuple[int, Check | None]:
-    """Return what the type check makes of values of a kind: a match count that is always there, and what may fail.
+    """Return the type check of values of a kind: its constant match count, and the part that may fail.
 
     Args:
         kind: Python type of the value, not None.
         types: The types of the schema; x-kubernetes-int-or-string is integer and string.
-        format_: The format of the schema, empty where it was stripped.
+        format_: The format of the schema; empty if it was stripped.
     """
     if not types and not format_:
         return 0, None
@@ -85,7 +85,7 @@ def _failing(parameter: tuple[str, str]) -> Check:
 
 
 def _mismatch(kind: type, types: tuple[str, ...], format_: str, *, integral: bool) -> tuple[str, str] | None:
-    """Return (expected, found) where a value of this kind fails; `integral` only matters for floats."""
+    """Return (expected, found) if a value of this kind fails; `integral` only matters for floats."""
     name = _NAMES[kind]
     fits = name in types or (kind is float and integral and "integer" in types) or (kind is int and "number" in types)
     sequence = kind is str or kind is list
@@ -97,7 +97,7 @@ def _mismatch(kind: type, types: tuple[str, ...], format_: str, *, integral: boo
 
 
 class _Allowed:
-    """The values of an enum, ready for each kind of value, and how they print."""
+    """The values of an enum, prepared for each kind of value, and their printed form."""
 
     def __init__(self, values: tuple[Any, ...]) -> None:
         self.strings = frozenset(value for value in values if type(value) is str)
@@ -109,7 +109,7 @@ class _Allowed:
         self.printed = display(list(values))
 
     def accepts(self, kind: type) -> Callable[[Any], bool]:
-        """Return what tells whether a value of a kind equals one of the values, converted to that value's Go type."""
+        """Return a test whether a value of a kind equals one of the values, converted to that value's Go type."""
         if kind is str:
             return self.strings.__contains__
         if kind is bool:
@@ -139,7 +139,7 @@ def _unsupported(path: str, value: Any, parameter: _Allowed) -> Complaint:
 
 
 def enum(values: tuple[Any, ...]) -> Callable[[type], Check]:
-    """Return what makes the enum check for one kind of value; null never matches, even if listed."""
+    """Return the function that makes the enum check for one kind of value; null never matches, even if listed."""
     allowed = _Allowed(values)
 
     def for_kind(kind: type) -> Check:

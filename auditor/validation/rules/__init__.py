@@ -1,9 +1,9 @@
-"""x-kubernetes-validations: what a definition adds to the expression language.
+"""x-kubernetes-validations: compiles and runs the rules of schemas.
 
 A schema's rules are compiled once (`compile_rules`) against the types that the schema declares (`declare`), into a tree
-of `RuleNode` that holds only what leads to a rule. The tree is run over an object, or over an old and a new one, with
-values that know their schema. What an expression means is the business of `auditor.cel`; nothing of it may be here.
-Source: apiextensions-apiserver pkg/apiserver/schema/cel; apiserver pkg/cel/common.
+of `RuleNode` with only the positions that lead to a rule. The tree is run over an object, or over an old and a new one,
+with values that know their schema. `auditor.cel` alone defines the meaning of an expression. Source:
+apiextensions-apiserver pkg/apiserver/schema/cel; apiserver pkg/cel/common.
 """
 
 from auditor.validation.rules.compile import CompiledRule, RuleNode, compile_node, compile_rules

@@ -1,7 +1,7 @@
-"""From JSON values to CEL values, as the schema says.
+"""Converts JSON values to CEL values by the schema.
 
-`Adapters` turns a JSON value into a CEL value, lazily: an object or list becomes a view on the JSON value (values.py),
-and an error of an item appears only when the item is used.
+`Adapters` converts lazily: an object or list becomes a view on the JSON value (values.py), and an error of an item
+appears only when the item is used.
 
 Source: k8s.io/apiserver pkg/cel/common/valuesunstructured.go, valuesreflect.go.
 """
@@ -41,10 +41,10 @@ _SECOND: Final = 1_000_000_000
 
 
 class Adapters:
-    """Makes and keeps the functions that turn JSON values into CEL values, one a schema node.
+    """Makes and caches the functions that turn JSON values into CEL values, one a schema node.
 
     Attributes:
-        lists: The classes of lists: whose order counts, sets, map lists.
+        lists: The classes of lists: ordered lists, sets, map lists.
         maps: The class of objects and maps.
     """
 
@@ -60,7 +60,7 @@ class Adapters:
     def of(self, schema: StructuralSchema) -> Adapt:
         """Return the function for values of a schema node; its result may be a `CelError`, and it never raises.
 
-        Every error is an object of its own: one that is raised twice would keep the frames of both.
+        Every error is a new object: an error that is raised twice would hold the frames of both.
         """
         made = self._made.get(schema)
         if made is None:

@@ -1,4 +1,4 @@
-"""Base64 as Go decodes it: values of format `byte` in rules.
+"""Decodes base64 as Go does, for values of format `byte` in rules.
 
 Source: Go encoding/base64 (StdEncoding, URLEncoding); kube-openapi pkg/validation/strfmt (Base64.UnmarshalText).
 """
@@ -24,19 +24,19 @@ _QUANTUM = 4
 
 
 class Base64Error(ValueError):
-    """A text that is no base64, in Go's words."""
+    """The error for a text that is not base64, in Go's words."""
 
     def __init__(self, at: int) -> None:
         super().__init__(f"illegal base64 data at input byte {at}")
 
 
 def bytes_decoder() -> Callable[[str], bytes]:
-    """Return what decodes values of format `byte` in the release that is reproduced."""
+    """Return the decoder of values of format `byte` in the reproduced release."""
     return decode_base64 if changes.BYTES_ARE_STANDARD_BASE64.holds else decode_base64url
 
 
 def decode_base64(text: str) -> bytes:
-    """Return the bytes of a text in the standard alphabet; as `decode_base64url`."""
+    """Return the bytes of a text in the standard alphabet; see `decode_base64url`."""
     return base64.standard_b64decode(_padded(text, _STANDARD))
 
 
@@ -44,13 +44,13 @@ def decode_base64url(text: str) -> bytes:
     """Return the bytes of a text in the alphabet for URLs; line breaks are ignored, padding is required.
 
     Raises:
-        Base64Error: With the byte at which Go gives up.
+        Base64Error: The text is invalid; the error has the byte at which Go stops.
     """
     return base64.urlsafe_b64decode(_padded(text, _FOR_URLS))
 
 
 def _padded(text: str, alphabet: frozenset[int]) -> bytes:
-    """Return the letters of a text without line breaks, with the padding that Python wants."""
+    """Return the letters of a text without line breaks, with the padding that Python requires."""
     data = text.encode("utf-8", "surrogatepass")
     letters = bytearray()
     at = 0
@@ -71,7 +71,7 @@ def _padded(text: str, alphabet: frozenset[int]) -> bytes:
 
 
 def _check_padding(data: bytes, at: int, letters: int) -> None:
-    """Check what begins with the first sign of padding, after so many letters of the last four."""
+    """Check the padding, after so many letters of the last four."""
     if letters < 2:
         raise Base64Error(at)
     end = _past_breaks(data, at + 1)

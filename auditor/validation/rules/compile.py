@@ -1,7 +1,7 @@
-"""Rules of a schema, compiled: a tree that holds only what leads to a rule, each node with its rules ready to run.
+"""Compiles the rules of a schema into a tree of only the positions that lead to a rule, each with its compiled rules.
 
-What does not compile is kept as an error of the rule and never raised: the server reports it on the objects. The CRD
-checks use `compile_node` with the version at which new rules are judged; whatever is stored runs with the `latest`.
+A compile error is stored in the rule and never raised: the server reports it on the objects. The CRD checks use
+`compile_node` with the version of the libraries for new rules; stored rules run with `latest`.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/cel/compilation.go, validation.go (NewValidator).
 """
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["NO_TYPE", "CompiledRule", "RuleNode", "compile_node", "compile_rules", "trim_space"]
 
 NO_TYPE = "failed to convert to declType for CEL validation rules"
-"""What is said of rules on a node that expressions cannot see."""
+"""The error for rules on a node that expressions cannot access."""
 _SPACE = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004"
     "\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
@@ -40,7 +40,7 @@ _SPACE = (
 
 
 def trim_space(text: str) -> str:
-    """Return a text without white space at its ends, as Go sees it."""
+    """Return a text without white space, as defined by Go, at its ends."""
     return text.strip(_SPACE)
 
 
@@ -49,14 +49,14 @@ class CompiledRule:
     """One rule, ready to run.
 
     Attributes:
-        rule: As it is in the schema.
-        program: The interpreter's program; None: the rule is empty, or `error` says why there is none.
-        error: Why the rule does not compile, in the server's words; empty where it does.
+        rule: The rule of the schema.
+        program: The interpreter's program; None if the rule is empty or has an `error`.
+        error: Why the rule does not compile, in the server's words; empty if it does.
         uses_old_self: Whether it is a transition rule.
-        message: The program of the messageExpression, where there is a usable one.
-        message_error: Why there is none although one is given.
-        field_path: Where a false result is reported below the node; empty: at the node.
-        environment: In which both were compiled; it knows the types of `self` and `oldSelf`.
+        message: The program of the messageExpression, if there is a valid one.
+        message_error: Why a given messageExpression is not valid.
+        field_path: The path below the node at which a false result is reported; empty for the node itself.
+        environment: The environment of both programs, with the types of `self` and `oldSelf`.
     """
 
     rule: Rule
@@ -75,29 +75,28 @@ class CompiledRule:
 
     @property
     def is_left_out(self) -> bool:
-        """Whether a create says nothing of it: it is empty, or about a change."""
+        """Whether a create skips it: it is empty or a transition rule."""
         is_of_change = self.uses_old_self and not self.rule.optional_old_self
         return not self.error and (self.program is None or is_of_change)
 
     @property
     def shown(self) -> str:
-        """What the server names the rule by: its message, else its text."""
+        """The text by which the server names the rule: its message, else its rule."""
         return trim_space(self.rule.message or self.rule.rule)
 
 
 @dataclass(slots=True, eq=False)
 class RuleNode:
-    """One schema position that has rules, or leads to some.
+    """One schema position that has rules or leads to some.
 
     Attributes:
-        schema: The position; below allOf that of the structural schema beside it, which values are judged by.
-        declared: What it is in an expression; None: rules can't run here, and `error` says so.
+        schema: The position; below allOf, the position of the structural schema that applies to the values.
+        declared: Its type in an expression; None if rules cannot run here, then `error` is set.
         value_schema: The schema that values are adapted with: with type and object meta at the root.
         given: The schema that has the rules: `schema`, or an entry of its allOf.
         rules: Its rules in order.
-        error: `NO_TYPE`, where the node has rules but no type.
-        all_of: The rules of its allOf entries.
-        properties, extra, items: What is below.
+        error: `NO_TYPE` if the node has rules but no type.
+        all_of: The rules of its allOf entries. properties, extra, items: The nodes below it.
     """
 
     schema: StructuralSchema
@@ -120,7 +119,7 @@ class RuleNode:
 
 
 def compile_rules(schema: StructuralSchema | None) -> RuleNode | None:
-    """Compile all rules of the schema of a custom resource; None: the server runs none on its objects.
+    """Compile all rules of the schema of a custom resource; return None if the server runs none on its objects.
 
     Rules that are only below allOf never run. Source: NewValidator, hasXValidations.
     """
@@ -194,7 +193,7 @@ def _message(text: str, environment: Environment) -> tuple[Program | None, str]:
 
 
 class _Compiler:
-    """Makes the nodes of one schema: one for all positions that say the same, which have one schema, too."""
+    """Makes the nodes of one schema; equal positions, which share a schema, share a node."""
 
     def __init__(self, compatibility: Version) -> None:
         self._compatibility = compatibility
@@ -203,7 +202,7 @@ class _Compiler:
     def node(
         self, given: StructuralSchema, schema: StructuralSchema, declared: DeclaredType | None, *, is_resource: bool
     ) -> RuleNode | None:
-        """Compile what is given at a position: the schema itself, or an allOf entry beside it."""
+        """Compile the rules given at a position: those of the schema itself, or of an allOf entry."""
         key = (given, schema, declared is None, is_resource)
         if key not in self._known:
             self._known[key] = self._node(given, schema, declared, is_resource=is_resource)
@@ -242,7 +241,7 @@ class _Compiler:
 
 
 def _field_type(name: str, schema: StructuralSchema, parent: DeclaredType | None) -> DeclaredType | None:
-    """Return the type of a property, or None if rules cannot see it; rules on it or below it are never run then."""
+    """Return the type of a property, or None if rules cannot access it; then rules on it or below it never run."""
     identifier = escape(name)
     if identifier is None:
         return declare(schema, is_resource=schema.embedded_resource)

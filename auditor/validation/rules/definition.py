@@ -1,7 +1,7 @@
-"""Rules of a stored definition that do not compile, as findings on the definition.
+"""Findings on a definition about its rules that do not compile.
 
-No server would accept them today; one that was stored by another release may hold them all the same, and then every
-object that such a rule is for is refused. Source: apiextensions-apiserver pkg/apis/apiextensions/validation.
+No server would accept such a definition today, but another release may have stored it. Then every object that reaches
+such a rule is refused. Source: apiextensions-apiserver pkg/apis/apiextensions/validation.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def broken_rules(
 
     Args:
         definition: The definition.
-        compiled: Gives the rules of one of its versions, if they are compiled for other purposes; None: they are not.
+        compiled: Returns the compiled rules of one of its versions, if the caller has them; or None.
     """
     spec = definition.document.get("spec")
     is_shared = type(spec) is dict and "validation" in spec

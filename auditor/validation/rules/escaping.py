@@ -1,4 +1,4 @@
-"""Field names as identifiers of an expression: what `self.x` may say for a property whose name is no identifier.
+"""Escapes field names into identifiers of an expression, for properties whose name is not an identifier.
 
 Source: k8s.io/apiserver pkg/cel/escaping.go.
 """
@@ -14,7 +14,7 @@ RESERVED = frozenset({
     "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let",
     "loop", "package", "namespace", "return", "var", "void", "while",
 })  # fmt: skip
-"""Words that no identifier may be; a name that is one of them is escaped as a whole."""
+"""Reserved words; a name that equals one of them is escaped as a whole."""
 _SIGNS = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
 _NAMES = {sign.strip("_"): meaning for meaning, sign in _SIGNS.items()}
 _ACCESSIBLE = re.compile(r"[A-Za-z0-9_./-]+")
@@ -24,7 +24,7 @@ _ESCAPED = re.compile(r"__[^_]+__")
 
 @lru_cache(maxsize=65_536)
 def escape(name: str) -> str | None:
-    """Return the identifier of a property, or None: it cannot be written in an expression."""
+    """Return the identifier of a property, or None if it cannot be written in an expression."""
     if not name or "0" <= name[0] <= "9":
         return None
     if name in RESERVED:
@@ -36,7 +36,7 @@ def escape(name: str) -> str | None:
 
 @lru_cache(maxsize=65_536)
 def unescape(identifier: str) -> str | None:
-    """Return the property that an identifier stands for, or None: no property can be written so."""
+    """Return the property of an identifier, or None if no property has it."""
     if "__" not in identifier:
         return identifier
     wrong = False

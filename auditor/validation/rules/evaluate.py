@@ -1,7 +1,7 @@
-"""Runs the rules of a version over an object, or over an update, and says what the server says.
+"""Runs the rules of a version over an object or an update, and returns the server's findings.
 
 One `RuleProgram` serves all objects of a version; each call walks the object with a budget of cost that all rules and
-messages share. Rules see values made by `values`; the order of the walk is the server's, because the budget may end it.
+messages share. Rules get values made by `values`; the order of the walk is the server's, because the budget may end it.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go.
 """
@@ -42,21 +42,20 @@ if TYPE_CHECKING:
 __all__ = ["LEAST_SECONDS", "OBJECT_BUDGET", "OBJECT_SECONDS", "SPARE_SECONDS", "RuleProgram", "RuleTime"]
 
 OBJECT_BUDGET: Final = 10_000_000
-"""What all rules of one object may cost together."""
+"""Budget of cost of all rules of one object."""
 OBJECT_SECONDS: Final = 60.0
-"""How long the rules of one object may compute; a server ends a request after a minute as well, with no verdict.
+"""Seconds that the rules of one object may compute; a server also ends a request after a minute, without a verdict.
 
-Time of the processor, so that a busy machine changes no verdict.
+It is processor time, so that verdicts do not depend on the load of the machine.
 """
 LEAST_SECONDS: Final = 0.1
-"""How long the rules of an object may compute however long those of others took, see `SPARE_SECONDS`."""
+"""Seconds that the rules of an object may always compute, however long those of others took; see `SPARE_SECONDS`."""
 SPARE_SECONDS: Final = 1.0
-"""How long all objects may take together that begin after the slow ones have had their time."""
+"""Seconds for all objects together that begin after the slow ones have used up their time."""
 _QUICK_SECONDS: Final = 0.01
-"""How long the rules of an object may compute once that is over as well: nearly all take less than a thousandth."""
+"""Seconds that the rules of an object may compute after that; nearly all take less than a thousandth."""
 _MUCH: Final = 100_000
-"""Cost from which on the result of an evaluation is remembered: it took a tenth of a second, looking it up a
-thousandth."""
+"""Least cost of an evaluation whose result is cached: it takes a tenth of a second, a look-up a thousandth."""
 _MOST_KNOWN: Final = 256
 _LONGEST_MESSAGE: Final = 5 * 1024  # bytes
 _OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
@@ -64,7 +63,7 @@ _MESSAGE_OUT_OF_BUDGET: Final = (
     "messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run"
 )
 _OMITTED: Final[dict[str, Any]] = {}
-"""Stands for objects and arrays, which are not printed."""
+"""Placeholder for objects and arrays, which are not printed."""
 
 
 _Known = dict[tuple[int, int, int], dict[bytes, tuple[Any, int]]]
@@ -72,11 +71,11 @@ _Known = dict[tuple[int, int, int], dict[bytes, tuple[Any, int]]]
 
 
 class RuleTime:
-    """How long rules may compute, in seconds of processor time; the rule programs of a process may share one.
+    """Limits of the processor time of rules; the rule programs of a process may share one.
 
     Args:
-        one: For one object.
-        together: For all objects that take longer than `LEAST_SECONDS`.
+        one: Seconds for one object.
+        together: Seconds for all objects that take longer than `LEAST_SECONDS`.
     """
 
     def __init__(self, one: float = OBJECT_SECONDS, together: float = inf) -> None:
@@ -86,17 +85,17 @@ class RuleTime:
         self._refused: set[RuleProgram] = set()
 
     def begin(self, together: float) -> None:
-        """Let the slow objects of what is judged next take so long together, whatever those before them took."""
+        """Reset the time of slow objects: those that are judged next may take so many seconds together."""
         self.left = together
         self.spare = SPARE_SECONDS
         self._refused.clear()
 
     def deadline(self, program: RuleProgram) -> float:
-        """Return the moment (of `thread_time`) at which rules that begin now are given up.
+        """Return the time (of `thread_time`) at which rules that begin now are stopped.
 
-        Where the slow objects have had their time, any object may take `LEAST_SECONDS` until all of these together
-        are `SPARE_SECONDS`; then as long as all but slow rules take; rules of a version get no time
-        at all once an object of it was given up.
+        When the slow objects have used up their time, each further object may take `LEAST_SECONDS` until all of these
+        have taken `SPARE_SECONDS`. After that, an object may take as long as usual rules take, or no time if an object
+        of its version was stopped before.
         """
         if self.left > LEAST_SECONDS:
             most = self.left
@@ -107,7 +106,7 @@ class RuleTime:
         return thread_time() + min(self.one, most)
 
     def ended(self, program: RuleProgram, seconds: float, *, gave_up: bool) -> None:
-        """Take note of how long the rules of an object took."""
+        """Record the time that the rules of an object took."""
         if self.left <= LEAST_SECONDS and seconds > _QUICK_SECONDS / 2:
             self.spare -= seconds
         if seconds > LEAST_SECONDS:
@@ -123,11 +122,11 @@ class RuleProgram:
         root: The compiled rules.
 
     Attributes:
-        root: The same.
+        root: The compiled rules.
         broken: The rules that do not compile: every object that reaches one gets a finding about it.
-        time: How long objects may take.
-        gave_up: Whether an object took longer since `unevaluated` was asked, or more memory than there is: what was
-            found is right, but what comes after it is not known.
+        time: The limits of time.
+        gave_up: Whether an object exceeded the time or memory since the last call of `unevaluated`: its findings are
+            right, but those of the remaining rules are unknown.
     """
 
     def __init__(self, root: RuleNode, time: RuleTime | None = None) -> None:
@@ -147,32 +146,32 @@ class RuleProgram:
         return None if root is None else cls(root)
 
     def run(self, obj: JsonObject) -> list[Finding]:
-        """Run the rules as a create does; findings come in the order in which they are found."""
+        """Run the rules as a create does; return findings in the order of the walk."""
         return self._walk(obj, None, None)
 
     def run_update(self, new: JsonObject, old: JsonObject, twin: CorrelatedObject | None) -> list[Finding]:
         """Run the rules as an update does.
 
         Args:
-            new: The object as it shall be.
-            old: The object as it is.
-            twin: The correlation of both; None: nothing is tolerated for being old.
+            new: The new object.
+            old: The old object.
+            twin: The correlation of both; None if there is no ratcheting.
         """
         return self._walk(new, old, twin)
 
     def run_these(
         self, evaluations: Iterable[tuple[RuleNode, Any, Trail]], spent: int, twin: CorrelatedObject | None = None
     ) -> list[Finding] | None:
-        """Run single evaluations, where all others of the object are known to hold.
+        """Run single evaluations, for an object whose other rules are proven.
 
         Args:
-            evaluations: Positions with the rules to run and nothing below, the value there (not null), and its trail.
-                In an update none is of an allOf, and no rule looks at the old value.
-            spent: What the others cost at most.
-            twin: For an update, the correlation of the object with the old one; None: nothing is tolerated.
+            evaluations: Positions with the rules to run and no positions below, the value there (not null), and its
+                trail. In an update none is of an allOf, and no rule uses the old value.
+            spent: Upper bound of the cost of the other rules.
+            twin: For an update, the correlation of the object with the old one; None if there is no ratcheting.
 
         Returns:
-            The findings; None: a limit is met, or may be, so that it counts which evaluations come first.
+            The findings, or None if a limit may be reached, because then the order of evaluations matters.
         """
         begun = thread_time()
         walk = _Walk(self._adapters, self.time.deadline(self), self._known)
@@ -198,9 +197,9 @@ class RuleProgram:
         return walk.found
 
     def unevaluated(self) -> int:
-        """Return the number of rules that say nothing of what was run since the last call of this.
+        """Return the number of rules without a result since the last call of this method.
 
-        It is that of the rules that do not compile, or of all rules where an object took too long.
+        That is the number of rules that do not compile, or of all rules if an object took too long.
         """
         if not self.gave_up:
             return len(self.broken)
@@ -213,7 +212,7 @@ class _Stop(Exception):
 
 
 _Twins = tuple["CorrelatedObject | None", "CorrelatedObject | None"]
-"""The correlation of a value, and the nearest one above it; what the first cannot tell, the second decides."""
+"""The correlation of a value, and the nearest one above it, which decides if the value has none."""
 
 
 def _tolerates(twins: _Twins) -> bool:
@@ -273,7 +272,7 @@ class _Walk:
             self.items(node, new, old, trail, twins)
 
     def items(self, node: RuleNode, new: list[Any], old: Any, trail: Trail, twins: _Twins) -> None:
-        """Run the rules of the items of a list; those of a map list meet the old item with the same keys."""
+        """Run the rules of the items of a list; those of a map list are paired with the old item with the same keys."""
         assert node.items is not None
         before = None
         if node.schema.list_type is ListType.MAP and type(old) is list and old:
@@ -311,9 +310,9 @@ class _Walk:
                 self.broken(node, rule, new, plain, trail, twins)
 
     def evaluate_once(self, node: RuleNode, program: Program, new: Any, variables: dict[str, Any]) -> tuple[Any, int]:
-        """Evaluate an expression that sees `self` alone; what cost much is remembered by the JSON text of the value.
+        """Evaluate an expression that uses only `self`; costly results are cached by the JSON text of the value.
 
-        An object's own evaluation, those of its updates, and those of objects like it have the same result.
+        The create of an object, its updates, and equal objects have the same result.
         """
         whose = (id(program), id(node.value_schema), min(PER_CALL_LIMIT, self.budget))
         known = self.known.get(whose)
@@ -327,7 +326,7 @@ class _Walk:
         return found
 
     def evaluate(self, program: Program, variables: dict[str, Any]) -> tuple[Any, int]:
-        """Evaluate an expression; beyond the budget its result does not count, so that it ends there."""
+        """Evaluate an expression, and stop when the budget is used up, because its result does not count then."""
         value, cost = program.evaluate(variables, min(PER_CALL_LIMIT, self.budget), self.deadline)
         if type(value) is GaveUp:
             self.gave_up = True
@@ -335,7 +334,7 @@ class _Walk:
         return value, cost
 
     def variables(self, node: RuleNode, new: Any, old: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the variables of rules, and of those that see `oldSelf` as an optional."""
+        """Return the variables of rules, and those of rules with an optional `oldSelf`."""
         adapt = self.adapters.of(node.value_schema)
         plain = {"self": adapt(new)}
         if not any(rule.uses_old_self for rule in node.rules):
@@ -346,7 +345,7 @@ class _Walk:
         return {**plain, "oldSelf": before}, {**plain, "oldSelf": Optional_.of(before)}
 
     def failed(self, node: RuleNode, rule: CompiledRule, text: str, trail: Trail) -> None:
-        """Report an evaluation that gave no result."""
+        """Report an evaluation without a result."""
         if text.startswith("no such overload"):
             why = "call arguments did not match a supported operator, function or macro signature for rule"
             self.report(node, trail, f"'{text}': {why}: {rule.shown}", rule)
@@ -360,7 +359,7 @@ class _Walk:
     def broken(
         self, node: RuleNode, rule: CompiledRule, new: Any, variables: dict[str, Any], trail: Trail, twins: _Twins
     ) -> None:
-        """Report a rule that is false, unless that is tolerated."""
+        """Report a false rule, unless ratcheting tolerates it."""
         field = structured(trail)
         if rule.field_path:
             field = f"{field}.{rule.field_path}" if field else rule.field_path
@@ -383,7 +382,7 @@ class _Walk:
             raise _Stop
 
     def message(self, rule: CompiledRule, variables: dict[str, Any]) -> tuple[str, str]:
-        """Return what the messageExpression says, empty if that is of no use, and why all must end, if it must."""
+        """Return the text of the messageExpression, empty if invalid, and the reason to stop all rules, if any."""
         assert rule.message is not None
         value, cost = self.evaluate(rule.message, variables)
         if cost > self.budget:
@@ -399,7 +398,7 @@ class _Walk:
         return text if fits else "", ""
 
     def report(self, node: RuleNode, trail: Trail, detail: str, rule: CompiledRule | None = None) -> None:
-        """Add a finding that is not about the value, which stands for itself as the name of its type."""
+        """Add a finding that is not about the value; it shows the name of the value's type."""
         self.found.append(_finding(structured(trail), INVALID, node.schema.type, detail, rule))
 
 
@@ -407,7 +406,7 @@ def _digest(value: Any) -> bytes | None:
     """Return bytes that are equal for equal values with equal order of keys, or None if orjson cannot write it."""
     try:
         return sha256(orjson.dumps(value)).digest()
-    except (TypeError, UnicodeError):  # of large numbers, bytes that are no UTF-8, deep values
+    except (TypeError, UnicodeError):  # for large numbers, bytes that are not UTF-8, deep values
         return None
 
 
@@ -416,7 +415,7 @@ def _default_message(rule: CompiledRule) -> str:
 
 
 @lru_cache(maxsize=64)
-def _failed(shown: str) -> str:  # one text for all that fail a rule
+def _failed(shown: str) -> str:  # one text for all values that fail a rule
     return f"failed rule: {shown}"
 
 

@@ -1,4 +1,4 @@
-"""`fieldPath` of a rule: the place below its node that a false result is reported at.
+"""`fieldPath` of a rule: the path below its node at which a false result is reported.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go (ValidFieldPath).
 """

@@ -1,6 +1,6 @@
-"""Lists as servers before `changes.LISTS_KEEP_ITEMS` hold them: their items are JSON values, also those that + adds.
+"""Lists of servers before `changes.LISTS_KEEP_ITEMS`: their items are JSON values, also those that + adds.
 
-An item that was added is read again by the schema of the list; what is no JSON value then is an error. Sets compare the
+An added item is converted again by the schema of the list; one that is not a JSON value is an error. Sets compare the
 JSON values of their own items with the Go values of another list's, so that a set of times differs from itself.
 
 Source: k8s.io/apiserver v0.36 pkg/cel/common/valuesunstructured.go.
@@ -35,11 +35,11 @@ _NOT_HASHABLE: Final = frozenset({"[]uint8", "[]ref.Val", "map[ref.Val]ref.Val"}
 
 
 class _GoValue:
-    """A value in a list that is no JSON value.
+    """A value in a list that is not a JSON value.
 
     Attributes:
-        value: As CEL has it.
-        go_type: The name of the Go type that holds it.
+        value: The CEL value.
+        go_type: The name of its Go type.
     """
 
     __slots__ = ("go_type", "value")
@@ -50,7 +50,7 @@ class _GoValue:
 
 
 def _go_value(value: Any) -> Any:
-    """Return what the server puts into a list for a value."""
+    """Return the item that the server puts into a list for a value."""
     kind = type(value)
     if kind is str or kind is int or kind is bool or kind is float:
         return value
@@ -70,7 +70,7 @@ def _go_value(value: Any) -> Any:
 
 
 def _hashed(value: Any) -> Hashable:
-    """Return what stands for a value in a Go map, where its type counts; the server panics over some."""
+    """Return the key of a value in a Go map, which includes its type; the server panics for some values."""
     kind = type(value)
     if kind is dict or kind is list:
         raise _unhashable(type_name(value))
@@ -97,7 +97,7 @@ def _refused(value: Any) -> CelError:
 
 
 class RawList(SchemaList):
-    """A list whose order counts."""
+    """An ordered list."""
 
     __slots__ = ()
 
@@ -109,7 +109,7 @@ class RawList(SchemaList):
 
 
 class RawSet(SetList):
-    """A list of list type set. What was ever added to it is known to it from then on."""
+    """A list of list type set. It remembers all items that were ever added to it."""
 
     __slots__ = ("_known",)
 
@@ -124,7 +124,7 @@ class RawSet(SetList):
         return self._known
 
     def cel_equal(self, other: Any) -> bool | CelError:
-        """Return whether the other list is as long, and its items are known to this one."""
+        """Return whether the other list has the same length and only items that this one remembers."""
         if not is_list(other):
             return _refused(other)
         if len(self.raw) != size_of(other):
@@ -133,7 +133,7 @@ class RawSet(SetList):
         return all(_hashed(_go_value(item)) in known for item in _items(other))
 
     def cel_add(self, other: Any) -> Any:
-        """Return this list and the items of the other that it does not know, which it knows then."""
+        """Return this list and the new items of the other, and remember them."""
         if not is_list(other):
             raise _refused(other)
         raw, known = list(self.raw), self._keys()
@@ -160,7 +160,7 @@ class RawMapList(MapList):
         return tuple(map(_hashed, parts))
 
     def cel_equal(self, other: Any) -> bool | CelError:
-        """Return whether the other list is as long, and its items equal those of this one with the same keys."""
+        """Return whether the other list has the same length and equal items for the same keys."""
         if not is_list(other):
             return _refused(other)
         if len(self.raw) != size_of(other):

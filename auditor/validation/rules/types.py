@@ -1,8 +1,8 @@
-"""Schemas as types of the rule language: what the checker knows of `self`, and how large it can get.
+"""Schemas as types of the rule language: the type of `self` and its greatest size.
 
-`declare` says of a schema node what it is in an expression, or None: it cannot be seen there at all. `cel_type` gives
-that the names of object types that one environment needs. Sizes are those of the estimate at admission; nothing that
-runs a rule looks at them.
+`declare` returns the type of a schema node in an expression, or None if expressions cannot access it. `cel_type` adds
+the names of object types that one environment needs. Sizes are for the cost estimate at admission; running a rule does
+not use them.
 
 Source: k8s.io/apiserver pkg/cel/common/schemas.go, pkg/cel/types.go; apiextensions-apiserver
 pkg/apiserver/schema/cel/model/schemas.go.
@@ -44,15 +44,15 @@ _KEYWORDS_AS_FIELDS = (1, 31)
 @quick_init
 @dataclass(frozen=True, slots=True, eq=False)
 class DeclaredType:
-    """What a schema node is in an expression.
+    """The type of a schema node in an expression.
 
     Attributes:
         schema: The node; at the root of a resource with type and object meta added (`with_meta`).
-        scalar: Its CEL type, where it needs no name: no list, map or object.
+        scalar: Its CEL type, unless it is a list, map or object.
         fields: For an object: identifier (escaped name) to type; None for everything else.
-        element: For a list its items, of a map its values.
+        element: The type of the items of a list or the values of a map.
         is_map: Whether it is a map.
-        max_elements: The most items, entries, characters or bytes it may have, 0 where that is no question.
+        max_elements: The most items, entries, characters or bytes it may have; 0 for other types.
         min_size: Bytes of its smallest JSON form.
     """
 
@@ -70,7 +70,7 @@ _STRING_NODE: Final = StructuralSchema(type="string")
 
 
 def with_meta(schema: StructuralSchema) -> StructuralSchema:
-    """Return the schema of a resource with what every resource has: apiVersion, kind and the names of its metadata."""
+    """Return the schema of a resource with the common fields: apiVersion, kind and the names of its metadata."""
     metadata = schema.properties.get("metadata", _NOTHING)
     texts = [schema.properties.get(name, _NOTHING) for name in ("kind", "apiVersion")]
     texts += [metadata.properties.get(name, _NOTHING) for name in ("name", "generateName")]
@@ -94,7 +94,7 @@ def _capped(schema: StructuralSchema | None, longest: int) -> int:
 
 
 def declare(schema: StructuralSchema, *, is_resource: bool) -> DeclaredType | None:
-    """Return the type of a schema node in an expression, or None if expressions cannot see it.
+    """Return the type of a schema node in an expression, or None if expressions cannot access it.
 
     Args:
         schema: The node.
@@ -184,7 +184,7 @@ class _Names:
     types: list[ObjectType] = field(default_factory=list)
 
     def of(self, declared: DeclaredType, name: str) -> Type:
-        """Return the CEL type of a declared type; what has fields gets a name."""
+        """Return the CEL type of a declared type; a type with fields gets a name."""
         if declared.scalar is not None:
             return declared.scalar
         if declared.fields is None:
@@ -204,7 +204,7 @@ class _Names:
 
 
 def cel_type(declared: DeclaredType, compatibility: tuple[int, int]) -> tuple[Type, list[ObjectType]]:
-    """Return the CEL type of `self`, and all object types that it refers to, at any depth.
+    """Return the CEL type of `self`, and all object types below it.
 
     Args:
         declared: The type of the node that has a rule.

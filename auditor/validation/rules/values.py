@@ -1,7 +1,7 @@
-"""Values that know their schema: what `self` and everything below it is to an expression.
+"""Values that know their schema: `self` and everything below it in an expression.
 
-An object or list is a view on the JSON value; its fields and items are adapted (adapters.py) when they are used. Whole
-lists behave as their list type says.
+An object or list is a view on the JSON value; its fields and items are adapted (adapters.py) when they are used. Lists
+behave by their list type.
 
 Source: k8s.io/apiserver pkg/cel/common/valuesunstructured.go, valuesreflect.go.
 """
@@ -46,7 +46,7 @@ _MANY_KEYS: Final = 3
 
 
 class Preserved:
-    """A value of a field about which the schema says nothing: it can only be equal to another one."""
+    """A value of a field that the schema does not declare: it can only be compared for equality."""
 
     __slots__ = ("raw",)
     cel_type: ClassVar[Type] = opaque("unknown")
@@ -65,14 +65,14 @@ class Preserved:
 
 
 def _raw(value: Any) -> Any:
-    """Return what the server holds of a value, as far as JSON values can be equal to it."""
+    """Return the server's value for a value, for comparison with JSON values."""
     if isinstance(value, Preserved | SchemaMap | SchemaList):
         return value.raw
     return value
 
 
 class Shape:
-    """What the schema says of the keys of an object or map."""
+    """The keys of an object or map by the schema."""
 
     __slots__ = ("_adapt_by", "_known", "_properties", "_rest", "is_object")
 
@@ -87,11 +87,11 @@ class Shape:
         self._known: dict[str, Adapt] = {}
 
     def knows(self, key: str) -> bool:
-        """Return whether the schema says anything of a key."""
+        """Return whether the schema declares a key."""
         return self._rest is not None or key in self._properties
 
     def adapt(self, key: str) -> Adapt | None:
-        """Return how the value of a key is adapted, or None if the schema does not know the key."""
+        """Return the adapter of the value at a key, or None if the schema does not declare the key."""
         if self._rest is not None:
             return self._adapt_by(self._rest)
         found = self._known.get(key)
@@ -101,7 +101,7 @@ class Shape:
 
 
 class SchemaMap(CelMap):
-    """An object, or a map."""
+    """An object or a map."""
 
     __slots__ = ("_shape", "raw")
     go_type = "*common.unstructuredMap"
@@ -111,7 +111,7 @@ class SchemaMap(CelMap):
         self._shape = shape
 
     def cel_size(self) -> int:
-        """Return the number of entries, unknown ones among them."""
+        """Return the number of entries, including unknown ones."""
         return len(self.raw)
 
     def cel_plain(self) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class SchemaMap(CelMap):
         return self.raw
 
     def cel_find(self, key: Any) -> Any:
-        """Return the value at a key; fields of an object go by their identifiers, and null is as good as none."""
+        """Return the value at a key; fields of an object are named by their identifiers, and null counts as absent."""
         if type(key) is not str:
             return key if isinstance(key, CelError) else CelError(NO_SUCH_OVERLOAD)
         shape = self._shape
@@ -147,7 +147,7 @@ class SchemaMap(CelMap):
             yield None
 
     def cel_equal(self, other: Any) -> bool | CelError:
-        """Return whether all that the schema knows is equal, and all unknown fields that both have."""
+        """Return whether all declared fields are equal, and all unknown fields that both have."""
         if not is_map(other):
             return _no_overload(other)
         if len(self.raw) != size_of(other):
@@ -177,7 +177,7 @@ def _iterate(values: Any) -> Iterable[Any]:
 
 
 class SchemaList(CelList):
-    """A list whose order counts."""
+    """An ordered list."""
 
     __slots__ = ("_adapt", "raw")
     go_type = "*common.unstructuredList"
@@ -239,7 +239,7 @@ class SchemaList(CelList):
 
 
 class SetList(SchemaList):
-    """A list of list type set: order does not count, and adding is a union."""
+    """A list of list type set: order is ignored, and adding is a union."""
 
     __slots__ = ()
     go_type = "*common.unstructuredSetList"
@@ -254,7 +254,7 @@ class SetList(SchemaList):
 
 
 class MapList(SchemaList):
-    """A list of list type map: items stand for their keys."""
+    """A list of list type map: items are identified by their keys."""
 
     __slots__ = ("keys",)
     go_type = "*common.unstructuredMapList"
@@ -264,13 +264,13 @@ class MapList(SchemaList):
         self.keys = keys
 
     def _key(self, raw: Any) -> Hashable:
-        # The server looks for keys by their identifiers even in the JSON value: where these differ, there is none.
+        # The server looks up keys by their identifiers even in the JSON value, and finds none if these differ.
         if type(raw) is not dict:
             return object()
         return _composed([self._part(raw.get(key)) for key in self.keys])
 
     def _part(self, value: Any) -> Hashable:
-        """Return what stands for a part of a key; the server panics over one that is no scalar."""
+        """Return the hashable form of a part of a key; the server panics if it is not a scalar."""
         if type(value) in (dict, list) and len(self.keys) <= _MANY_KEYS:
             raise Cancelled(CelError(f"internal error: runtime error: hash of unhashable type {type_name(value)}"))
         return _scalar_key(value)
@@ -299,7 +299,7 @@ class MapList(SchemaList):
 
 
 class _Made(CelList):
-    """What adding to a set or map list makes: a list that still is one."""
+    """The result of adding to a set or map list, which is a list of the same type."""
 
     __slots__ = ("items",)
 
@@ -375,10 +375,10 @@ _COMPARABLE: Final = frozenset({bool, int, float, str, bytes, UInt, Duration, Ti
 
 
 def _scalar_key(value: Any) -> Hashable:
-    """Return what stands for a scalar in a Go map: its type counts."""
+    """Return the key of a scalar in a Go map, which includes its type."""
     kind = type(value)
     if isinstance(value, CelError):
-        return object()  # an item that is not available is equal to nothing, not even to itself
+        return object()  # an item that is an error is equal to nothing, not even to itself
     if kind is Timestamp:
         return kind, value.nanos, value.zone
     return (kind, value) if kind in _COMPARABLE else (kind, show(value))
@@ -457,5 +457,5 @@ def _value_key(item: Any, keys: tuple[str, ...]) -> Hashable:
 def _composed(parts: Sequence[Any]) -> Hashable:
     if len(parts) <= _MANY_KEYS:
         return tuple(parts)
-    # More keys than that are one text in the server, in which 1 and 1.0 are the same.
+    # The server joins more keys than that into one text, in which 1 and 1.0 are the same.
     return tuple((int, part[1]) if part[0] is float and part[1].is_integer() else part for part in parts)

@@ -286,7 +286,7 @@ def test_signal_ends_with_its_code_no_trace_and_nothing_left(tmp_path: Path, num
         ("index/**/kind=Loaf/*.parquet", "query", "/part-00000.parquet: is damaged: "),
         ("versions.parquet", "query", "/versions.parquet: is damaged: "),
         ("definitions.ndjson", "query", "/definitions.ndjson: is damaged; expected the definitions"),
-        ("manifest.json", "query", ": is no report (its manifest.json is damaged)"),
+        ("manifest.json", "query", ": is not a report (its manifest.json is damaged)"),
     ],
 )
 @pytest.mark.parametrize("size", [10, 300])
@@ -312,7 +312,7 @@ def test_a_report_without_its_manifest_is_no_folder_of_manifests(report: Path, t
     (folder / "manifest.json").unlink()
     done = auditor(command, folder, "loaves")
     assert done.returncode == 2, done.stderr
-    assert "is no report (it has no manifest.json)" in done.stderr
+    assert "is not a report (it has no manifest.json)" in done.stderr
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", "null", '{"inputs": null}'])
@@ -320,7 +320,7 @@ def test_a_manifest_that_no_audit_wrote_is_reported(tmp_path: Path, text: str) -
     (tmp_path / "manifest.json").write_text(text)
     done = auditor("query", tmp_path, "loaves")
     assert done.returncode == 2
-    assert "is no report (its manifest.json is damaged)" in done.stderr
+    assert "is not a report (its manifest.json is damaged)" in done.stderr
 
 
 def test_tables_are_plain_without_a_terminal(target: Path) -> None:

@@ -670,7 +670,7 @@ def run(*words):
 
 
 def test_a_folder_that_is_no_report_is_refused(nights, tmp_path):
-    with pytest.raises(PlanError, match="is no report"):
+    with pytest.raises(PlanError, match="is not a report"):
         nights.audit(day(bakery(), tmp_path, "export", 1), since=str(tmp_path))
 
 
