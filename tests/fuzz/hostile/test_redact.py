@@ -86,7 +86,7 @@ def test_no_value_is_in_a_redacted_audit(tmp_path: Path) -> None:
     assert messages["spec.one"] == 'spec.one: Unsupported value: (redacted): supported values: "a", "b"'
     assert messages["spec.text"] == "spec.text: Too long: may not be more than 2 bytes"
     assert messages["spec.ruled"] == "spec.ruled: Invalid value: (redacted): (redacted)"
-    assert "KIND" in shown
+    assert "CRITICAL 1 cause" in shown
 
 
 def test_no_value_is_in_a_redacted_upgrade(tmp_path: Path) -> None:
