@@ -41,6 +41,11 @@ OBJECT_COLUMNS: Final = (
 """Columns of objects/ that the grouping needs."""
 FOLLOWS: Final = "some validation rules were not checked because the object was invalid"
 """Beginning of a finding that follows from others of the same object and request."""
+_BLOCKING: Final = (
+    *("FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany"),
+    "FieldValueTypeInvalid",
+)
+"""Types of the findings that keep a server from checking rules."""
 _OF_KEY: Final = ("cluster", "group", "kind", "audited_version", "check", "field", "type", "detail", "rule")
 _OF_OBJECT: Final = ("cluster", "key", "group", "kind", "audited_version", "namespace", "name")
 _OF_IMPACT: Final = ("group", "plural", "kind", "audited_version")
@@ -156,21 +161,26 @@ def follows_of(columns: dict[str, Coded]) -> NDArray[np.bool_]:
 
 
 def _followed(columns: dict[str, Coded], cause: NDArray[np.int64], objects: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the causes of rows; a finding that follows from others has the cause of the first of these."""
+    """Return the causes of rows; a finding that follows from others has the cause of the first of these.
+
+    Rules are not checked because of findings of some types alone: a label that is wrong is no reason.
+    """
     follows = follows_of(columns)
     if not follows.any():
         return cause
     out = cause.copy()
     requests = columns["request"]
     own = np.flatnonzero(~follows)
+    blocking = own[columns["type"].numbers(_BLOCKING)[own] < len(_BLOCKING)]
     rows = np.flatnonzero(follows)
-    for place in (combined([(objects, len(objects)), (requests.codes, len(requests.texts))]), objects):
-        places, first = np.unique(place[own], return_index=True)
+    of_request = combined([(objects, len(objects)), (requests.codes, len(requests.texts))])
+    for chosen, place in ((blocking, of_request), (blocking, objects), (own, of_request), (own, objects)):
+        places, first = np.unique(place[chosen], return_index=True)
         if not len(places):
-            break
+            continue
         at = np.minimum(np.searchsorted(places, place[rows]), len(places) - 1)
         found = places[at] == place[rows]
-        out[rows[found]] = cause[own[first[at[found]]]]
+        out[rows[found]] = cause[chosen[first[at[found]]]]
         rows = rows[~found]
     return out
 

@@ -185,3 +185,22 @@ def test_the_example_of_a_cause_quotes_a_finding_of_its_own(tmp_path):
     messages = {cause.field: cause.messages for cause in model.causes}
     assert all("spec.size" in text for text in messages["spec.size"])
     assert not any("were not checked" in text for every in messages.values() for text in every)
+
+
+def test_what_follows_from_a_new_finding_makes_no_known_cause_larger(tmp_path):
+    """A wrong label is no reason why rules are not checked; it comes before the field that is missing now."""
+    fields = {"size": {"type": "integer"}, "tier": {"type": "string"}}
+    objects = [widget(name, {"size": 1}, labels={"a": "not a label!"}) for name in ("a", "b", "c")]
+    dumps = []
+    for number, required in enumerate(([], ["tier"])):
+        crd = definition(fields, required=required)
+        schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+        schema["x-kubernetes-validations"] = [{"rule": "self.spec.size > 0"}]
+        dumps.append(export(tmp_path / f"{number}.ndjson", crd, *objects))
+    old = audited(tmp_path / "old", dumps[0])
+    model = FindingsModel.open(audited(tmp_path / "new", dumps[1], diff=str(old)))
+    assert any(row["detail"].startswith("some validation rules were not checked") for row in model.findings())
+    assert {(cause.field, cause.change, cause.new_objects, cause.objects) for cause in model.causes} == {
+        ("spec.tier", "new", 3, 3),
+        ("metadata.labels", "same", 0, 3),
+    }
