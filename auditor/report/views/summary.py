@@ -37,6 +37,8 @@ _HOUR: Final = 3600
 _ABSENT: Final = 3
 _TOGETHER: Final = 3
 """New causes of a topic from which on they have one line."""
+_KEPT: Final = 2
+"""New causes that have a line however many critical ones there are."""
 _MESSAGE: Final = 3
 """Lines of a message."""
 _DETAIL: Final = " " * 6
@@ -131,14 +133,16 @@ def _section_lines(model: FindingsModel, width: int, left: int, *, is_brief: boo
     out: list[Line] = []
     groups = _groups(model)
     hidden = sum(len(entry.causes) for _, _, entries in groups for entry in entries)
-    for title, style, entries in groups:
+    kept = _kept_for_new(model, groups[1][2], width, left)
+    for number, (title, style, entries) in enumerate(groups):
         if not entries or left - len(out) - (hidden > len(entries[0].causes)) < 2:  # a title and a cause
             continue
+        kept = 0 if number else kept  # only the critical causes come before the new ones
         out.append(Line(title, style))
         details: list[list[Line]] = []
         for entry in entries:
             used = len(out) + sum(1 + len(lines) for lines in details)
-            free = left - used - (hidden > len(entry.causes))  # a line says how many are left out
+            free = left - used - kept - (hidden > len(entry.causes))  # a line says how many are left out
             if free < 1:
                 break
             details.append(first_lines(_details(model, entry, width, is_brief=is_brief), free - 1))
@@ -148,6 +152,12 @@ def _section_lines(model: FindingsModel, width: int, left: int, *, is_brief: boo
     if hidden:
         out.append(_more(counted(hidden, "more cause"), "auditor findings", model, width))
     return out
+
+
+def _kept_for_new(model: FindingsModel, fresh: Sequence[Topic], width: int, left: int) -> int:
+    """Return the lines that critical causes leave for the first new ones: their title, a line and details for each."""
+    kept = sum(1 + len(_details(model, entry, width, is_brief=True)) for entry in fresh[:_KEPT])
+    return min(1 + kept, left // 2) if fresh else 0
 
 
 def _groups(model: FindingsModel) -> list[tuple[str, str, list[Topic]]]:

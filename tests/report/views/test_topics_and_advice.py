@@ -1,7 +1,10 @@
 """What a person on call acts on: the cause that is to be repaired first, counts of a title, commands in one piece."""
 
+from dataclasses import replace
+
 import pytest
 
+from auditor.report.findings.causes import Topic
 from auditor.report.findings.filters import Filters
 from auditor.report.findings.model import FindingsModel
 from auditor.report.views.data import written
@@ -104,3 +107,19 @@ def test_what_a_write_drops_is_named_also_if_it_is_metadata(tmp_path):
     rows = model.objects(Filters(causes=(cause.digest,)))
     assert (cause.impact, cause.messages) == ("loses-data", ("the next write drops parts of metadata",))
     assert "  message: the next write drops parts of metadata" in texts(cause_lines(model, cause, rows, 80, 0))
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize("count", [1, 3, 7, 12, 40])
+def test_a_new_cause_has_a_line_however_many_critical_ones_there_are(count, width, broken):
+    critical = [replace(broken.causes[0], id=f"{number:08x}", change="same") for number in range(count)]
+    tier = next(cause for cause in broken.causes if cause.field == "spec.tier")
+    new = replace(tier, change="new", schema_changes=("required: + spec.tier",))
+    topic = Topic(new.topic, (new,), new.objects)
+    lines = texts(summary_lines(replace(broken, causes=[*critical, new], topics=[topic]), width))
+    assert len(lines) <= LINES
+    at = lines.index("NEW 1 cause")
+    assert lines[at + 1].split()[:2] == [new.id, "NEW"]
+    assert lines[at + 2] == "      definition changed: required: + spec.tier"
+    assert any(line.startswith("CRITICAL ") for line in lines[:at])
+    assert [line for line in lines[:at] if line.startswith("  00000000 ")]
