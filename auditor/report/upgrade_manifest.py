@@ -14,7 +14,7 @@ from auditor.gates.change import gate_changes
 from auditor.golang.text import quote
 from auditor.plan.options import FAIL_ON
 from auditor.releases.changes import between
-from auditor.report.releases.apis import api_decisions, api_section, not_compared
+from auditor.report.releases.apis import REMOVED_VERSIONS, api_decisions, api_section, not_compared
 from auditor.report.upgrade_plan import name_conflicts, plan_of
 from auditor.shards.gates import GatedFields
 from auditor.shards.upgrade import ApiTally
@@ -77,7 +77,7 @@ def upgrade_section(
     decided = decide_all([*api_decisions(apis), *decisions])
     return {
         "decision": decided.word,
-        "sentence": decided.sentence + ("" if scope.is_everything else " (of the objects in scope)"),
+        "sentence": decided.sentence + _extent(scan, apis),
         "named": list(decided.reasons[:NAMED]),
         "levels": sorted(decided.levels),
         "kubernetes": _releases(scan),
@@ -90,6 +90,14 @@ def upgrade_section(
         "definitions": definitions,
         "kept": len(entries) - len(definitions),
     }
+
+
+def _extent(scan: UpgradePlan, apis: dict[str, Any] | None) -> str:
+    """Return what the sentence is about where filters leave objects out."""
+    if scan.new.options.scope.is_everything:
+        return ""
+    is_left_out = scan.options.to_kubernetes and apis is None
+    return f" (of the objects in scope{f'; not of {REMOVED_VERSIONS}' if is_left_out else ''})"
 
 
 def _releases(scan: UpgradePlan) -> dict[str, Any] | None:
