@@ -71,6 +71,10 @@ reference-lifecycle: $(STAMP) ## Make the table of removed versions of kinds ane
 
 golden: $(STAMP) ## Record a cluster of the tests and what a real API server answers (AUDITOR_KUBE=FOLDER with start and bin/kubectl)
 	$(BIN)/python -m tests.golden.server.record $(AUDITOR_KUBE)
+	$(BIN)/python -m tests.golden.server.unlistable $(AUDITOR_KUBE)
+	$(BIN)/python -m tests.golden.server.torn $(AUDITOR_KUBE)
+	$(BIN)/python -m tests.golden.server.encrypted $(AUDITOR_KUBE)
+	$(BIN)/python -m tests.golden.server.etcd_files
 
 docs: compiled ## Make the reference pages and the transcripts of the documents anew
 	$(BIN)/python -m tests.papers.make

@@ -4,28 +4,43 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["definition_of", "thing_definition"]
+__all__ = ["definition_of", "named_definition", "thing_definition"]
+
+
+def named_definition(
+    name: str, kind: str, schema: dict[str, Any], *, scope: str = "Namespaced", **version: Any
+) -> dict[str, Any]:
+    """Return a definition with one version, v1, which is served and stored.
+
+    Args:
+        name: Plural and group: ``things.example.com``.
+        kind: The kind; the names of one object and of a list follow from it.
+        schema: The schema of the whole object.
+        scope: ``Namespaced`` or ``Cluster``.
+        **version: What else the version says.
+    """
+    plural, _, group = name.partition(".")
+    names = {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"}
+    one = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}, **version}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": name},
+        "spec": {"group": group, "scope": scope, "names": names, "versions": [one]},
+    }
 
 
 def definition_of(schema: dict[str, Any], **version: Any) -> dict[str, Any]:
-    """Return a definition of namespaced things, kind X of x.example.com, served and stored at v1.
+    """Return a definition of namespaced things, kind X of x.example.com, that says only what it must.
 
     Args:
         schema: The schema of the whole object.
         **version: What else the version says.
     """
-    one = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}, **version}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "xs.x.example.com"},
-        "spec": {
-            "group": "x.example.com",
-            "scope": "Namespaced",
-            "names": {"plural": "xs", "kind": "X"},
-            "versions": [one],
-        },
-    }
+    found = named_definition("xs.x.example.com", "X", schema, **version)
+    for name in ("singular", "listKind"):
+        del found["spec"]["names"][name]
+    return found
 
 
 def thing_definition(spec: dict[str, Any], *, selectable: str) -> dict[str, Any]:

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import time
+from collections import OrderedDict
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow
@@ -85,6 +87,18 @@ def whole_parquet(path: Path) -> Iterator[None]:
         raise DamagedDump(str(path), f"is damaged: {text}", "a file as an audit writes it", "audit anew") from error
 
 
+_MOST_KNOWN: Final = 128
+_AT_REST: Final = 100_000_000
+"""Nanoseconds for which a file has not changed, as its checked footer is kept: clocks of file systems are coarse."""
+_FOOTERS: Final[OrderedDict[tuple[int, ...], Any]] = OrderedDict()
+"""Footers that were checked, by the state of their file: the same part of a report is opened many times."""
+
+
+def _state_of(path: Path) -> tuple[int, ...]:
+    state = path.stat()
+    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
+
+
 @contextmanager
 def parquet_reader(path: Path, dictionaries: Iterable[str] = (), footer: Any = None) -> Iterator[Any]:
     """Yield a `pyarrow.parquet.ParquetFile` of a file that is known to declare what a report may hold.
@@ -92,13 +106,17 @@ def parquet_reader(path: Path, dictionaries: Iterable[str] = (), footer: Any = N
     Args:
         path: The path of the file, which is mapped.
         dictionaries: Columns of text that become dictionaries.
-        footer: Its `FileMetaData`, as `parquet_footer` checked it; None: it is read and checked.
+        footer: Its `FileMetaData`, as `parquet_footer` checked it; None: it is read and checked, once for each state
+            of the file.
     """
     from pyarrow.parquet import ParquetFile  # noqa: PLC0415 - it loads file systems, too
 
+    state: tuple[int, ...] = ()
     with whole_parquet(path):
         if footer is None:
-            parquet_guard.check_file(path)
+            state = _state_of(path)
+            if (footer := _FOOTERS.get(state)) is None:
+                parquet_guard.check_file(path)
         source = pa.memory_map(str(path))
     with source:
         with whole_parquet(path):
@@ -106,7 +124,16 @@ def parquet_reader(path: Path, dictionaries: Iterable[str] = (), footer: Any = N
             if footer is None:
                 parquet_guard.check_footer(path, reader.metadata)
                 len(reader.schema_arrow.names)  # raises for a name that is not UTF-8
+                _keep_footer(state, reader.metadata)
         yield reader
+
+
+def _keep_footer(state: tuple[int, ...], footer: Any) -> None:
+    """Keep a footer that was checked, if its file has not just been written; the oldest ones go."""
+    if time.time_ns() - max(state[-2:]) > _AT_REST:
+        _FOOTERS[state] = footer
+        if len(_FOOTERS) > _MOST_KNOWN:
+            _FOOTERS.popitem(last=False)
 
 
 def parquet_footer(path: Path) -> Any:
@@ -149,15 +176,22 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None, dictionaries:
         columns: In the order of the table; None: all.
         dictionaries: Columns of text that become dictionaries.
     """
-    given, footer = list(dictionaries), parquet_footer(path)
-    spread = [name for name in parquet_guard.coded(footer) if name not in given]
+    given = list(dictionaries)
+    with parquet_reader(path, given) as reader, whole_parquet(path):
+        footer = reader.metadata
+        spread = [name for name in parquet_guard.coded(footer) if name not in given]
+        if not spread:
+            return _selected(reader, columns)
     with parquet_reader(path, [*given, *spread], footer) as reader, whole_parquet(path):
-        table = reader.read(columns, use_threads=False)
-        if columns is not None:
-            table = table.select(columns)
+        table = _selected(reader, columns)
         stored = reader.schema_arrow
     texts = [name for name in spread if name in stored.names and pa.types.is_string(stored.field(name).type)]
     return parquet_guard.written_out(path, table, texts)
+
+
+def _selected(reader: Any, columns: Sequence[str] | None) -> Any:
+    table = reader.read(columns, use_threads=False)
+    return table if columns is None else table.select(columns)
 
 
 def _function(name: str, *arguments: Any, options: Any = None) -> Any:

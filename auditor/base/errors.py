@@ -24,8 +24,6 @@ __all__ = [
     "ProofRefuted",
     "Refused",
     "ReportNotWritable",
-    "RuleError",
-    "RuleSyntax",
     "SchemaError",
     "SelectorError",
     "SourceError",
@@ -121,14 +119,6 @@ class SchemaError(AuditorError):
 
 class NotStructural(SchemaError):
     """A schema breaks the rules of structural schemas where serving needs them; `where` is the path in the schema."""
-
-
-class RuleError(AuditorError):
-    """A validation rule cannot be prepared."""
-
-
-class RuleSyntax(RuleError):
-    """A rule does not compile; `found` is the compiler's text."""
 
 
 class SelectorError(AuditorError):

@@ -49,7 +49,7 @@ class LongText:
 
 
 def cut(text: str | LongText, limit: int) -> str:
-    """Return a text, of a longer one than the limit its beginning and how long it is."""
+    """Return a text, or the beginning and the length of one that is longer than the limit."""
     if len(text) <= limit:
         return str(text)
     begin, left = "", limit
@@ -60,7 +60,7 @@ def cut(text: str | LongText, limit: int) -> str:
 
 
 def bounded_join(texts: list[str] | list[LongText] | list[str | LongText], limit: int) -> str:
-    """Return texts joined by commas, as a Go list of errors is; beyond the limit it says how many are left out."""
+    """Return texts joined by commas, as Go prints a list of errors; beyond the limit, how many are left out."""
     parts: list[str] = []
     left = limit
     for number, text in enumerate(texts):

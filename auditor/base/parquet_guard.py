@@ -7,6 +7,7 @@ what a footer declares is bounded, and texts are read as dictionaries; they are 
 from __future__ import annotations
 
 import stat
+import time
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -39,6 +40,13 @@ _SPREADING: Final = "DELTA_BYTE_ARRAY"
 """An encoding that repeats the beginnings of texts; no report has it."""
 
 
+_MOST_CHECKED: Final = 10_000
+_SETTLED: Final = 100_000_000
+"""Nanoseconds after which a change of a file is sure to change its times."""
+_checked: set[tuple[int, ...]] = set()
+"""Files that were found sound, as they were then: to check a footer takes as long as to read a column."""
+
+
 def _refuse(path: Path, found: str, expected: str) -> DamagedDump:
     return DamagedDump(str(path), f"is no table of a report: {found}", expected, "audit anew")
 
@@ -51,6 +59,9 @@ def check_file(path: Path) -> None:
         OSError: It cannot be opened.
     """
     state = path.stat()
+    seen = (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
+    if seen in _checked:
+        return
     if not stat.S_ISREG(state.st_mode):
         raise _refuse(path, "it is no regular file", "a Parquet file")
     with path.open("rb") as stream:
@@ -65,6 +76,10 @@ def check_file(path: Path) -> None:
         fault = parquet_footer.fault_of(stream.read(length))
     if fault:
         raise DamagedDump(str(path), f"is damaged: {fault}", "a footer as an audit writes it", "audit anew")
+    if time.time_ns() - max(state.st_mtime_ns, state.st_ctime_ns) > _SETTLED:
+        if len(_checked) >= _MOST_CHECKED:
+            _checked.clear()
+        _checked.add(seen)
 
 
 def check_footer(path: Path, footer: Any) -> None:

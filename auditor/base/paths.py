@@ -1,11 +1,9 @@
-"""KeyPath: where in an object, with the two spellings that the server uses.
+"""KeyPath: where in an object, as metadata, embedded resources, list types and rules print it: ``spec.m[k.x][3].u``.
 
-Dotted (OpenAPI errors, pruned paths): ``spec.m.k.x[3].u``, a key of additionalProperties looks like a property.
-Structured (metadata, embedded resources, list types, rules): ``spec.m[k.x][3].u``. Nothing is quoted or escaped in
-either.
-
-A path is a chain from leaf to root, so that extending it costs one small object; text is made only for a finding.
-Source: kube-openapi pkg/validation/validate (dotted); apimachinery pkg/util/validation/field/path.go (structured).
+Nothing is quoted or escaped. A path is a chain from leaf to root, so that extending it costs one small object; text is
+made only for a finding. OpenAPI errors and pruned paths print a key of additionalProperties like a property; where they
+are found they are texts from the start.
+Source: apimachinery pkg/util/validation/field/path.go.
 """
 
 from __future__ import annotations
@@ -41,11 +39,6 @@ class KeyPath:
         """Return the path of a list item below this one."""
         return KeyPath(self, index, _INDEX)
 
-    @property
-    def is_root(self) -> bool:
-        """Whether this is the object itself."""
-        return self._parent is None
-
     def steps(self) -> list[tuple[int, str | int]]:
         """Return (kind, step) from the root down; kind is 0 property, 1 map key, 2 list index."""
         out: list[tuple[int, str | int]] = []
@@ -56,23 +49,8 @@ class KeyPath:
         out.reverse()
         return out
 
-    def dotted(self) -> str:
-        """Print as OpenAPI errors and pruned paths do; the root is the empty string.
-
-        A first step that is a map key keeps its dot (``.key``), as the server's texts do.
-        """
-        text = ""
-        for kind, step in self.steps():
-            if kind == _INDEX:
-                text += f"[{step}]"
-            elif text or kind == _KEY:
-                text += f".{step}"
-            else:
-                text = str(step)
-        return text
-
     def structured(self) -> str:
-        """Print as metadata, embedded, list type and rule errors do; the root is ``<nil>``."""
+        """Return the text; the root is ``<nil>``."""
         text = ""
         for kind, step in self.steps():
             if kind == _PROPERTY:

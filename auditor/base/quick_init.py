@@ -1,4 +1,4 @@
-"""Frozen dataclasses that are made by the hundred thousand: the same class, made in a third of the time.
+"""Frozen dataclasses that are made by the hundred thousand: the same class, made and pickled in a third of the time.
 
 The `__init__` that `dataclass(frozen=True)` writes sets every field by a call of `object.__setattr__`. Here the new
 object is of a class with the same slots while its fields are set, which is a plain assignment.
@@ -48,4 +48,10 @@ def quick_init(cls: _Class) -> _Class:
     init.__qualname__, init.__module__ = f"{made.__qualname__}.__init__", made.__module__
     init.__annotations__ = made.__init__.__annotations__
     made.__init__ = init
+    made.__reduce__ = _reduce
     return cls
+
+
+def _reduce(self: Any) -> tuple[Any, ...]:
+    """Arrive as a call of the class: the way of dataclasses with slots sets each field by a call."""
+    return type(self), tuple([getattr(self, name) for name in self.__slots__])

@@ -1,7 +1,7 @@
 """The records that flow through all packages: never changed, small, picklable.
 
-Seven and no more: where a value comes from (ObjectKey, Origin), what was stored (StoredObject) or could not be read
-(Unreadable), what a worker is asked to do (Shard), what is wrong (Finding), the result of one object (AuditedObject).
+What could not be read (Unreadable, Origin), what a worker is asked to do (Shard), what is wrong (Finding), the result
+of one object (AuditedObject).
 JSON values are plain Python: dict, list, str, int (64 bits), float, bool, None.
 """
 
@@ -17,24 +17,12 @@ __all__ = [
     "AuditedObject",
     "Finding",
     "JsonObject",
-    "ObjectKey",
     "Origin",
     "Shard",
-    "StoredObject",
     "Unreadable",
 ]
 
 JsonObject = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectKey:
-    """The name of one object: group and plural resource, namespace (empty: cluster-scoped) and name."""
-
-    group: str
-    resource: str
-    namespace: str
-    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,29 +31,9 @@ class Origin:
 
     Attributes:
         source: The dump as the user named it.
-        offset: First byte in the (uncompressed) dump, None where bytes were decoded or converted on the way.
-        length: Bytes, None where offset is None.
-        page: Page number in a bolt file, where one is to blame.
-        member: Name inside an archive or folder.
     """
 
     source: str
-    offset: int | None = None
-    length: int | None = None
-    page: int | None = None
-    member: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class StoredObject:
-    """One live key with its value. Revisions are None where the dump does not know them (exports)."""
-
-    key: str | None
-    data: bytes
-    origin: Origin
-    create_revision: int | None = None
-    mod_revision: int | None = None
-    key_version: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,7 @@ OBJECTS: Final = pa.schema(
         ("namespace", DICTIONARY),
         ("name", pa.string()),
         ("uid", pa.string()),
+        ("controller", DICTIONARY),
         ("status", DICTIONARY),
         ("reason", pa.string()),
         ("impact", DICTIONARY),

@@ -1,4 +1,4 @@
-"""Trails: where a walk is, cheap enough to be made for every value, and printed only for a finding.
+"""Trails: paths of values during a walk. They are made for every value, and printed only for a finding.
 
 A trail is a chain from leaf to root: (parent, name) for a declared property, (parent, index) for a list item,
 (parent, key, True) for a key of additionalProperties; None is the root. `auditor.base.paths.KeyPath` says the same with

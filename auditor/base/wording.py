@@ -1,8 +1,13 @@
-"""Words that depend on a count, for messages: "1 object is", "2 objects are"."""
+"""Words that depend on a count, for messages: "1 object is", "2 objects are", "a, b and c"."""
 
 from __future__ import annotations
 
-__all__ = ["are", "by_count", "counted", "objects"]
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["are", "by_count", "counted", "listed", "objects"]
 
 
 def counted(count: int, noun: str) -> str:
@@ -23,3 +28,8 @@ def by_count(count: int, one: str, many: str) -> str:
 def are(count: int) -> str:
     """Return "is" if the count is 1, else "are"."""
     return by_count(count, "is", "are")
+
+
+def listed(texts: Sequence[str]) -> str:
+    """Return one or more texts as "a", "a and b" or "a, b and c"."""
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"

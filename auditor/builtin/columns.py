@@ -151,7 +151,7 @@ def _endpoints(obj: JsonObject, now: float) -> list[Cell]:
         ips = [text(address, "ip") for address in many(subset, "addresses")]
         ports = many(subset, "ports")
         found += [_host_port(ip, number(port, "port")) for port in ports for ip in ips] if ports else ips
-    return [listed_text(found, 3), age(obj, now)]
+    return [listed_text(found), age(obj, now)]
 
 
 def _host_port(ip: str, port: int) -> str:
@@ -163,8 +163,8 @@ def _endpoint_slice(obj: JsonObject, now: float) -> list[Cell]:
     addresses = [address for one in many(obj, "endpoints") for address in texts(one, "addresses")]
     return [
         text(obj, "addressType"),
-        listed_text(ports, 3) or "<unset>",
-        listed_text(addresses, 3) or "<unset>",
+        listed_text(ports) or "<unset>",
+        listed_text(addresses) or "<unset>",
         age(obj, now),
     ]
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["NOT_DECODED", "Judged", "is_proven", "judge_at", "judge_exported", "judge_stored", "target_at"]
 
 NOT_DECODED = "not decoded"
-"""The reason of a value that was to be skipped."""
+"""The reason of a value that is not decoded because `--skip` says so."""
 _NODE_PORTS: Final = ("ranges", "servicenodeports")
 """The one range that every server reads; addresses of services are objects since 1.33."""
 _LISTED_AT_START: Final = frozenset(
@@ -41,11 +41,11 @@ _UNLISTED = frozenset({"ranges", "masterleases", "peerserverleases"})
 
 
 class Judged(NamedTuple):
-    """What is said of a value.
+    """The judgement of a value of a built-in kind.
 
     Attributes:
         status: builtin, unreadable or orphaned.
-        reason: Why it is not what it should be.
+        reason: Why it cannot be decoded or listed, or None.
         impacts: What it does to a server.
         version: The version of its stored apiVersion.
     """
@@ -57,7 +57,7 @@ class Judged(NamedTuple):
 
     @property
     def impact(self) -> Impact | None:
-        """The worst of its impacts; None: not known."""
+        """The worst of its impacts, or None if it is not known."""
         return self.impacts[0] if self.impacts else None if self.status is Status.UNREADABLE else Impact.NONE
 
 
@@ -92,7 +92,7 @@ def judge_stored(target: Target, plural: str | None, data: bytes, *, namespaced:
 
     Args:
         target: The form of the kind whose key it is.
-        plural: In the key.
+        plural: The plural of the kind, as the key has it.
         data: The value, decrypted.
         namespaced: Whether objects of the kind have a namespace.
     """
@@ -120,9 +120,9 @@ def judge_at(group: str | None, plural: str | None, data: bytes, name: str | Non
 
     Args:
         group: The group of the kind.
-        plural: In the key.
+        plural: The plural of the kind, as the key has it.
         data: The value, decrypted.
-        name: In the key.
+        name: The last part of the key.
     """
     target = target_at(group, plural)
     if target is None or plural is None:
@@ -136,12 +136,12 @@ def judge_at(group: str | None, plural: str | None, data: bytes, name: str | Non
 
 
 def judge_exported(group: str, kind: str, data: bytes) -> Judged:
-    """Judge an exported object of a built-in group: as a server would that finds it in its storage.
+    """Judge an exported object of a built-in group, as if a server had it in its storage.
 
     Args:
-        group: In its apiVersion.
-        kind: As it says.
-        data: Its JSON.
+        group: The group in its apiVersion.
+        kind: Its `kind`.
+        data: The object as JSON.
     """
     target = target_of(group, kind)
     if target is None:

@@ -211,7 +211,7 @@ def _storage_version(obj: JsonObject, now: float) -> list[Cell]:
     ]
     return [
         given(obj, "status.commonEncodingVersion", _UNSET),
-        listed_text(versions, 3) or _UNSET,
+        listed_text(versions) or _UNSET,
         age(obj, now),
     ]
 

@@ -1,4 +1,4 @@
-"""The short way of stored definitions: a walk over their JSON that proves that a server decodes them.
+"""A fast check of stored definitions: a walk over their JSON that proves that a server decodes them.
 
 Schemas hold schemas, and some of their fields take values of several forms, which the types of `quick_json` cannot say.
 The walk proves what is usual: names in their own spelling and once in an object, numbers that are finite. All the rest
@@ -48,7 +48,7 @@ def proven_definition(label: str, data: bytes) -> dict[str, Any] | None:
     if not isinstance(number, int):
         return None
     try:
-        orjson.loads(data)  # it minds UTF-8, lone surrogates and NaN
+        orjson.loads(data)  # it refuses invalid UTF-8, lone surrogates and NaN
         document: dict[str, Any] = json.loads(data, object_pairs_hook=_once)
         _check(number, document)
     except (ValueError, RecursionError):

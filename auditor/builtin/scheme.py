@@ -24,7 +24,6 @@ __all__ = [
     "target_of",
     "type_named",
     "types",
-    "versions_of",
 ]
 
 _OTHER_RESOURCES: Final = {
@@ -127,11 +126,6 @@ def served_versions(group: str, kind: str) -> list[str]:
     """Return the versions at which this release serves a kind."""
     labels = (label.split("/") for label in _content()["served"])
     return sorted(version for own, version, name in labels if (own, name) == (group, kind))
-
-
-def versions_of(target: Target) -> list[str]:
-    """Return the apiVersions that a stored kind decodes from."""
-    return sorted(label.rpartition("/")[0].removeprefix("/") for label in target.versions)
 
 
 def scheme_name(group: str) -> str:

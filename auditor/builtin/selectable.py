@@ -7,10 +7,11 @@ strategy.go; apimachinery pkg/runtime/conversion.go (DefaultMetaV1FieldSelectorC
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from auditor.base.errors import SelectorError
 from auditor.builtin.events import event_at
+from auditor.builtin.values import text, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,44 +22,30 @@ __all__ = ["Rules", "builtin_selectable", "rules_of"]
 
 
 def _at(path: str, default: str = "") -> Callable[[JsonObject], str]:
-    steps = path.split(".")
-
-    def read(obj: JsonObject) -> str:
-        value: Any = obj
-        for step in steps:
-            value = value.get(step) if type(value) is dict else None
-        return (value if type(value) is str else "") or default
-
-    return read
+    return lambda obj: text(obj, path) or default
 
 
 def _number(path: str) -> Callable[[JsonObject], str]:
-    return lambda obj: str(_find(obj, path) or 0)
+    return lambda obj: str(walk(obj, path) or 0)
 
 
 def _boolean(path: str) -> Callable[[JsonObject], str]:
-    return lambda obj: "true" if _find(obj, path) is True else "false"
-
-
-def _find(obj: Any, path: str) -> Any:
-    for step in path.split("."):
-        obj = obj.get(step) if type(obj) is dict else None
-    return obj
+    return lambda obj: "true" if walk(obj, path) is True else "false"
 
 
 def _pod_ip(obj: JsonObject) -> str:
-    ip, ips = _find(obj, "status.podIP"), _find(obj, "status.podIPs")
+    ip, ips = walk(obj, "status.podIP"), walk(obj, "status.podIPs")
     if not ip and type(ips) is list and ips and type(ips[0]) is dict:
         ip = ips[0].get("ip")
     return ip if type(ip) is str else ""
 
 
 def _event_source(obj: JsonObject) -> str:
-    return str(_find(obj, "source.component") or _find(obj, "reportingComponent") or "")
+    return str(walk(obj, "source.component") or walk(obj, "reportingComponent") or "")
 
 
 def _service_account(obj: JsonObject) -> str:
-    return str(_find(obj, "spec.serviceAccountName") or _find(obj, "spec.serviceAccount") or "")
+    return str(walk(obj, "spec.serviceAccountName") or walk(obj, "spec.serviceAccount") or "")
 
 
 def _paths(*paths: str) -> dict[str, Callable[[JsonObject], str]]:

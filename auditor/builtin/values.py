@@ -142,10 +142,9 @@ def labels_text(labels: Any) -> str:
     return ",".join(sorted(f"{key}={entry(labels, key, '')}" for key in labels))
 
 
-def listed_text(items: list[str], most: int) -> str:
-    """Return the first items joined by commas, and how many more there are."""
-    shown = ",".join(items[:most])
-    return shown + (f" + {len(items) - most} more..." if len(items) > most else "")
+def listed_text(items: list[str]) -> str:
+    """Return the first three items joined by commas, and how many more there are."""
+    return ",".join(items[:3]) + (f" + {len(items) - 3} more..." if len(items) > 3 else "")
 
 
 def load_balancer(obj: JsonObject) -> str:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = [
-    "ANY",
     "BOOL",
     "BYTES",
     "DOUBLE",
@@ -118,7 +117,6 @@ NULL = Type(Kind.NULL, "null_type")
 DURATION = Type(Kind.DURATION, "google.protobuf.Duration")
 TIMESTAMP = Type(Kind.TIMESTAMP, "google.protobuf.Timestamp")
 DYN = Type(Kind.DYN, "dyn")
-ANY = Type(Kind.ANY, "google.protobuf.Any")
 ERROR = Type(Kind.ERROR, "error")
 TYPE = Type(Kind.TYPE, "type")
 

@@ -10,7 +10,7 @@ list, map              list, dict: a plain dict has str keys only; maps with oth
 duration, timestamp    `Duration`, `Timestamp`, both integer nanoseconds
 optional, type         `Optional_`, `TypeValue`
 extension types        frozen classes with a class attribute ``cel_type: Type`` and ``__eq__``; compared with a value of
-                       another class they give the error ``no such overload`` (unless they have a `cel_equal`)
+                       another class they give the error ``no such overload``, unless they have a `cel_equal`
 =====================  ============================================================================================
 
 Values are never changed after they are made (the one exception, the accumulator of a comprehension, never leaves it).

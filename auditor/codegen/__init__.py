@@ -6,7 +6,8 @@ Kubernetes. Two rules keep generated code harmless whatever it was generated fro
 tracebacks, profilers and people can read it.
 """
 
-from auditor.codegen.linecache import compile_function, forget_source
+from auditor.codegen.kept_code import keep_code
+from auditor.codegen.linecache import compile_function
 from auditor.codegen.writer import Module, Writer
 
-__all__ = ["Module", "Writer", "compile_function", "forget_source"]
+__all__ = ["Module", "Writer", "compile_function", "keep_code"]

@@ -6,10 +6,12 @@ import linecache
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from auditor.codegen.kept_code import compiled
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["compile_function", "forget_source"]
+__all__ = ["compile_function"]
 
 _numbers = count(1)
 
@@ -24,17 +26,11 @@ def compile_function(source: str, name: str, title: str, namespace: dict[str, An
         namespace: Its globals. The function is also left there under its name.
 
     Returns:
-        The function. Its file name is unique, and `linecache` knows its lines as long as the process lives, or
-        until `forget_source`.
+        The function. Its file name is unique, and `linecache` knows its lines as long as the process lives.
     """
     filename = f"<auditor {title} {next(_numbers)}>"
-    code = compile(source, filename, "exec")
+    code = compiled(source, filename, title)
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
     exec(code, namespace)  # noqa: S102 - the source holds only names of ours, reprs of scalars and slots
     function: Callable[..., Any] = namespace[name]
     return function
-
-
-def forget_source(function: Callable[..., Any]) -> None:
-    """Drop the lines of a generated function from the line cache."""
-    linecache.cache.pop(function.__code__.co_filename, None)

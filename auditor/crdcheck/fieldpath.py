@@ -5,25 +5,15 @@ Source: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go (ValidFie
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
+
+from auditor.schema.field_path import UNKNOWN_FIELD, FieldPathError, field_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from auditor.base.records import JsonObject
 
-__all__ = ["FieldPathError", "FoundField", "ServerPanic", "find_field"]
-
-_END: Final = "unexpected end of JSON path"
-_UNKNOWN: Final = "does not refer to a valid field"
-_ESCAPES: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "'": "'", "\\": "\\"}
-_ESCAPE: Final = re.compile(r"\\.")
-
-
-class FieldPathError(ValueError):
-    """A path that leads nowhere; the text is the server's."""
+__all__ = ["FoundField", "ServerPanic", "find_field"]
 
 
 class ServerPanic(Exception):
@@ -48,34 +38,6 @@ class FoundField:
     schema: JsonObject | None
 
 
-def _words(path: str) -> Iterator[str]:
-    at = 0
-    while at < len(path):
-        if path[at] == "'":
-            end = at + 1
-            while end < len(path) and not (path[end] == "'" and path[end - 1] != "\\"):
-                end += 1
-            end = min(end + 1, len(path))
-        elif path[at] in ".[]":
-            end = at + 1
-        else:
-            end = at
-            while end < len(path) and path[end] not in ".[]":
-                end += 1
-        yield path[at:end]
-        at = end
-
-
-def _unescape(text: str) -> str:
-    def one(match: re.Match[str]) -> str:
-        letter = match[0][1]
-        if letter not in _ESCAPES:
-            raise FieldPathError(f"invalid string literal: invalid escape char {match[0]}")
-        return _ESCAPES[letter]
-
-    return _ESCAPE.sub(one, text)
-
-
 def find_field(path: str, schema: JsonObject | None, *, brackets: bool = True) -> FoundField:
     """Follow a path through a schema.
 
@@ -87,37 +49,15 @@ def find_field(path: str, schema: JsonObject | None, *, brackets: bool = True) -
         FieldPathError: It does not parse, or names what the schema does not have.
         ServerPanic: It goes on where the server has no schema.
     """
-    words = _words(path)
     at: JsonObject | None = schema
     shown = root = ""
-    for word in words:
-        if word == "[":
-            if not brackets:
-                raise FieldPathError("array notation is not allowed")
-            name = _bracketed(words)
-        elif word == ".":
-            name = next(words, "")
-            if not name:
-                raise FieldPathError(_END)
-        else:
-            raise FieldPathError(f"expected [ or . but got: {word}")
+    for name in field_names(path, brackets=brackets):
         if at is None:
             raise ServerPanic
         is_property, at = _step(at, name)
         shown = (f"{shown}.{name}" if shown else name) if is_property else f"{shown}[{name}]"
         root = root or (name if is_property else f"[{name}]")
-        if word == "[" and (closing := next(words, "")) != "]":
-            raise FieldPathError(f"expected ] but got {closing}" if closing else _END)
     return FoundField(shown, root, at)
-
-
-def _bracketed(words: Iterator[str]) -> str:
-    word = next(words, "")
-    if not word:
-        raise FieldPathError(_END)
-    if len(word) < 2 or word[0] != "'" or word[-1] != "'":
-        raise FieldPathError(f"expected single quoted string but got {word}")
-    return _unescape(word[1:-1])
 
 
 def _step(schema: JsonObject, name: str) -> tuple[bool, JsonObject | None]:
@@ -125,9 +65,9 @@ def _step(schema: JsonObject, name: str) -> tuple[bool, JsonObject | None]:
     properties = schema.get("properties")
     if properties:
         if name not in properties:
-            raise FieldPathError(_UNKNOWN)
+            raise FieldPathError(UNKNOWN_FIELD)
         return True, properties[name]
     extra: Any = schema.get("additionalProperties")
     if extra is None:
-        raise FieldPathError(_UNKNOWN)
+        raise FieldPathError(UNKNOWN_FIELD)
     return False, extra.props

@@ -86,10 +86,10 @@ class Internal:
             if holder is not None and holder.get("openAPIV3Schema") is not None
         ]
 
-    def has_condition(self, kind: str) -> bool:
-        """Whether a condition of the status is true; the first of its type counts."""
+    def is_established(self) -> bool:
+        """Whether the condition Established is true; the first of its type counts."""
         for condition in self.status.get("conditions", ()):
-            if condition.get("type") == kind:
+            if condition.get("type") == "Established":
                 return bool(condition.get("status") == "True")
         return False
 

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.crdcheck import gojson
-from auditor.crdcheck.fieldpath import FieldPathError, find_field
+from auditor.crdcheck.fieldpath import find_field
 from auditor.crdcheck.structural import unconvertible
 from auditor.crdcheck.walk import TYPES, item_schema
 from auditor.golang.jsontext import encode
+from auditor.schema.field_path import FieldPathError
 from auditor.validation.findings import (
     NOT_SUPPORTED,
     finding,

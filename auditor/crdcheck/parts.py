@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from auditor.crdcheck.fieldpath import FieldPathError, find_field
+from auditor.crdcheck.fieldpath import find_field
 from auditor.golang.jsontext import encode
 from auditor.golang.unicode import unprintable
+from auditor.schema.field_path import FieldPathError
 from auditor.validation.findings import (
     TOO_MANY,
     duplicate,

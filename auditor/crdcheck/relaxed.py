@@ -68,7 +68,7 @@ def demands_of_update(form: Internal, old: Internal) -> Demands:
         structural=all(map(is_structural, schemas)),
         pruned_defaults=not any(map(_has_unpruned_defaults, schemas)),
         known_review=not reviews or any(name in ACCEPTED_REVIEWS for name in reviews),
-        bundle=old.has_condition("Established") and not bundle_error((old.client or {}).get("caBundle", b"")),
+        bundle=old.is_established() and not bundle_error((old.client or {}).get("caBundle", b"")),
         walk=WalkOptions(
             valid_types=not any(map(has_invalid_types, schemas)),
             atomic_sets=not any(map(has_loose_sets, nodes)),

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["check_structural_schema", "is_structural", "unconvertible"]
 
 _CHECK: Final = "schema"
-_META: Final = ("metadata", "kind", "apiVersion")
 _ROOT, _ITEM, _FIELD = "at the root", "for specified array items", "for specified object fields"
 _PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
 _EMBEDDED: Final = "x-kubernetes-embedded-resource"

@@ -173,7 +173,7 @@ def _store(form: Internal) -> None:
 def _immutable(form: Internal, old: Internal) -> list[Finding]:
     pairs = [("spec.group", form.group, old.group)]
     pairs.append(("spec.names.plural", form.names.get("plural", ""), old.names.get("plural", "")))
-    if old.has_condition("Established"):
+    if old.is_established():
         pairs.append(("spec.scope", form.scope, old.scope))
         pairs.append(("spec.names.kind", form.names.get("kind", ""), old.names.get("kind", "")))
     return [

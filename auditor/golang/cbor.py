@@ -43,9 +43,8 @@ from auditor.golang.times import GoTime, GoTimeError, format_rfc3339_nano, parse
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-__all__ = ["SELF_DESCRIBED", "CborError", "decode", "decode_object"]
+__all__ = ["CborError", "decode", "decode_object"]
 
-SELF_DESCRIBED = b"\xd9\xd9\xf7"
 
 _TAG_TIME, _TAG_EPOCH = 0, 1
 _ENCODINGS: dict[int, Callable[[bytes], bytes]] = {

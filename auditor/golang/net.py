@@ -23,7 +23,6 @@ __all__ = [
     "parse_prefix",
 ]
 
-_MAPPED = 0xFFFF << 32
 _BIG = 0xFFFFFF
 
 

@@ -130,6 +130,7 @@ class RunOptions:
         shard_rows: How many rows without bytes would be as much work as that.
         memory: Bytes that all processes may hold together; 0: no bound.
         seconds_per_object: Processor time of the rules of one object. What exceeds it is not reused.
+        cache: Folder of what is kept of definitions from run to run; empty: nothing is.
         until: Moment (of `time.time`) from which on no object is judged; 0: none.
     """
 
@@ -169,6 +170,7 @@ class RunOptions:
     progress: bool = False
     memory: int = 0
     seconds_per_object: float = 60.0
+    cache: str = ""
     until: float = 0.0
 
 

@@ -20,6 +20,7 @@ import orjson
 import pyarrow as pa
 
 from auditor.base import arrow as kernels
+from auditor.base.disk_cache import use_cache
 from auditor.base.errors import ChangedDump, DamagedDump, PlanError, UnknownDump
 from auditor.crds.definitions_file import FILE, DefinitionsFile, definition_entry, encode_definition, write_definitions
 from auditor.golang import jsontext
@@ -267,18 +268,20 @@ class Given(NamedTuple):
 
 @no_collector()
 def read_definitions(
-    paths: Sequence[str], known: Callable[[str], tuple[list[bytes], set[str]] | None] | None = None
+    paths: Sequence[str], known: Callable[[str], tuple[list[bytes], set[str]] | None] | None = None, cache: str = ""
 ) -> Given:
     """Return the definitions in files.
 
     Args:
         paths: As `definition_documents` takes them.
         known: Tells what is known of files with a hash, as `OldReport.definitions`; then none of them is parsed.
+        cache: Folder of what is kept from run to run, in a process that does not use it yet.
 
     Raises:
         PlanError: There is no definition in them.
         SourceError: A file cannot be read, as `definition_documents`.
     """
+    use_cache(cache)
     states = tuple(state for path in paths if path != "-" and not is_remote(path) for state in states_below(path))
     files_sha256 = files_digest(paths)
     written = known(files_sha256) if known and files_sha256 else None

@@ -35,11 +35,7 @@ _COLUMNS: Final = ("custom-columns", "custom-columns-file")
 
 
 class Refused(Exception):
-    """What was asked for cannot be done; the text follows ``error:``, and is followed by more lines."""
-
-    def __init__(self, text: str, more: tuple[str, ...] = ()) -> None:
-        super().__init__(text)
-        self.more = more
+    """What was asked for cannot be done; the text follows ``error:``."""
 
 
 def check_options(options: GetOptions) -> None:

@@ -1,7 +1,7 @@
 """The releases of Kubernetes: which are reproduced, which one is at the moment, and what differs between them.
 
-A behaviour that differs is one record in `changes`. Whoever behaves in two ways asks the record; nothing else compares
-releases.
+A behaviour that differs is one record in `changes`. Code that behaves in two ways asks the record; no other code
+compares releases.
 """
 
 from auditor.releases import changes

@@ -63,7 +63,7 @@ def _content() -> dict[str, Any]:
 
 
 def newest_known() -> int:
-    """Return the newest minor release of which it is known what it decodes."""
+    """Return the newest minor release whose decoded versions are known."""
     return int(_content()["known"])
 
 
@@ -90,5 +90,5 @@ def _by_label() -> dict[tuple[str, str], Api]:
 
 
 def find_api(api_version: str, kind: str) -> Api | None:
-    """Return what is known of a kind at a version; None: nothing, it is neither deprecated nor removed."""
+    """Return what is known of a kind at a version, or None if it is neither deprecated nor removed."""
     return _by_label().get((api_version, kind))

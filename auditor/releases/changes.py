@@ -26,6 +26,7 @@ __all__ = [
     "OLD_TYPES",
     "OWNERS_BY_INDEX",
     "QUANTITIES_ARE_COPIED",
+    "RANGES_ARE_CHECKED",
     "RULES_SHOW_VALUES",
     "SELECTABLE_FIELDS_KEPT",
     "SETS_OF_OBJECTS",
@@ -189,6 +190,14 @@ QUANTITIES_ARE_COPIED: Final = Change(
     "they change it, too, if it has more than 18 digits",
     "apiserver pkg/cel/library/quantity.go",
 )
+RANGES_ARE_CHECKED: Final = Change(
+    "ranges-are-checked",
+    37,
+    Affects.OBJECTS,
+    "in rules, lists.range() of a negative number, or of more than 1000000, is an error",
+    "of a negative number it is empty; of more it exceeds the cost limit",
+    "cel-go ext/lists.go (genRange)",
+)
 WHOLE_NUMBERS: Final = Change(
     "whole-numbers",
     37,
@@ -271,6 +280,7 @@ CHANGES: Final = (
     LISTS_INCLUDE,
     LISTS_KEEP_ITEMS,
     QUANTITIES_ARE_COPIED,
+    RANGES_ARE_CHECKED,
     WHOLE_NUMBERS,
     TOO_FEW,
     CLEARED_GENERATION,

@@ -46,8 +46,8 @@ class Release:
 RELEASES: Final = (
     Release(32, "v1.32.13"),
     Release(33, "v1.33.13"),
-    Release(34, "v1.34.13"),
-    Release(35, "v1.35.10"),
+    Release(34, "v1.34.13", is_reproduced=True),
+    Release(35, "v1.35.10", is_reproduced=True),
     Release(36, "v1.36.6", is_reproduced=True),
     Release(37, "v1.37.2", is_reproduced=True),
     Release(38, "v1.38.0-alpha.2", is_final=False, is_reproduced=True),

@@ -147,7 +147,8 @@ class OldReport:
         self.tool = {**self.manifest["tool"], "release": release}
         state = part.get("state")
         self.state: dict[str, Any] | None = state if type(state) is dict and "options" in state else None
-        if (self.state is None or type(self.manifest.get("index")) is not list) and not self.not_read:
+        is_older = self.state is None or type(self.manifest.get("index")) is not list or self._lacks_controllers()
+        if is_older and not self.not_read:
             self.not_read = "the report was made by an older auditor"
         self._folders: dict[str, str] = {}
         inputs = self.manifest["inputs"]
@@ -159,6 +160,14 @@ class OldReport:
         self.not_evaluated = {
             (entry["crd"], entry["version"]): entry["objects"] for entry in part.get("not_evaluated") or ()
         }
+
+    def _lacks_controllers(self) -> bool:
+        """Return whether objects/ was written before it had a column `controller`."""
+        for _, path in self._parts(self.folder / "objects")[:1]:
+            with arrow.parquet_reader(path) as reader:
+                names = reader.schema_arrow.names
+            return "uid" in names and "controller" not in names
+        return False
 
     def other_tool(self) -> str:
         """Return how the auditor that wrote it differs from this one; empty if it does not."""

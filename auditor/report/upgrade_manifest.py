@@ -15,10 +15,11 @@ from auditor.golang.text import quote
 from auditor.plan.options import FAIL_ON
 from auditor.report.releases.apis import api_decisions, api_section, not_compared
 from auditor.report.releases.records import records_section
-from auditor.report.upgrade_plan import name_conflicts, parsed, plan_of
+from auditor.report.upgrade_plan import name_conflicts, plan_of
 from auditor.shards.gates import GatedFields
 from auditor.shards.upgrade import ApiTally
 from auditor.upgrade import INCOMPLETE, NAMED, Tally, change_of_definition, decide, decide_all, hits_of, migration_of
+from auditor.upgrade.definition_change import parsed
 from auditor.upgrade.release_change import release_change, with_release_change
 
 if TYPE_CHECKING:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.base.errors import AuditorError
 from auditor.base.visible import shell_word
 from auditor.crds.as_v1 import as_manifest
-from auditor.crds.definition import parse_definition
 from auditor.golang.jsontext import encode
 from auditor.shards.upgrade import with_status
+from auditor.upgrade.definition_change import parsed
 from auditor.upgrade.migration import APPLY, MANAGED_FIELDS, RECREATE, REWRITE, STORE_AT
 from auditor.upgrade.names import conflicts
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from auditor.upgrade import DefinitionChange, Migration
     from auditor.upgrade.migration import Step
 
-__all__ = ["name_conflicts", "parsed", "plan_document", "plan_of", "plan_script"]
+__all__ = ["name_conflicts", "plan_document", "plan_of", "plan_script"]
 
 _END: Final = "END_OF_DEFINITION"
 _HEAD: Final = """\
@@ -32,16 +31,6 @@ _HEAD: Final = """\
 # It can be run again from the start. Needs kubectl and the rights to read and write these kinds and definitions.
 set -eu
 """
-
-
-def parsed(document: JsonObject | None) -> CustomResourceDefinition | None:
-    """Return a definition, or None if there is none or no server could decode it."""
-    if document is None:
-        return None
-    try:
-        return parse_definition(document)
-    except AuditorError:
-        return None
 
 
 def name_conflicts(scan: UpgradePlan) -> dict[str, tuple[str, ...]]:

@@ -81,7 +81,6 @@ class WorseObjects:
             at = np.where(np.asarray(pc.is_null(now)), -1, at)
             if len(old.bits):
                 was = np.where((was < 0) & (at >= 0), old.bits[np.maximum(at, 0)], was)
-        self.was = was
         self.change = _changes(was, new.bits)
         self._level = _levels(was, new.bits, np.isin(self.change, ["new", "worse"]))
         self._relief = _levels(new.bits, np.maximum(was, 0), self.change == "better")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from auditor.selectors.grammar import LabelRequirement
 
-__all__ = ["And", "Constant", "Filter", "LabelTerm", "Not", "Or", "Statistics", "Term", "mask_of"]
+__all__ = ["And", "Constant", "Filter", "LabelTerm", "Statistics", "Term", "mask_of"]
 
 
 class Statistics(Protocol):
@@ -92,49 +92,6 @@ class And:
         out = np.ones(table.num_rows, dtype=np.bool_)
         for term in self.terms:
             out &= term.mask(table)
-        return out
-
-
-@dataclass(frozen=True, slots=True)
-class Or:
-    """Any of the terms."""
-
-    terms: tuple[Filter, ...]
-
-    def columns(self) -> set[str]:
-        """Return the columns that it reads."""
-        return {name for term in self.terms for name in term.columns()}
-
-    def may_match(self, statistics: Statistics) -> bool:
-        """Whether a row group can hold a row that fits."""
-        return any(term.may_match(statistics) for term in self.terms)
-
-    def mask(self, table: pa.Table) -> NDArray[np.bool_]:
-        """Return one truth value a row."""
-        out = np.zeros(table.num_rows, dtype=np.bool_)
-        for term in self.terms:
-            out |= term.mask(table)
-        return out
-
-
-@dataclass(frozen=True, slots=True)
-class Not:
-    """Rows that the term leaves out."""
-
-    term: Filter
-
-    def columns(self) -> set[str]:
-        """Return the columns that it reads."""
-        return self.term.columns()
-
-    def may_match(self, statistics: Statistics) -> bool:
-        """Whether a row group can hold a row that fits."""
-        del statistics
-        return True
-
-    def mask(self, table: pa.Table) -> NDArray[np.bool_]:
-        """Return one truth value a row."""
-        out: NDArray[np.bool_] = ~self.term.mask(table)
         return out
 
 

@@ -25,8 +25,9 @@ from auditor.server.rows import StoredRow
 from auditor.sources.crd_files import definitions_in
 from auditor.sources.encryption import make_unsealer
 from auditor.sources.etcd import EtcdFile
+from auditor.sources.etcd.live import keyed_rows
 from auditor.sources.etcd.mvcc import revisions
-from auditor.sources.live_table import KeyedRows, NewestPerKey
+from auditor.sources.live_table import NewestPerKey
 from auditor.sources.registry_key import printable_key
 
 if TYPE_CHECKING:
@@ -121,17 +122,7 @@ def _source_as_of(source: SourcePlan, revision: int, workdir: Path, number: int)
     for view, found in _batches(source):
         kept = found.select(found.main <= revision)
         if len(kept):
-            newest.add(
-                KeyedRows.of(
-                    view.binary(kept.key, kept.key_size),
-                    create=kept.create,
-                    mod=kept.main,
-                    version=kept.version,
-                    offset=kept.value,
-                    length=kept.value_size,
-                    deleted=kept.deleted,
-                )
-            )
+            newest.add(keyed_rows(view, kept))
     path = workdir / f"as-of-{number:03d}.arrow"
     rows = newest.finish(path)
     return replace(source, live=str(path), rows=rows, revision=revision)

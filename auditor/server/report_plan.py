@@ -12,8 +12,8 @@ from auditor.crds.definition import document_name
 from auditor.crds.definitions_file import DefinitionEntry, DefinitionsFile, definition_entry
 from auditor.plan.plan import Plan
 from auditor.report.manifest import MANIFEST, manifest_bytes, parse_manifest
-from auditor.sources.files.compression import compression_of
 from auditor.sources.files.state import states_below
+from auditor.sources.files.unpacking import compression_of
 from auditor.sources.plan import Damage, SourcePlan
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.builtin.values import walk
 from auditor.printing.discovery import Resource
 from auditor.printing.tables import Header
 
@@ -54,14 +55,14 @@ def scale_of(definition: CustomResourceDefinition | None, resource: Resource, ob
     if definition is None:
         spec = _number(obj, "spec.replicas", 1)
         status = _number(obj, "status.replicas", 0)
-        selector = _selector_text(_at(obj, "spec.selector"), plain=resource.kind == "ReplicationController")
+        selector = _selector_text(walk(obj, "spec.selector"), plain=resource.kind == "ReplicationController")
     else:
         scale = definition.versions[resource.version].scale
         if scale is None:
             return None
         spec = _number(obj, scale.spec_replicas_path.lstrip("."), None)
         status = _number(obj, scale.status_replicas_path.lstrip("."), 0)
-        found = _at(obj, scale.label_selector_path.lstrip(".")) if scale.label_selector_path else None
+        found = walk(obj, scale.label_selector_path.lstrip(".")) if scale.label_selector_path else None
         selector = found if type(found) is str else ""
         if spec is None:
             return None
@@ -75,14 +76,8 @@ def scale_cells(scale: JsonObject, age: str) -> list[Any]:
     return [scale["metadata"].get("name", ""), scale["spec"].get("replicas", 0), scale["status"]["replicas"], age]
 
 
-def _at(obj: Any, path: str) -> Any:
-    for name in path.split("."):
-        obj = obj.get(name) if type(obj) is dict else None
-    return obj
-
-
 def _number(obj: JsonObject, path: str, absent: int | None) -> int | None:
-    found = _at(obj, path)
+    found = walk(obj, path)
     return found if type(found) is int else absent
 
 

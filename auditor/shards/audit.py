@@ -15,10 +15,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 import orjson
 
 import auditor
+from auditor.base.disk_cache import use_cache
 from auditor.base.errors import EngineError, ProofRefuted, WorkerLost
 from auditor.base.statuses import KeyClass
+from auditor.codegen import keep_code
 from auditor.crds.definition import parse_definition
 from auditor.crds.definitions_file import encode_definition
+from auditor.crds.kept import parse_text
 from auditor.golang import jsontext
 from auditor.golang.regex.compiled import MATCH_TIME
 from auditor.plan.limits import bound_worker, pattern_seconds, rule_seconds
@@ -162,8 +165,7 @@ class ShardAuditor:
         found = self.definitions.get(entry.name)
         if found is None:
             try:
-                parse = parse_definition if self.prepared is None else self.prepared.definition
-                found = parse(self.documents(entry), stored=entry.stored)
+                found = self._parse(entry)
                 if not found.versions:
                     found = f"{entry.name}: spec.versions: no version; expected at least one"
             except auditor.AuditorError as error:
@@ -180,6 +182,13 @@ class ShardAuditor:
         if type(found) is BrokenDefinition:
             raise EngineError(entry.name, f"the definition cannot be used: {found}")
         return found
+
+    def _parse(self, entry: DefinitionEntry) -> CustomResourceDefinition:
+        if self.prepared is not None:
+            return self.prepared.definition(self.documents(entry), stored=entry.stored)
+        if self.has_documents:
+            return parse_definition(self.documents(entry), stored=entry.stored)
+        return parse_text(self.plan.definitions_file.text(entry), stored=entry.stored)
 
     def is_usable(self, entry: DefinitionEntry) -> bool:
         """Return whether objects of a definition can be judged by it."""
@@ -321,7 +330,9 @@ class ShardAuditor:
     def __call__(self, item: SourceShard) -> ShardResult:
         """Audit one shard as the release of the plan: write its part files, return its counts."""
         with running_as(self.release):
-            return self._audit(item)
+            result = self._audit(item)
+        keep_code()
+        return result
 
     def _audit(self, item: SourceShard) -> ShardResult:
         try:
@@ -440,6 +451,7 @@ def setup(plan: Plan, parts: str) -> Callable[[SourceShard], ShardResult]:
     """Make a worker ready: no garbage collection (JSON trees hold no cycles), files are opened on demand."""
     gc.disable()
     bound_worker(plan.options.memory, plan.options.jobs)
+    use_cache(plan.options.cache)
     return ShardAuditor(plan, parts, prepared=PREPARED if plan.options.in_fleet else None)
 
 

@@ -81,7 +81,8 @@ class ObjectRows:
     """Rows of objects/, made for speed: what repeats from row to row is kept once.
 
     A row is its position in the shard's part of the live table, from which the columns in `LIVE` are taken as they are,
-    the number of its class (a tuple of the columns in `CLASS`, kept once each), and the columns in `OWN`.
+    the number of its class (a tuple of the columns in `CLASS`, kept once each), and the columns in `OWN`. The few rows
+    with a controller are noted apart.
 
     Args:
         schema: The schema of objects/.
@@ -103,10 +104,15 @@ class ObjectRows:
         self.live = live
         self._classes: dict[tuple[Any, ...], int] = {}
         self._rows = FlatRows(2 + len(self.OWN))
+        self._controllers: dict[int, str] = {}
         self.append = self._rows.append  # (position in the live table, number of the class, *OWN)
 
     def __len__(self) -> int:
         return len(self._rows)
+
+    def note_controller(self, controller: str) -> None:
+        """Note the controller of the object of the last row."""
+        self._controllers[len(self._rows) - 1] = controller
 
     def positions(self) -> list[int]:
         """Return the position of each row in the shard's part of the live table."""
@@ -145,6 +151,10 @@ class ObjectRows:
         columns["key"] = key_texts(live["key"].combine_chunks())
         for name, values in zip(self.OWN, own, strict=True):
             columns[name] = array_of(values, kinds[name])
+        known, count = self._controllers, len(self)
+        columns["controller"] = (
+            array_of([known.get(row) for row in range(count)], kinds["controller"]) if known else constant(None, count)
+        )
         return pa.Table.from_arrays([columns[field.name] for field in self.schema], schema=self.schema)
 
 

@@ -15,6 +15,7 @@ import orjson
 from msgspec import UNSET
 
 from auditor.base.records import AuditedObject
+from auditor.program.controller import controller_of, controller_of_records
 from auditor.program.proof_check import Proof
 from auditor.shards.updates import NOT_ASKED
 from auditor.updates.update import Place
@@ -162,6 +163,8 @@ class FastPath:
         if type(uid) is not str:
             uid = None
         digest = self._write(at, number, namespace, name, uid, data, self._codes, pruned, defaulted)
+        if "ownerReferences" in metadata and (controller := controller_of(metadata["ownerReferences"])) is not None:
+            self._writer.note_controller(controller)
         if digest < self._below and is_proven:
             self._owner.proofs.check(program, data, Proof.of(program, audited, effect))
         if audited.unevaluated_rules:
@@ -247,6 +250,9 @@ class FastPath:
         if place is not None:
             namespace, name = place
         digest = self._write(at, number, namespace, name, uid, data, self._codes, pruned, defaulted)
+        owners = metadata.owner_references
+        if owners is not UNSET and (controller := controller_of_records(owners)) is not None:
+            self._writer.note_controller(controller)
         if digest < self._below:
             proof = Proof(self.version, pruned, defaulted, "", typed.select(made)[::2])
             self._owner.proofs.check(self.program, data, proof)

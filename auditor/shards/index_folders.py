@@ -17,7 +17,7 @@ __all__ = ["folders_of", "written_folders"]
 
 
 def folders_of(plan: Plan) -> Folders:
-    """Return what names the folders of the index of a run."""
+    """Return the names of the folders of the index of a run, by definition."""
     return Folders((entry.name, entry.group, entry.kind) for entry in plan.entries)
 
 

@@ -95,6 +95,7 @@ class RowWriter:
         }
         self.objects = ObjectRows(tables.with_metadata(tables.OBJECTS, **meta), live)
         self._append = self.objects.append
+        self.note_controller = self.objects.note_controller
         self.found = FoundRows(tables.with_metadata(tables.FINDINGS, **meta), self.objects)
         self.index = owner.sink.index(owner, self.cluster, source, meta, live)
         self.result = ShardResult(number)
@@ -213,6 +214,7 @@ class RowWriter:
         row_class: RowClass,
         reason: str | None,
         outcome: Outcome = NOT_ASKED,
+        controller: str | None = None,
     ) -> None:
         """Write the row of a key.
 
@@ -222,6 +224,7 @@ class RowWriter:
             row_class: Its class.
             reason: Why it could not be read or judged.
             outcome: The answers to its updates.
+            controller: The controller of the object; None: it has none, or it is not known.
         """
         if row_class.impacts:
             kind, place = (row.group or "", row.kind or row.plural or ""), (row.namespace, row.name)
@@ -242,6 +245,8 @@ class RowWriter:
             reason,
             len(audited.findings),
         )
+        if controller is not None:
+            self.note_controller(controller)
 
     def alarm(
         self,

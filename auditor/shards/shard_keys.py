@@ -14,6 +14,7 @@ from auditor.base.records import AuditedObject, Origin, Unreadable
 from auditor.base.statuses import Impact, KeyClass, Status
 from auditor.crds.definition import parse_definition
 from auditor.golang import jsontext
+from auditor.program.controller import controller_in, controller_of
 from auditor.program.impact import cache_key_fault, impacts_of
 from auditor.selectors.grammar import parse_field_selector, parse_label_selector
 from auditor.shards.builtin_rows import BuiltinRows
@@ -249,7 +250,7 @@ class ShardKeys:
             impacts = impacts or (Impact.BREAKS_LIST,)
         impact = impacts[0] if impacts else _IMPACTS_OF.get(status, Impact.NONE)
         audited = AuditedObject()
-        self._row_of(row, audited, status, reason, impacts, impact)
+        self._row_of(row, audited, status, reason, impacts, impact, controller_in(row.data))
 
     def _row_of(
         self,
@@ -259,10 +260,11 @@ class ShardKeys:
         reason: str | None,
         impacts: tuple[Impact, ...] = (),
         impact: Impact | None = None,
+        controller: str | None = None,
     ) -> None:
         """Write the row of a key whose value was not judged as a custom resource."""
         row_class = self.rows.simple_row_class(row, audited, status, impacts, impact)
-        self.rows.object_row(row, audited, row_class, reason)
+        self.rows.object_row(row, audited, row_class, reason, controller=controller)
 
     def defined(self, row: RowHead) -> None:
         """Write the row of a definition: rules of it that do not compile are findings, for they break its objects."""
@@ -361,7 +363,9 @@ class ShardKeys:
                 reason = RULES_GIVEN_UP
                 self.rows.result.note_given_up(at, [object_name(row.key, row.namespace, row.name)])
             row_class = self.rows.row_class(row, definition, one, metadata, outcome, gave_up=gave_up)
-            self.rows.object_row(row, audited, row_class, reason, outcome)
+            owners = metadata.get("ownerReferences")
+            controller = controller_of(owners) if audited.unreadable is None else controller_in(row.data)
+            self.rows.object_row(row, audited, row_class, reason, outcome, controller)
             number = len(self.rows.objects) - 1
             for finding, update in outcome.rows(audited):
                 self.rows.found.add(number, finding, update)

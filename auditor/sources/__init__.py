@@ -15,22 +15,8 @@ Damage is reported and read around; only a dump without anything that can be rea
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from auditor.sources.files.compression import Limits
 from auditor.sources.opening import open_source
 from auditor.sources.plan import Damage, Progress, SourcePlan
 
-if TYPE_CHECKING:
-    from auditor.sources.etcd import SnapshotStatus, snapshot_status
-
-__all__ = ["Damage", "Limits", "Progress", "SnapshotStatus", "SourcePlan", "open_source", "snapshot_status"]
-
-
-def __getattr__(name: str) -> Any:
-    """Load what reads etcd's databases when it is first asked for."""
-    if name in {"SnapshotStatus", "snapshot_status"}:
-        import auditor.sources.etcd  # noqa: PLC0415
-
-        return getattr(auditor.sources.etcd, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__all__ = ["Damage", "Limits", "Progress", "SourcePlan", "open_source"]

@@ -16,6 +16,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import orjson
+
+from auditor.base.disk_cache import active_cache
 from auditor.base.errors import DamagedDump, SourceError
 from auditor.golang import jsontext
 from auditor.sources.files.folders import not_a_file
@@ -37,6 +40,7 @@ __all__ = ["definitions_in", "documents_of", "files_digest", "no_collector", "re
 GROUP: Final = "apiextensions.k8s.io"
 KIND: Final = "CustomResourceDefinition"
 MAX_NESTED_LISTS: Final = 8
+_KEPT: Final = "yaml"
 
 
 def definitions_in(document: Any, _depth: int = 0) -> Iterator[JsonObject]:
@@ -204,9 +208,30 @@ def read_crd_documents(paths: Iterable[str]) -> list[JsonObject]:
             out.extend(_behind(given))
             continue
         for path in _files([given]):
-            for document in documents_of(str(path), read_packed(path)):
-                out.extend(definitions_in(document))
+            out.extend(_of_file(str(path), read_packed(path)))
     return out
+
+
+def _of_file(name: str, data: bytes) -> list[JsonObject]:
+    """Return the definitions in a file; those of YAML, which takes long to read, may be kept from an earlier run."""
+    cache = active_cache() if data.lstrip()[:1] not in (b"{", b"[") else None
+    text = None if cache is None else cache.get(_KEPT, data)
+    if text is not None:
+        known: list[JsonObject] = orjson.loads(text)
+        return known
+    found = [one for document in documents_of(name, data) for one in definitions_in(document)]
+    if cache is not None and (text := _exactly(found)) is not None:
+        cache.put(_KEPT, data, text)
+    return found
+
+
+def _exactly(documents: list[JsonObject]) -> bytes | None:
+    """Return documents as JSON, or None if it would not be read as the same values again."""
+    try:
+        text = orjson.dumps(documents, option=orjson.OPT_PASSTHROUGH_SUBCLASS)
+    except TypeError:  # a number beyond 64 bits, a text that is not UTF-8, nested deeply
+        return None
+    return text if orjson.loads(text) == documents else None  # what is no number becomes null
 
 
 def _behind(url: str) -> Iterator[JsonObject]:

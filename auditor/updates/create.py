@@ -38,10 +38,8 @@ if TYPE_CHECKING:
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition
     from auditor.validation.rules.evaluate import RuleTime
 
-__all__ = ["FIELD_VALIDATION", "CreateAnswer", "CreateJudge"]
+__all__ = ["CreateAnswer", "CreateJudge"]
 
-FIELD_VALIDATION: Final = ("Strict", "Warn", "Ignore")
-"""What becomes of unknown and repeated fields, as the server's ``fieldValidation``."""
 
 _DEFINITION: Final = ("apiextensions.k8s.io", "CustomResourceDefinition")
 _SYSTEM_FIELDS: Final = ("managedFields", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
@@ -49,7 +47,6 @@ _SYSTEM_FIELDS: Final = ("managedFields", "deletionTimestamp", "deletionGracePer
 _LONGEST_BASE: Final = 58
 _SUFFIX: Final = "xxxxx"
 """Stands for the five characters that the server draws."""
-_NO_CREATE: Final = "the server does not allow this method on the requested resource"
 _STRICT: Final = {UNKNOWN: "UnknownField", REPEATED: "DuplicateField"}
 
 
@@ -97,7 +94,7 @@ class CreateJudge:
         documents: Definitions; of several with one name the last one counts.
         namespace: The namespace of manifests that name none.
         enforce: Whether another namespace in a manifest is an error, as with ``kubectl -n``.
-        field_validation: One of `FIELD_VALIDATION`.
+        field_validation: What becomes of unknown and repeated fields: Strict, Warn or Ignore, as in a request.
         rule_time: How long validation rules may take; None: as long as they need for one object.
     """
 

@@ -24,10 +24,9 @@ from auditor.upgrade.in_cluster import in_cluster
 from auditor.upgrade.migration import Migration, common_version, migration_of
 from auditor.upgrade.pairing import Pairing
 from auditor.upgrade.schema_change import NEW_TRANSITION, SchemaChange, has_value, hits_of, schema_changes
-from auditor.upgrade.tally import CATEGORIES, Sample, Tally
+from auditor.upgrade.tally import Sample, Tally
 
 __all__ = [
-    "CATEGORIES",
     "INCOMPLETE",
     "NAMED",
     "NEW_TRANSITION",

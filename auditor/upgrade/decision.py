@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from auditor.base.wording import are, by_count, objects
+from auditor.base.wording import are, by_count, listed, objects
 from auditor.upgrade.migration import Migration
 from auditor.upgrade.schema_change import NEW_TRANSITION, hits_of
 
@@ -80,12 +80,12 @@ def decide(
     if blocking:
         rest = _plan_text(migration or Migration(), is_refused=bool(change.refusals))
         also = f"; also {'; '.join(attention)}" if attention else ""
-        sentence = f"blocks, because {_joined(blocking)}{rest}{also}{noted}"
+        sentence = f"blocks, because {listed(blocking)}{rest}{also}{noted}"
         return Decision("blocks", sentence, tuple(blocking), levels, attention, notes)
     steps, levels = _steps(change, tally, unknown)
     if steps:
         also = "".join(f"; {text}" for text in attention)
-        sentence = f"safe after {_joined(steps)}{also}{noted}"
+        sentence = f"safe after {listed(steps)}{also}{noted}"
         reached = levels | ({"invalid"} if attention else set())
         return Decision("safe-after", sentence, tuple(steps), reached, attention, notes)
     if attention:
@@ -105,9 +105,9 @@ def decide_all(decisions: Sequence[tuple[str, Decision]]) -> Decision:
             more = len(concerned) - NAMED
             if more > 0:
                 texts.append(f"{more} more definition{'s' if more > 1 else ''}")
-            return Decision(word, f"{start} {_joined(texts)}", tuple(name for name, _ in concerned), levels)
+            return Decision(word, f"{start} {listed(texts)}", tuple(name for name, _ in concerned), levels)
     noted = [name for name, one in decisions if "; " in one.sentence]
-    note = f"; see the notes on {_joined(noted)}" if noted else ""
+    note = f"; see the notes on {listed(noted)}" if noted else ""
     return Decision("safe", f"safe{note}")
 
 
@@ -277,10 +277,6 @@ def _notes(tally: Tally) -> tuple[str, ...]:
         n = tally.unreadable_before
         notes.append(f"{objects(n)} cannot be read already today, so that no LIST of the kind works before or after")
     return tuple(notes)
-
-
-def _joined(texts: Sequence[str]) -> str:
-    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 
 def _short(text: str, longest: int = 300) -> str:

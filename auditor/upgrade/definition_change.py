@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.upgrade.schema_change import SchemaChange
 
-__all__ = ["NOT_SERVED", "DefinitionChange", "after_update", "as_sent", "change_of_definition"]
+__all__ = ["NOT_SERVED", "DefinitionChange", "after_update", "as_sent", "change_of_definition", "parsed"]
 
 NOT_SERVED: Final = (
     'no matches for kind "CustomResourceDefinition" in version "apiextensions.k8s.io/v1beta1" (not served since '
@@ -102,7 +102,7 @@ def change_of_definition(name: str, old: JsonObject | None, new: JsonObject | No
         return _unchanged(name, old)
     if old is not None:
         old = in_cluster(old)
-    before = _parsed(old)
+    before = parsed(old)
     checked = check_crd(new) if old is None else check_crd_update(old, as_sent(new, old))
     refusals, unmigrated = _said(checked)
     warnings = (*(f'unknown field "{path}"' for path in checked.unknown_fields), *checked.warnings)
@@ -197,7 +197,8 @@ def _said(checked: CheckedDefinition) -> tuple[tuple[str, ...], tuple[str, ...]]
     return tuple(finding.message for finding in checked.findings), unmigrated
 
 
-def _parsed(document: JsonObject | None) -> CustomResourceDefinition | None:
+def parsed(document: JsonObject | None) -> CustomResourceDefinition | None:
+    """Return a definition, or None if there is none or no server could decode it."""
     if document is None:
         return None
     try:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from auditor.base.wording import by_count, objects
+from auditor.base.wording import by_count, listed, objects
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -193,16 +193,12 @@ def _rewriting(
     remaining = tuple(one for one in change.stored_versions if one not in gone)
     if count or not known:
         number = objects(count) if known else "every object"
-        steps.append(Step(REWRITE, f"rewrite {number} stored as {_listed(gone)}", at))
+        steps.append(Step(REWRITE, f"rewrite {number} stored as {listed(gone)}", at))
         remaining = (at,)
     remaining = remaining if at in remaining else (*remaining, at)
     if change.unmigrated:
-        steps.append(Step(STORED_VERSIONS, f"take {_listed(gone)} out of status.storedVersions", at, remaining))
+        steps.append(Step(STORED_VERSIONS, f"take {listed(gone)} out of status.storedVersions", at, remaining))
     return steps, note
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _before_patch(steps: list[Step]) -> int:

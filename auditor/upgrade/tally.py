@@ -12,38 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from auditor.upgrade.changes import Change
 
-__all__ = ["CATEGORIES", "SAMPLES", "SHOWN_AGAIN", "Sample", "Tally"]
-
-CATEGORIES: Final = (
-    "unreadable",
-    "unmigrated",
-    "needs-conversion",
-    "unconverted",
-    "sealed",
-    "deleted",
-    "blocked",
-    "data-loss",
-    "invalid",
-    "tolerated",
-    "drift",
-    "selector",
-    "mended",
-    "broken-before",
-    "reworded",
-    "unchanged",
-)
-"""Effects on an object; it can have several of them, except the last.
-
-``unreadable``: readable before, not after. ``unmigrated``: the same, and only because it is stored at a version that
-is removed: it is also judged as it would be if it were rewritten before the upgrade. ``needs-conversion``: from now
-on only a webhook can read it. ``unconverted``: an export shows it at a version that goes, and only a webhook could
-convert it. ``sealed``: encrypted, and not judged without its key. ``deleted``: with its
-definition. ``blocked``: newly invalid, and updates are refused. ``invalid``: newly invalid, and the result of updates
-is not known. ``tolerated``: newly invalid, and tolerated while the fields do not change. ``data-loss``, ``drift``
-(defaults) and ``selector``: as their changes say. ``mended``: repaired by the upgrade. ``broken-before``: unreadable,
-or its updates are refused, before and after. ``reworded``: findings remain, and the server of another release says them
-in other words. ``unchanged``: none of these.
-"""
+__all__ = ["SAMPLES", "SHOWN_AGAIN", "Sample", "Tally"]
 
 SAMPLES: Final = 3
 """Examples kept of each category."""
@@ -76,6 +45,17 @@ class Sample(NamedTuple):
 @dataclass(slots=True)
 class Tally:
     """Counts over the objects of one definition.
+
+    Categories are effects on an object; it can have several of them, except the last. ``unreadable``: readable before,
+    not after. ``unmigrated``: the same, and only because it is stored at a version that is removed: it is also judged
+    as it would be if it were rewritten before the upgrade. ``needs-conversion``: from now on only a webhook can read
+    it. ``unconverted``: an export shows it at a version that goes, and only a webhook could convert it. ``sealed``:
+    encrypted, and not judged without its key. ``deleted``: with its definition. ``blocked``: newly invalid, and
+    updates are refused. ``invalid``: newly invalid, and the result of updates is not known. ``tolerated``: newly
+    invalid, and tolerated while the fields do not change. ``data-loss``, ``drift`` (defaults) and ``selector``: as
+    their changes say. ``mended``: repaired by the upgrade. ``broken-before``: unreadable, or its updates are refused,
+    before and after. ``reworded``: findings remain, and the server of another release says them in other words.
+    ``unchanged``: none of these.
 
     Attributes:
         objects: Number of objects judged, once for each requested version.

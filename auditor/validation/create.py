@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition
     from auditor.validation.node import Doubt, Place
 
-__all__ = ["CreateValidator", "has_rules", "validate_create"]
+__all__ = ["CreateValidator", "has_rules"]
 
 
 class CreateValidator:
@@ -158,20 +158,3 @@ def has_rules(schema: StructuralSchema | None) -> bool:
         or (isinstance(extra, StructuralSchema) and has_rules(extra))
         or any(has_rules(child) for child in schema.properties.values())
     )
-
-
-def validate_create(
-    definition: CustomResourceDefinition,
-    version: CrdVersion,
-    obj: JsonObject,
-    rules: Callable[[JsonObject], list[Finding]] | None = None,
-) -> list[Finding]:
-    """Judge one object as a create would; for many objects of a version keep a `CreateValidator`.
-
-    Args:
-        definition: The definition of the object.
-        version: The version to judge at.
-        obj: The object after the storage read.
-        rules: Evaluates the validation rules; None leaves them out.
-    """
-    return CreateValidator(definition, version).run(obj, rules)

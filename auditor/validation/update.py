@@ -9,12 +9,10 @@ Source: apiextensions-apiserver pkg/registry/customresource/strategy.go, status_
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.ratcheting import CorrelatedObject
 from auditor.schema.structural import StructuralSchema
-from auditor.validation.create import CreateValidator
 from auditor.validation.findings import RULES_NOT_CHECKED, has_blocking, unique
 from auditor.validation.keywords.legacy import matcher
 from auditor.validation.names import path_segment
@@ -26,26 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
     from auditor.base.records import Finding, JsonObject
-    from auditor.crds.definition import CrdVersion, CustomResourceDefinition
+    from auditor.validation.create import CreateValidator
 
     UpdateRules = Callable[[JsonObject, JsonObject, CorrelatedObject | None], list[Finding]]
 
-__all__ = ["UpdateFindings", "UpdateValidator", "check_update", "validate_update"]
-
-
-@dataclass(frozen=True, slots=True)
-class UpdateFindings:
-    """What came of an update.
-
-    Attributes:
-        findings: What the server says.
-        unratcheted: The same if no finding were tolerated for being old.
-        create: What it says to the new object as a create.
-    """
-
-    findings: list[Finding]
-    unratcheted: list[Finding]
-    create: list[Finding]
+__all__ = ["UpdateValidator"]
 
 
 class UpdateValidator:
@@ -293,22 +276,3 @@ def _beginnings(texts: list[str], names: Collection[str]) -> Iterator[tuple[str,
                 break
             if text[:length] in names:
                 yield text, text[:length]
-
-
-def check_update(create: CreateValidator, new: JsonObject, old: JsonObject) -> UpdateFindings:
-    """Judge an update with and without ratcheting, and the new object as a create; rules are left out."""
-    update = UpdateValidator(create)
-    return UpdateFindings(update.run(new, old), update.run(new, old, ratchet=False), create.run(new))
-
-
-def validate_update(
-    definition: CustomResourceDefinition,
-    version: CrdVersion,
-    new: JsonObject,
-    old: JsonObject,
-    *,
-    ratchet: bool = True,
-    rules: UpdateRules | None = None,
-) -> list[Finding]:
-    """Judge one update as the strategy does; for many objects of a version keep an `UpdateValidator`."""
-    return UpdateValidator(CreateValidator(definition, version)).run(new, old, ratchet=ratchet, rules=rules)

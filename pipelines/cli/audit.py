@@ -12,6 +12,7 @@ from auditor.base.visible import visible
 from auditor.base.wording import counted
 from auditor.plan.limits import bound_process
 from auditor.plan.options import FAIL_ON, SEVERITIES
+from pipelines.cli.options.cache import cache_folder, cache_options
 from pipelines.cli.options.engine import engine_options, jobs_of
 from pipelines.cli.options.job import job_options, log_options
 from pipelines.cli.options.kubernetes import kubernetes_option
@@ -26,7 +27,6 @@ from pipelines.workers import expect_workers
 
 if TYPE_CHECKING:
     from auditor.plan.options import AuditOptions
-    from pipelines.run.job.keep import Keep
 
 __all__ = ["audit"]
 
@@ -62,6 +62,7 @@ def _scope_options(command: Any) -> Any:
 )
 @engine_options
 @limit_options
+@cache_options
 @click.option(
     "--fail-on",
     type=click.Choice([*FAIL_ON, *SEVERITIES]),
@@ -126,71 +127,7 @@ def _scope_options(command: Any) -> Any:
 )
 @_scope_options
 @log_options
-def audit(
-    dumps: tuple[str, ...],
-    crds: tuple[str, ...],
-    report: str,
-    *,
-    report_root: str,
-    report_name: str,
-    keep_reports: Keep | None,
-    no_lock: bool,
-    dry_run: bool,
-    log_format: str,
-    quiet: bool,
-    verbose: bool,
-    force: bool,
-    report_mode: str,
-    at: str,
-    jobs: int | None,
-    engine: str,
-    ray_address: str,
-    memory: int | None,
-    time_per_object: float,
-    time_in_all: float | None,
-    fail_on: str,
-    fail_on_sealed: bool,
-    etcd_prefix: str,
-    encryption_config: str,
-    kms_decryptor: str,
-    convert_with: str,
-    kubernetes: str,
-    source: str,
-    salvage: bool,
-    skip: tuple[str, ...],
-    cluster: str,
-    feature_gates: str,
-    old: tuple[str, ...],
-    apply: str,
-    since: str,
-    verify_sample: float,
-    verify_proven: float,
-    diff: str,
-    only_new: bool,
-    severity: tuple[str, ...],
-    max_new: tuple[str, ...],
-    fail_on_standing: bool,
-    accept: str,
-    outputs: tuple[str, ...],
-    owners: str,
-    history: str,
-    keep_history: int,
-    notify: tuple[str, ...],
-    redact: bool,
-    clusters: str,
-    fleet: str,
-    max_age: float | None,
-    require_change: bool,
-    field_gates: str,
-    sidecar: tuple[str, ...],
-    include: tuple[str, ...],
-    exclude: tuple[str, ...],
-    all_namespaces: bool,
-    explain_program: str | None,
-    namespace: str,
-    labels: str,
-    fields: str,
-) -> None:
+def audit(dumps: tuple[str, ...], **flags: Any) -> None:
     """Read dumps as the API server would and run the checks of a create on every object.
 
     DUMP is an etcd snapshot or member database, `etcdctl get -w json`, a kubectl export (JSON, YAML, List, NDJSON), a
@@ -209,95 +146,69 @@ def audit(
       auditor audit '/backups/*.db' --report /backups/report --engine ray --ray-address auto
       auditor audit today.db --report out/today --since out/yesterday --diff out/yesterday --only-new
       auditor audit today.db --report-root out/ --since auto --diff auto --only-new --keep-reports 30
-
-    \f
-    Over 80 lines: it has an argument for each option.
     """
-    LOG.configure(as_json=log_format == "json", quiet=quiet, verbose=verbose)
+    take = flags.pop  # what is not taken is an option of the same name
+    LOG.configure(as_json=take("log_format") == "json", quiet=take("quiet"), verbose=take("verbose"))
+    fleet, since, engine = flags["fleet"], flags["since"], flags["engine"]
     if bool(dumps) == bool(fleet):
         raise click.UsageError("give either dumps or --fleet FILE: what is audited")
-    _check_target(report, report_root, since, diff, asked=bool(keep_reports or no_lock or dry_run))
-    memory = memory or share_of_memory()
-    if memory:
-        bound_process(memory)
+    root, name, keep = take("report_root"), take("report_name"), take("keep_reports")
+    no_lock, dry_run = take("no_lock"), take("dry_run")
+    _check_target(flags["report"], root, since, flags["diff"], asked=bool(keep or no_lock or dry_run))
+    flags["memory"] = flags["memory"] or share_of_memory()
+    if flags["memory"]:
+        bound_process(flags["memory"])
     from auditor.sources.stores.patterns import has_wildcards  # noqa: PLC0415 - `auditor --help` stays light
 
+    flags["jobs"] = jobs_of(engine, flags["jobs"])
     is_fleet = bool(fleet) or any(map(has_wildcards, dumps))
-    expect_workers(dumps, engine=engine, jobs=jobs_of(engine, jobs), since=since, fleet=is_fleet)
-    from auditor.plan.feature_gates import parse_feature_gates  # noqa: PLC0415
-    from auditor.plan.options import AuditOptions, Scope  # noqa: PLC0415
-    from auditor.report.findings.exit_code import parse_most_new  # noqa: PLC0415
-    from auditor.report.findings.severity import parse_rules  # noqa: PLC0415
-    from auditor.selectors.grammar import parse_field_selector, parse_label_selector  # noqa: PLC0415
-
-    parse_label_selector(labels)
-    parse_field_selector(fields)
-    parse_rules(severity)
-    options = AuditOptions(
-        dumps=dumps,
-        crds=crds,
-        report=report,
-        at=at,
-        at_of_exports="stored" if _is_default("at") else at,
-        jobs=jobs_of(engine, jobs),
-        engine=engine,
-        ray_address=ray_address,
-        memory=memory,
-        seconds_per_object=time_per_object,
-        until=deadline_of(time_in_all),
-        force=force,
-        report_mode=report_mode,
-        fail_on=fail_on,
-        fail_on_sealed=fail_on_sealed,
-        etcd_prefix=etcd_prefix,
-        cluster=cluster,
-        encryption_config=encryption_config,
-        kms_decryptor=kms_decryptor,
-        convert_with=convert_with,
-        kubernetes=kubernetes,
-        field_gates=field_gates,
-        gate_sidecars=sidecar,
-        source=source,
-        salvage=salvage,
-        ratcheting=parse_feature_gates(feature_gates),
-        old=old,
-        apply=apply,
-        since=since,
-        verify_sample=verify_sample,
-        verify_proven=verify_proven,
-        diff=diff,
-        only_new=only_new,
-        severity=severity,
-        most_new=parse_most_new(max_new),
-        fail_on_standing=fail_on_standing,
-        accept=accept,
-        owners=owners,
-        history=history,
-        keep_history=keep_history,
-        redact=redact,
-        clusters=clusters,
-        fleet=fleet,
-        max_age=max_age,
-        require_change=require_change,
-        skip=tuple(sorted(set(skip))),
-        scope=Scope("" if all_namespaces else namespace, labels, fields, include, exclude),
-        progress=sys.stderr.isatty(),
-    )
+    expect_workers(dumps, engine=engine, jobs=flags["jobs"], since=since, fleet=is_fleet)
+    outputs, urls, explained = take("outputs"), take("notify"), take("explain_program")
+    options = _options(dumps, flags)
     check_since(options)
     with ExitStack() as stack:
         if outputs and not dry_run:
             from pipelines.run.report.formats import failed_runs_noted  # noqa: PLC0415 - only when asked
 
             stack.enter_context(failed_runs_noted(outputs))
-        if report_root:
+        if root:
             from pipelines.run.job import JobOptions, plan_job, planned_lines, run_job  # noqa: PLC0415
 
-            job = JobOptions(report_root, report_name, keep_reports, lock=not no_lock)
+            job = JobOptions(root, name, keep, lock=not no_lock)
             if dry_run:
                 click.echo("\n".join(visible(line) for line in planned_lines(plan_job(job, options))))
                 return
             options = stack.enter_context(run_job(job, options))
-        sys.exit(_run(options, explain_program, outputs, notify))
+        sys.exit(_run(options, explained, outputs, urls))
+
+
+def _options(dumps: tuple[str, ...], flags: dict[str, Any]) -> AuditOptions:
+    """Return the options of a run; a flag that is not read here is the option of its name."""
+    from auditor.plan.feature_gates import parse_feature_gates  # noqa: PLC0415 - `auditor --help` stays light
+    from auditor.plan.options import AuditOptions, Scope  # noqa: PLC0415
+    from auditor.report.findings.exit_code import parse_most_new  # noqa: PLC0415
+    from auditor.report.findings.severity import parse_rules  # noqa: PLC0415
+    from auditor.selectors.grammar import parse_field_selector, parse_label_selector  # noqa: PLC0415
+
+    take = flags.pop
+    namespace, labels, fields = take("namespace"), take("labels"), take("fields")
+    parse_label_selector(labels)
+    parse_field_selector(fields)
+    parse_rules(flags["severity"])
+    made: dict[str, Any] = {
+        "dumps": dumps,
+        "at_of_exports": "stored" if _is_default("at") else flags["at"],
+        "seconds_per_object": take("time_per_object"),
+        "until": deadline_of(take("time_in_all")),
+        "cache": cache_folder(take("cache"), no_cache=take("no_cache")),
+        "gate_sidecars": take("sidecar"),
+        "ratcheting": parse_feature_gates(take("feature_gates")),
+        "most_new": parse_most_new(take("max_new")),
+        "skip": tuple(sorted(set(take("skip")))),
+        "scope": Scope("" if take("all_namespaces") else namespace, labels, fields, take("include"), take("exclude")),
+        "progress": sys.stderr.isatty(),
+    }
+    return AuditOptions(**made, **flags)
 
 
 def _check_target(report: str, root: str, since: str, diff: str, *, asked: bool) -> None:
@@ -314,6 +225,7 @@ def _check_target(report: str, root: str, since: str, diff: str, *, asked: bool)
 
 def _run(options: AuditOptions, explain_program: str | None, texts: tuple[str, ...], urls: tuple[str, ...]) -> int:
     """Run the audit, write its formats, print its summary, send its messages, and return the exit code."""
+    from auditor.base.disk_cache import using_cache  # noqa: PLC0415
     from auditor.sources.stores.locations import shown_url  # noqa: PLC0415
     from pipelines.run.fleet import run_anywhere  # noqa: PLC0415
     from pipelines.run.report.findings import print_end  # noqa: PLC0415
@@ -326,7 +238,10 @@ def _run(options: AuditOptions, explain_program: str | None, texts: tuple[str, .
     dumps = ", ".join(shown_url(dump) for dump in options.dumps[:3]) + (", ..." if len(options.dumps) > 3 else "")
     dumps = options.fleet or dumps
     LOG.info("start", f"audit of {dumps} into {shown}", dumps=len(options.dumps), report=shown, jobs=options.jobs)
-    code, manifest = run_anywhere(options)
+    with using_cache(options.cache) as why:
+        if why:
+            LOG.warning("cache", f"the cache {options.cache} is not used: {why}; remove it, or give another --cache")
+        code, manifest = run_anywhere(options)
     counts = manifest["counts"]
     LOG.info(
         "result",

@@ -163,7 +163,7 @@ def _from_files(
     from pipelines.engines import run_in_background  # noqa: PLC0415
 
     known = None if earlier is None else earlier.report.definitions
-    read = partial(read_definitions, options.crds, known)
+    read = partial(read_definitions, options.crds, known, options.cache)
     return run_in_background(read, PRELOAD) if apart and options.crds and "-" not in options.crds else nullcontext(read)
 
 

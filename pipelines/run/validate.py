@@ -93,28 +93,36 @@ def run_validate(options: ValidateOptions) -> int:
         for name, document in manifests.documents:
             for answered in _answers(judge, document, manifests.size):
                 results.append(_result(name, document, answered, texts))
-                if options.formats:
+                if options.formats or _is_listed(results[-1]):
                     answers.append(_answer(results[-1], answered[1], ignores_missing=options.ignore_missing))
     if not judge.has_definitions and not options.ignore_missing and _only_missing(results):
         raise PlanError("", "no definition found", "at least one", "give --crds PATH")
     for line in manifests.damage:
         click.echo(line, err=True)
     code = _exit_code(options, manifests, results)
-    with ignore_closed_stdout():
-        if options.formats:
-            from auditor.report.formats.manifests import content_of_answers  # noqa: PLC0415 - only when asked
-            from pipelines.run.report.formats import write_outputs  # noqa: PLC0415
+    content = None
+    if answers or options.formats:
+        from auditor.report.formats.manifests import content_of_answers  # noqa: PLC0415 - only when needed
 
-            seconds, damage = time.monotonic() - clock, manifests.damage
-            made = content_of_answers(answers, started=started, seconds=seconds, exit_code=code, damage=damage)
-            write_outputs(made, options.formats, _FORMAT_MODE)
-        print_results(results, options.output, ignores_missing=options.ignore_missing)
+        seconds, damage = time.monotonic() - clock, manifests.damage
+        content = content_of_answers(answers, started=started, seconds=seconds, exit_code=code, damage=damage)
+    with ignore_closed_stdout():
+        if options.formats and content is not None:
+            from pipelines.run.report.formats import write_outputs  # noqa: PLC0415 - only when asked
+
+            write_outputs(content, options.formats, _FORMAT_MODE)
+        print_results(results, options.output, content, ignores_missing=options.ignore_missing)
     if options.field_validation != "Strict":
         text = f"unknown and duplicate fields are no errors (--field-validation {options.field_validation})"
         click.echo(text, err=True)
     if not results and code != _NOT_READ:
         click.echo("no object found in what was given", err=True)
     return code
+
+
+def _is_listed(result: dict[str, Any]) -> bool:
+    """Return whether there is anything to say of an object."""
+    return bool(result["findings"] or result["warnings"] or result["reason"])
 
 
 def _exit_code(options: ValidateOptions, manifests: _Manifests, results: list[dict[str, Any]]) -> int:

@@ -18,17 +18,24 @@ from auditor.sources.plan import NAMED, first_names
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from auditor.report.formats.problems import Content
+
 __all__ = ["OUTPUTS", "print_results"]
 
+_CAUSES: Final = 20
+"""Lines about causes; with the sums the end has at most 25."""
 OUTPUTS: Final = ("text", "table", "json", "ndjson")
 
 
-def print_results(results: list[dict[str, Any]], output: str, *, ignores_missing: bool) -> None:
+def print_results(
+    results: list[dict[str, Any]], output: str, content: Content | None, *, ignores_missing: bool
+) -> None:
     """Print the results of all objects.
 
     Args:
         results: As `run_validate` makes them.
-        output: One of `OUTPUTS`; empty: only the sums are printed, on standard error.
+        output: One of `OUTPUTS`; empty: only causes and sums are printed, on standard error.
+        content: Has the causes of what is said of objects; None: nothing is.
         ignores_missing: Whether objects without a definition are no error.
     """
     if output == "json":
@@ -45,6 +52,12 @@ def print_results(results: list[dict[str, Any]], output: str, *, ignores_missing
     elif output == "text":
         for place, status, *names, message in rows:
             click.echo(visible(f"{place}: {status}: {_named(*names)}{message}"))
+    if content is not None:
+        from auditor.report.views.answers import answer_lines  # noqa: PLC0415 - only where something is said
+        from pipelines.run.report.findings import terminal_width  # noqa: PLC0415
+
+        for line in answer_lines(content, terminal_width(), _CAUSES):
+            click.echo(line.text, err=True)
     _print_summary(results)
 
 

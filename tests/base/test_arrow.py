@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -124,3 +125,31 @@ def test_a_footer_whose_names_are_not_utf8_is_damage(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"a_long_name", b"a_long\xa3name"))
     with pytest.raises(DamagedDump, match="not UTF-8"):
         arrow.read_parquet(path)
+
+
+def test_a_footer_is_checked_once_for_each_state_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrow, "_FOOTERS", OrderedDict())
+    monkeypatch.setattr(arrow, "_MOST_KNOWN", 2)
+    checked: list[Path] = []
+    check = arrow.parquet_guard.check_file
+    monkeypatch.setattr(arrow.parquet_guard, "check_file", lambda path: (checked.append(path), check(path))[1])
+    paths = [tmp_path / f"{number}.parquet" for number in range(3)]
+    for number, path in enumerate(paths):
+        pyarrow.parquet.write_table(pyarrow.table({"a": [number]}), path)
+    arrow.read_parquet(paths[0])
+    arrow.read_parquet(paths[0])
+    assert len(checked) == 2, "a file that was just written may change again within one tick of the clock"
+
+    monkeypatch.setattr(arrow, "_AT_REST", -(1 << 62))
+    for _ in range(3):
+        for number, path in enumerate(paths[:2]):
+            assert arrow.read_parquet(path)["a"].to_pylist() == [number]
+    assert len(checked) == 4
+    pyarrow.parquet.write_table(pyarrow.table({"a": [5, 6]}), paths[0])
+    assert arrow.read_parquet(paths[0])["a"].to_pylist() == [5, 6]
+    assert len(checked) == 5
+    arrow.read_parquet(paths[2])
+    assert len(arrow._FOOTERS) == 2
+    paths[2].write_bytes(b"PAR1" * 5)
+    with pytest.raises(DamagedDump):
+        arrow.read_parquet(paths[2])

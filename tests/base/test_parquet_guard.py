@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 from pyarrow.parquet import ParquetWriter
 
-from auditor.base import arrow, tables
+from auditor.base import arrow, parquet_guard, tables
 from auditor.base.errors import DamagedDump
 from auditor.shards.columns import write_parquet
 
@@ -62,3 +63,25 @@ def test_many_more_rows_than_bytes_are_refused(tmp_path: Path) -> None:
             writer.write_table(table, row_group_size=ROWS)
     with pytest.raises(DamagedDump, match="it declares 32,000,000 rows in "):
         arrow.parquet_footer(tmp_path / "part.parquet")
+
+
+@pytest.mark.parametrize("is_settled", [True, False])
+def test_a_footer_is_checked_again_when_its_file_may_have_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_settled: bool
+) -> None:
+    path = tmp_path / "part.parquet"
+    write_parquet(pa.table({"a": ["x"]}), path)
+    seen = []
+
+    def fault_of(footer: bytes) -> str:
+        seen.append(footer)
+        return ""
+
+    monkeypatch.setattr(parquet_guard.parquet_footer, "fault_of", fault_of)
+    monkeypatch.setattr(parquet_guard, "_SETTLED", -(1 << 62) if is_settled else 1 << 62)
+    for _ in range(2):
+        parquet_guard.check_file(path)
+    assert len(seen) == (1 if is_settled else 2)  # a file that was just written may change within the same tick
+    os.utime(path, (1, 1))
+    parquet_guard.check_file(path)
+    assert len(seen) == (2 if is_settled else 3)

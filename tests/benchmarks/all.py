@@ -71,6 +71,7 @@ BENCHMARKS: Final = (
     ),
     Benchmark("scaling", "--repeats 5", "--repeats 3", "--repeats 1 --objects 100 1000"),
     Benchmark("large", "--repeats 5", "--repeats 3 --objects 100000", "--repeats 1 --objects 300"),
+    Benchmark("memory", "", "--objects 500000", "--objects 300"),
     Benchmark("fleets", "--repeats 5", "--repeats 3", "--repeats 1 --scale 0.01 --clusters 3"),
     Benchmark("definitions", "--repeats 5", "--repeats 3", "--repeats 1 --count 100"),
     Benchmark("defaulting", "--repeats 5 --objects 20000", "--repeats 3 --objects 4000", "--repeats 1 --objects 200"),

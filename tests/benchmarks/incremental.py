@@ -26,6 +26,8 @@ from tests.benchmarks.harness import Results, Run, arguments, audit, in_turns, r
 from tests.benchmarks.yardstick import CRDS, draw, is_yardstick_missing
 
 LIMIT = 5.0
+CPU_LIMIT, CPU_FIXED = 8.0, 0.5
+"""Microseconds of processor time of an unchanged key, beside so many seconds of a run."""
 NIGHTS = {"100 % unchanged": 0, "95 % unchanged": 20, "50 % unchanged": 2}
 """What a night is called; every how many objects one has changed."""
 
@@ -100,6 +102,10 @@ def main() -> int:
                 results.add(row, "full, s", found["full"])
                 results.add(row, "since, s", found["since"])
                 results.add(row, "times as fast", ratios(found["full"], found["since"]), at_least=limit)
+                spent = [run.everywhere for run in seen if run.manifest.get("since")]
+                if not every:
+                    micros = [1e6 * (one - CPU_FIXED) / objects for one in spent]
+                    results.add(row, "CPU us a key beyond 0.5 s", micros, at_most=CPU_LIMIT)
                 results.add(row, "keys audited", [seen[-1].manifest["since"]["audited"]])
         results.settings |= {"objects": objects, "repeats": options.repeats}
     return results.finish(options)

@@ -35,14 +35,14 @@ from tests.differential.reports import key_of, plurals_of, stored_definition
 from tests.sources.bolt_writer import BoltWriter, key_value, revision
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 SPEEDUP = 1.85
 WORKED_OUT = (8, 16, 32)
 
 
-def write_snapshot(path: Path, corpus: Path, documents: list[Any]) -> int:
-    """Write objects and definitions as `etcdctl snapshot save` does; return the number of keys."""
+def write_snapshot(path: Path, lines: Iterable[bytes], documents: list[Any]) -> int:
+    """Write objects, one a line, and definitions as `etcdctl snapshot save` does; return the number of keys."""
     keys: dict[bytes, int] = {}
     plurals = plurals_of(documents)
 
@@ -53,9 +53,8 @@ def write_snapshot(path: Path, corpus: Path, documents: list[Any]) -> int:
                 f"/registry/apiextensions.k8s.io/customresourcedefinitions/{name}".encode(),
                 stored_definition(document),
             )
-        with corpus.open("rb") as stream:
-            for line in stream:
-                yield key_of(line, plurals).encode(), line.rstrip()
+        for line in lines:
+            yield key_of(line, plurals).encode(), line.rstrip()
 
     def rows() -> Iterator[tuple[int, bytes, bytes]]:
         for main, (key, value) in enumerate(values(), 2):
@@ -139,7 +138,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as scratch:
         dump, packed = Path(scratch) / "large.db", Path(scratch) / "large.db.gz"
         say("writing the snapshot ...")
-        keys = write_snapshot(dump, corpus, list(read_crd_documents([str(CRDS)])))
+        with corpus.open("rb") as lines:
+            keys = write_snapshot(dump, lines, list(read_crd_documents([str(CRDS)])))
         with dump.open("rb") as source, gzip.open(packed, "wb", 6) as target:
             shutil.copyfileobj(source, target, 1 << 20)
         results.settings |= {"keys": keys, "MB": dump.stat().st_size >> 20, "repeats": options.repeats}

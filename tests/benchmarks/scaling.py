@@ -15,11 +15,15 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 if not __package__:
     sys.path[0] = str(Path(__file__).resolve().parent.parent.parent)
 
 from tests.benchmarks.harness import ROOT, Results, arguments, say
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 CRD = {
     "apiVersion": "apiextensions.k8s.io/v1",
@@ -86,23 +90,22 @@ def children(pid: int) -> list[int]:
     return out
 
 
-def write_dump(path: Path, objects: int) -> None:
-    """Write that many objects, one in a hundred of them invalid."""
-    with path.open("w") as stream:
-        for number in range(objects):
-            size = number % 101
-            stream.write(
-                f'{{"apiVersion":"x.example.com/v1","kind":"X","metadata":{{"name":"x-{number:08}","namespace":"ns-{number % 50}",'
-                f'"uid":"u","generation":1,"creationTimestamp":"2026-01-01T00:00:00Z"}},"spec":{{"color":"c{number % 7}","size":{size}}}}}\n'
-            )
+def sparse_lines(objects: int) -> Iterator[bytes]:
+    """Yield that many objects, each a line, one in a hundred of them invalid."""
+    for number in range(objects):
+        size = number % 101
+        yield (
+            f'{{"apiVersion":"x.example.com/v1","kind":"X","metadata":{{"name":"x-{number:08}","namespace":"ns-{number % 50}",'
+            f'"uid":"u","generation":1,"creationTimestamp":"2026-01-01T00:00:00Z"}},"spec":{{"color":"c{number % 7}","size":{size}}}}}\n'
+        ).encode()
 
 
-def measure(dump: Path, folder: Path, objects: int) -> tuple[int, int, float]:
+def measure(dump: Path, folder: Path, objects: int, definitions: Path | None) -> tuple[int, int, float]:
     """Audit a dump; return the peaks (bytes) of the parent and of the largest other process, and seconds."""
     with tempfile.TemporaryDirectory(dir=folder) as place:
         report = Path(place) / "report"
-        command = [sys.executable, "-m", "pipelines", "audit", dump, "--crds", folder / "crd.json", "--report", report]
-        command += ["--jobs", "2", "--fail-on", "never"]
+        command = [sys.executable, "-m", "pipelines", "audit", dump, "--report", report]
+        command += ["--jobs", "2", "--fail-on", "never", *(["--crds", definitions] if definitions else [])]
         start = time.monotonic()
         process = subprocess.Popen([str(word) for word in command], cwd=ROOT, stdout=subprocess.DEVNULL)
         parent = worker = 0
@@ -131,11 +134,14 @@ def main() -> int:
     peaks: dict[int, float] = {}
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        (folder / "crd.json").write_text(json.dumps(CRD))
+        definitions = folder / "crd.json"
+        definitions.write_text(json.dumps(CRD))
         for objects in sorted(options.objects):
             dump = folder / f"{objects}.ndjson"
-            write_dump(dump, objects)
-            runs = [measure(dump, folder, objects) for _ in range(1 if objects >= options.single else options.repeats)]
+            with dump.open("wb") as stream:
+                stream.writelines(sparse_lines(objects))
+            repeats = 1 if objects >= options.single else options.repeats
+            runs = [measure(dump, folder, objects, definitions) for _ in range(repeats)]
             dump.unlink()
             parents, workers, seconds = (list(column) for column in zip(*runs, strict=True))
             say(f"{objects} objects: {seconds} s")

@@ -3,12 +3,14 @@
 golden/kube/README.md: LISTs of the kinds below fail on the server; what is stored at older versions is still served.
 """
 
+import json
+
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
 from pipelines.cli.main import cli
-from tests.shared import shared
+from tests.shared import recorded, shared
 
 FAILING = {
     "tornb.db.gz": {
@@ -37,15 +39,18 @@ KINDS = (
 )
 
 
+def audited(snapshot, report):
+    """Audit the kinds of a snapshot, and return the rows by key."""
+    included = [word for kind in KINDS for word in ("--include", kind)]
+    done = CliRunner().invoke(cli, ["audit", str(snapshot), "--report", str(report), "--jobs", "1", *included])
+    assert done.exit_code == 1, done.output
+    return {row["key"].removeprefix("/registry/"): row for row in pq.read_table(report / "objects").to_pylist()}
+
+
 @pytest.mark.parametrize("name", FAILING)
 def test_snapshots_are_judged_as_the_server_answered(name, tmp_path):
     report = tmp_path / "out"
-    included = [word for kind in KINDS for word in ("--include", kind)]
-    done = CliRunner().invoke(
-        cli, ["audit", str(shared(f"golden/kube/{name}")), "--report", str(report), "--jobs", "1", *included]
-    )
-    assert done.exit_code == 1, done.output
-    rows = {row["key"].removeprefix("/registry/"): row for row in pq.read_table(report / "objects").to_pylist()}
+    rows = audited(shared(f"golden/kube/{name}"), report)
     broken = {key: row for key, row in rows.items() if row["status"] == "unreadable"}
     assert broken.keys() >= FAILING[name].keys()
     summary = CliRunner().invoke(cli, ["summary", str(report), "--lines", "0"]).output
@@ -63,3 +68,12 @@ def test_snapshots_are_judged_as_the_server_answered(name, tmp_path):
                 "none",
             )
     assert sum(row["status"] == "builtin" for row in rows.values()) > 20
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_reasons_are_those_of_the_failing_lists(name, tmp_path):
+    rows = audited(recorded(f"golden/kube/{name}"), tmp_path / "out")
+    for key, answer in json.loads(recorded("golden/kube/lists.json").read_text())[name].items():
+        row = rows[key]
+        assert (row["status"] == "builtin") == (answer["code"] == 200), key
+        assert answer["code"] == 200 or row["reason"] in answer["message"]

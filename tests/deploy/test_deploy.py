@@ -18,6 +18,7 @@ import yaml
 
 from auditor.base.release import VERSION
 from auditor.report.formats.prometheus import METRICS
+from tests.documents import named_definition
 from tests.shared import ROOT
 
 if TYPE_CHECKING:
@@ -205,19 +206,7 @@ def test_promtool_takes_rules_and_metrics(tmp_path: Path) -> None:
 
 
 CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}
-DEFINITION = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "as.ex.com"},
-    "spec": {
-        "group": "ex.com",
-        "scope": "Namespaced",
-        "names": {"plural": "as", "singular": "a", "kind": "A", "listKind": "AList"},
-        "versions": [
-            {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}},
-        ],
-    },
-}
+DEFINITION = named_definition("as.ex.com", "A", {"type": "object"})
 
 
 @pytest.fixture

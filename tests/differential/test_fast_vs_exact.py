@@ -10,39 +10,25 @@ import pytest
 
 import auditor
 from tests.differential import fast_vs_exact
+from tests.documents import named_definition
 from tests.shared import shared
 
-DEFINITION = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "foos.example.com"},
-    "spec": {
-        "group": "example.com",
-        "names": {"plural": "foos", "singular": "foo", "kind": "Foo", "listKind": "FooList"},
-        "scope": "Namespaced",
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {
-                    "openAPIV3Schema": {
-                        "type": "object",
-                        "properties": {
-                            "spec": {
-                                "type": "object",
-                                "properties": {
-                                    "n": {"type": "number", "maximum": 5},
-                                    "d": {"type": "string", "default": "x"},
-                                },
-                            }
-                        },
-                    }
+DEFINITION = named_definition(
+    "foos.example.com",
+    "Foo",
+    {
+        "type": "object",
+        "properties": {
+            "spec": {
+                "type": "object",
+                "properties": {
+                    "n": {"type": "number", "maximum": 5},
+                    "d": {"type": "string", "default": "x"},
                 },
             }
-        ],
+        },
     },
-}
+)
 
 
 def foo(spec):

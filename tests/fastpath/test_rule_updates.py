@@ -6,6 +6,7 @@ from auditor.crds.definition import parse_definition
 from auditor.fastpath.rules.updates import RuleUpdates
 from auditor.program.program import AuditProgram
 from auditor.ratcheting import CorrelatedObject
+from tests.documents import named_definition
 
 ITEM = {
     "type": "object",
@@ -37,24 +38,7 @@ SPEC = {
     },
     "x-kubernetes-validations": [{"rule": "!has(self.word) || self.word != 'wrong'"}],
 }
-CRD = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "things.example.com"},
-    "spec": {
-        "group": "example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": SPEC}}},
-            }
-        ],
-    },
-}
+CRD = named_definition("things.example.com", "Thing", {"type": "object", "properties": {"spec": SPEC}})
 ITEMS = [
     {"name": "a"}, {"name": "bad"}, {"name": 1}, {}, {"name": "longer"}, {"name": "a", "size": 11}, "a", None, 3, [],
     {"name": "a", "size": "x"}, {"name": "bad", "size": 12, "tags": ["bad"]}, {"name": "a", "tags": [1]},

@@ -6,41 +6,28 @@ import pytest
 
 from auditor.crds.definition import parse_definition
 from auditor.program.program import AuditProgram
+from tests.documents import named_definition
 
-DEFINITION = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "things.example.com"},
-    "spec": {
-        "group": "example.com",
-        "scope": "Cluster",
-        "names": {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {
-                    "openAPIV3Schema": {
-                        "type": "object",
-                        "properties": {
-                            "text": {"type": "string"},
-                            "number": {"type": "integer"},
-                            "either": {"x-kubernetes-int-or-string": True},
-                            "pattern": {"type": "string", "pattern": "^a"},
-                            "rows": {
-                                "type": "array",
-                                "items": {"type": "object", "properties": {"flag": {"type": "boolean"}}},
-                            },
-                            "free": {"type": "string", "x-kubernetes-preserve-unknown-fields": True},
-                            "map": {"type": "object", "additionalProperties": {"type": "number"}},
-                        },
-                    }
-                },
-            }
-        ],
+DEFINITION = named_definition(
+    "things.example.com",
+    "Thing",
+    {
+        "type": "object",
+        "properties": {
+            "text": {"type": "string"},
+            "number": {"type": "integer"},
+            "either": {"x-kubernetes-int-or-string": True},
+            "pattern": {"type": "string", "pattern": "^a"},
+            "rows": {
+                "type": "array",
+                "items": {"type": "object", "properties": {"flag": {"type": "boolean"}}},
+            },
+            "free": {"type": "string", "x-kubernetes-preserve-unknown-fields": True},
+            "map": {"type": "object", "additionalProperties": {"type": "number"}},
+        },
     },
-}
+    scope="Cluster",
+)
 VERSION = parse_definition(DEFINITION)
 
 WRONG = [

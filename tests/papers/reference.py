@@ -75,6 +75,8 @@ _COLUMNS: Final = {
     "verdict": "What an update makes of the finding; see [Updates](../guide/updates.md).",
     "guard_path": "Path below which any change brings a tolerated finding back.",
     "rule": "Text of the validation rule that failed; null for other checks.",
+    "controller": "Controller in its `ownerReferences`, as `Kind.group/name`, in the same namespace or in none; null if it has "
+    "none, or if it is not known: built-in kinds, definitions, values that do not decode.",
     "last_manager": "Field manager that wrote the field last.",
     "last_write": "When that manager wrote last.",
     "path": "Path of the changed field; null if the whole object is concerned.",

@@ -60,7 +60,13 @@ def environment_of(folder: Path) -> dict[str, str]:
     """Return the environment of commands in a sandbox: this auditor, no configuration, one process."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("AUDITOR_")}
     paths = (str(folder / "bin"), str(Path(sys.executable).parent), kept["PATH"])
-    return {**kept, "PATH": os.pathsep.join(paths), "HOME": str(folder), "AUDITOR_AUDIT_JOBS": "1"}
+    return {
+        **kept,
+        "PATH": os.pathsep.join(paths),
+        "HOME": str(folder),
+        "AUDITOR_AUDIT_JOBS": "1",
+        "AUDITOR_AUDIT_NO_CACHE": "1",
+    }
 
 
 def _definitions() -> list[dict[str, object]]:

@@ -259,7 +259,7 @@ def test_progress_is_for_terminals_alone(tmp_path):
     shown = os.read(ours, 65536).decode() if select.select([ours], [], [], 1)[0] else ""
     assert "objects/s" in shown
     assert "\x1b[3" not in shown, "no colour"
-    assert b"CRITICAL 1" in said
+    assert b"CRITICAL 1 cause" in said
 
 
 def test_a_manifest_that_is_no_object_is_unreadable_and_breaks_nothing(tmp_path):

@@ -16,7 +16,7 @@ import pytest
 from auditor.base.errors import PlanError
 from auditor.plan.options import AuditOptions
 from pipelines.run.audit import new_report
-from tests.documents import definition_of
+from tests.documents import definition_of, named_definition
 from tests.signals import heeded
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -121,7 +121,7 @@ def test_findings_have_the_servers_words(report):
 def test_a_broken_kind_comes_after_the_verdict_with_the_command_that_shows_it(report):
     _, done = report
     lines = done.stdout.splitlines()
-    at = lines.index("CRITICAL 1")
+    at = lines.index("CRITICAL 1 cause")
     assert lines[0].startswith("NOT COMPARED  ")
     assert at <= 2
     assert "Order  cannot be listed or watched  1 key" in lines[at + 1]
@@ -357,35 +357,20 @@ def test_skipped_updates_leave_codes_unknown(tmp_path, report):
     assert any(row["put_code"] is not None for row in rows(report[0], "objects"))
 
 
-RULED = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "scales.shop.example.com"},
-    "spec": {
-        "group": "shop.example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "scales", "singular": "scale", "kind": "Scale", "listKind": "ScaleList"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {
-                    "openAPIV3Schema": {
-                        "type": "object",
-                        "properties": {
-                            "spec": {
-                                "type": "object",
-                                "properties": {"least": {"type": "integer"}, "most": {"type": "integer"}},
-                                "x-kubernetes-validations": [{"rule": "self.least <= self.most"}],
-                            }
-                        },
-                    }
-                },
+RULED = named_definition(
+    "scales.shop.example.com",
+    "Scale",
+    {
+        "type": "object",
+        "properties": {
+            "spec": {
+                "type": "object",
+                "properties": {"least": {"type": "integer"}, "most": {"type": "integer"}},
+                "x-kubernetes-validations": [{"rule": "self.least <= self.most"}],
             }
-        ],
+        },
     },
-}
+)
 
 
 @pytest.mark.parametrize("skip", [False, True])

@@ -69,10 +69,11 @@ def test_every_command_of_a_page_runs(page: Path, sandbox: Path) -> None:
     for text, codes in commands_of(page):
         if "--engine ray" in text and find_spec("ray") is None:
             continue
+        command = placed(text, sandbox)
         for report in ("report", "upgrade", "fleet", "out/tonight", "out/upgrade", "reports/today", "backups/report"):
-            if f"--report {report}" in text or f"--report s3://{report}" in text:
+            if f"--report {report}" in command or f"--report s3://{report}" in text:
                 shutil.rmtree(sandbox / report, ignore_errors=True)
-        done = run(placed(text, sandbox), sandbox, environment)
+        done = run(command, sandbox, environment)
         if done.returncode not in codes or "Traceback" in done.stderr:
             wrong.append(f"{text}\nexit code {done.returncode}\n{done.stdout}{done.stderr}")
     assert not wrong, "\n\n".join(wrong)

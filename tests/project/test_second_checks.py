@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.shared import ROOT
+from tests.shared import RECORDED, ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +23,10 @@ def second_checks() -> Iterator[tuple[str, str, str]]:
                 yield path.relative_to(ROOT).as_posix(), name, by
 
 
+READERS = ("shared", "shared_lines", "unpacked", "extracted")
+"""Functions whose first argument is the name of reference data."""
+BENCHMARKED = ("test_there_is_a_json_schema_for_each_drawn_kind",)
+"""Tests of benchmarks, whose objects are drawn for definitions beside the project."""
 MARKS = sorted(set(second_checks()))
 
 
@@ -48,3 +52,27 @@ def test_the_first_check_is_a_test_with_data_of_the_project(file: str, name: str
 def test_there_are_some_and_they_are_left_out_without_their_data(pytestconfig: pytest.Config) -> None:
     assert len(MARKS) > 10
     assert any("second_check" in line for line in pytestconfig.getini("markers"))
+
+
+def test_tests_that_always_run_read_what_the_project_has_recorded() -> None:
+    """A clone alone skips none of them; slower tests may build programs of ../shared."""
+    missing = []
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        tree = ast.parse(path.read_text())
+        if any(ast.unparse(node).startswith("pytestmark = second_check(") for node in tree.body):
+            continue
+        for test in ast.walk(tree):
+            if not isinstance(test, ast.FunctionDef) or not test.name.startswith("test_"):
+                continue
+            marks = " ".join(map(ast.unparse, test.decorator_list))
+            if test.name in BENCHMARKED or "second_check" in marks or "pytest.mark.slow" in marks:
+                continue
+            names = [
+                ast.literal_eval(call.args[0])
+                for call in ast.walk(test)
+                if isinstance(call, ast.Call)
+                and ast.unparse(call.func) in READERS
+                and ast.unparse(call.args[0])[0] in "'\""
+            ]
+            missing += [(path.name, test.name, name) for name in names if not (RECORDED / name).exists()]
+    assert missing == []

@@ -179,6 +179,14 @@ QUESTIONS = {
         False,
         True,
     ),
+    changes.RANGES_ARE_CHECKED: (
+        lambda: (value("lists.range(-1)"), value("lists.range(2000000)")),
+        ([], "operation cancelled: actual cost limit exceeded"),
+        (
+            "lists.range: size must be non-negative, got -1",
+            "lists.range: size 2000000 exceeds maximum allowed (1000000)",
+        ),
+    ),
     changes.WHOLE_NUMBERS: (
         lambda: [len(create({"type": "number", "multipleOf": 1}, number)) for number in (-1e9 - 0.4, 2e8 + 0.3)],
         [1, 0],

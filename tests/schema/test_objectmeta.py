@@ -4,8 +4,9 @@ import copy
 
 import pytest
 
-from auditor.schema.objectmeta import CoerceError, coerce_embedded, coerce_metadata
+from auditor.schema.objectmeta import CoerceError, coerce_embedded
 from auditor.schema.parse import parse_schema
+from tests.schema.coercing import coerce_metadata
 
 TIME = "2026-01-02T03:04:05Z"
 

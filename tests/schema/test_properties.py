@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auditor.schema.defaulting import default, drop_nulls, prune_defaults
-from auditor.schema.objectmeta import CoerceError, coerce_embedded, coerce_metadata
+from auditor.schema.objectmeta import CoerceError, coerce_embedded
 from auditor.schema.parse import parse_schema
 from auditor.schema.pruning import prune
+from tests.schema.coercing import coerce_metadata
 
 KEYS = st.sampled_from(["a", "b", "c", "d.e", "metadata", "kind", "apiVersion"])
 SCALARS = st.none() | st.booleans() | st.integers(-5, 5) | st.sampled_from([0.5, 1.0]) | st.sampled_from(["", "x"])

@@ -10,7 +10,7 @@ import pytest
 from auditor.schema.parse import build_schema, check_structural, schema_type
 from auditor.schema.typed import decode_typed
 from auditor.sources.crd_files import read_crd_documents
-from tests.shared import shared
+from tests.corpus import real_definitions
 
 VALUES: dict[str, list[Any]] = {
     "type": ["string", "integer"],
@@ -64,7 +64,7 @@ def test_what_is_not_supported_is_refused_at_any_depth(key: str) -> None:
 
 
 def test_trees_of_real_definitions_are_equal() -> None:
-    for document in read_crd_documents([str(shared("corpus/crds"))]):
+    for document in read_crd_documents([str(real_definitions())]):
         for version in document["spec"]["versions"]:
             props = version.get("schema", {}).get("openAPIV3Schema")
             if props is not None:

@@ -1,7 +1,6 @@
 """Nothing of an audited object waits for the collector, which is off: memory would grow with the dump."""
 
 import gc
-import gzip
 import json
 from pathlib import Path
 
@@ -12,7 +11,8 @@ from auditor.plan.options import AuditOptions
 from auditor.plan.plan import make_plan
 from auditor.shards.audit import ShardAuditor
 from tests.documents import definition_of
-from tests.shared import shared
+from tests.reference.make import VECTORS
+from tests.shared import second_check, shared, shared_lines
 
 SAMPLE = Path(__file__).resolve().parents[2] / "sample-data" / "cluster.db.gz"
 
@@ -46,13 +46,22 @@ def test_of_the_sample(tmp_path, options):
 
 
 @pytest.mark.parametrize("options", [{}, {"skip": ("updates",)}], ids=str)
-def test_of_recorded_objects_with_every_kind_of_defect(tmp_path, options):
+def test_of_drawn_objects_with_every_kind_of_defect(tmp_path, options):
+    suite = json.loads((VECTORS / "drawn.json").read_text())
+    crds, dump = tmp_path / "crds.json", tmp_path / "cases.ndjson"
+    crds.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": suite["definitions"]}))
+    dump.write_text("".join(f"{case['object']}\n" for case in suite["cases"] if "object" in case))
+    found, rows = left_over(tmp_path, dump, crds=(str(crds),), **options)
+    assert (found, rows > 200) == (0, True)
+
+
+@second_check("vectors/real-audit.jsonl.gz", by="tests/shards/test_no_cycles.py")
+@pytest.mark.parametrize("options", [{}, {"skip": ("updates",)}], ids=str)
+def test_of_recorded_objects_of_real_projects(tmp_path, options):
     dump = tmp_path / "cases.ndjson"
-    with gzip.open(shared("vectors/real-audit.jsonl.gz"), "rt") as stream, dump.open("w") as out:
-        for line in stream:
-            case = json.loads(line)
-            text = case.get("objectText") or json.dumps(case.get("object"))
-            out.write(text.replace("\n", " ") + "\n")
+    cases = shared_lines("vectors/real-audit.jsonl.gz")
+    texts = [case.get("objectText") or json.dumps(case.get("object")) for case in cases]
+    dump.write_text("".join(text.replace("\n", " ") + "\n" for text in texts))
     found, rows = left_over(tmp_path, dump, crds=(str(shared("corpus/crds")),), **options)
     assert (found, rows > 3000) == (0, True)
 

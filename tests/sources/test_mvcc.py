@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auditor.sources import snapshot_status
 from auditor.sources.bolt.page import Rows, key_words
 from auditor.sources.etcd.mvcc import (
-    MalformedKeyValue,
+    MalformedMessage,
     Revision,
     Revisions,
     parse_key_value,
@@ -21,6 +20,7 @@ from auditor.sources.etcd.mvcc import (
 )
 from auditor.sources.files.view import FileView
 from tests.sources.bolt_writer import History, bolt_file, etcd_buckets, key_value, revision, varint
+from tests.sources.etcd.status import snapshot_status
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -158,7 +158,7 @@ def test_other_spellings_of_a_message_are_read_too(message: bytes, value: bytes)
     ],
 )
 def test_a_malformed_message_is_reported_with_page_and_element(message: bytes, reason: str) -> None:
-    with pytest.raises(MalformedKeyValue, match=reason):
+    with pytest.raises(MalformedMessage, match=reason):
         parse_key_value(message, 0, len(message))
     found, view, reported = decode([(revision(6), key_value(b"a", 6, 6, 1, b"x")), (revision(7), message)])
     assert [row["key"] for row in as_dicts(found, view)] == [b"a"]
@@ -207,7 +207,7 @@ def test_any_bytes_are_read_without_failing(rows: list[tuple[bytes, bytes]]) -> 
     for key, value in kept:
         try:
             message = parse_key_value(value, 0, len(value))
-        except MalformedKeyValue:
+        except MalformedMessage:
             continue
         assert all(0 <= start <= start + size <= len(value) for start, size in (message.key, message.value)), key
 

@@ -11,9 +11,9 @@ from auditor.crds.catalog import CrdCatalog
 from auditor.crds.definition import parse_definition
 from auditor.golang.jsontext import decode
 from auditor.selectors.fields import selectable
-from auditor.sources.yaml import documents
 from auditor.storage_read.read import NO_METADATA, ReadError, choose_version, decode_value, read_object
 from tests.shared import second_check, shared
+from tests.sources.yaml.go_streams import documents
 
 # The storage codec reads it, but no server can answer with it (shared/oracle/README.md).
 LISTS = "*unstructured.Unstructured is not a list: no Items field in this object"

@@ -3,7 +3,7 @@
 import pytest
 
 from auditor.crds.definition import parse_definition
-from auditor.validation.create import validate_create
+from auditor.validation.create import CreateValidator
 from tests.documents import definition_of
 
 EMBEDDED = {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}
@@ -26,5 +26,5 @@ def test_times_of_their_metadata_are_read(metadata, text):
         "metadata": {"name": "a", "namespace": "n"},
         "e": {"apiVersion": "v1", "kind": "Pod", "metadata": metadata},
     }
-    found = [one.message for one in validate_create(THINGS, THINGS.versions["v1"], obj)]
+    found = [one.message for one in CreateValidator(THINGS, THINGS.versions["v1"]).run(obj)]
     assert found == ['kind: Invalid value: "Y": must be X', f"e.metadata: Invalid value: {text}"]

@@ -10,7 +10,7 @@ from auditor.crds.definition import parse_definition
 from auditor.golang.jsontext import decode, encode
 from auditor.sources.yaml import yaml_to_json
 from auditor.storage_read.read import read_object
-from auditor.validation.update import UpdateValidator, check_update
+from auditor.validation.update import UpdateValidator
 from tests.validation.oracle import RECORDED, ask, cases, live
 from tests.validation.support import compiled, expected, multiset
 
@@ -29,12 +29,13 @@ def judge(case):
         assert multiset(validator.run(read(audit["object"]))) == expected(audit["errors"]), audit["object"]
     for update in case["updates"]:
         new, old = read(update["new"]), read(update["old"])
-        assert UpdateValidator(validator).crashes(new, old) == update["crashes"]
+        updates = UpdateValidator(validator)
+        assert updates.crashes(new, old) == update["crashes"]
         if update["crashes"]:
             continue
-        judged = check_update(validator, new, old)
-        assert multiset(judged.findings) == expected(update["errors"]), (update["old"], update["new"])
-        assert multiset(judged.unratcheted) == expected(update["unratcheted"]), (update["old"], update["new"])
+        assert multiset(updates.run(new, old)) == expected(update["errors"]), (update["old"], update["new"])
+        unratcheted = multiset(updates.run(new, old, ratchet=False))
+        assert unratcheted == expected(update["unratcheted"]), (update["old"], update["new"])
     return len(case["audits"]) + len(case["updates"])
 
 

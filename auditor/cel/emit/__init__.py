@@ -9,7 +9,7 @@ size of the object, and where the bounds stay below the server's limits those ca
 `bounds` and `prices` what they may cost. Nothing here knows a schema.
 """
 
-from auditor.cel.emit.program import RuleCode, RuleModule, compile_or_refuse, emit_rule, prover
+from auditor.cel.emit.program import RuleCode, RuleModule, compile_or_refuse, emit_rule
 from auditor.cel.emit.shapes import Field, Form, Shape
 from auditor.cel.emit.value import NotEmittable
 
@@ -22,5 +22,4 @@ __all__ = [
     "Shape",
     "compile_or_refuse",
     "emit_rule",
-    "prover",
 ]

@@ -140,9 +140,10 @@ def _invoke(emitter: Emitter, expr: Call, declaration: Declaration, args: list[V
 
 
 def _sees_width(emitter: Emitter) -> bool:
-    """Say whether a quantity must be made anew each time: comparing may make it wide, which shows in what it is asked.
+    """Return whether a function of the expression shows how a quantity is represented.
 
-    Where nothing of the expression asks it that, one that is remembered does for all.
+    Comparing may change the representation from 64 bits to a big decimal. If no function shows it, a quantity is parsed
+    once and used again; otherwise it is parsed for each use.
     """
     for reference in emitter.references.values():
         declaration = emitter.environment.function(reference.name) if reference.overloads else None

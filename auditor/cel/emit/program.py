@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.cel.emit.shapes import Form, optional_shape
 from auditor.cel.emit.value import NotEmittable, Value, extent_of
-from auditor.cel.environment import PER_CALL_LIMIT
 from auditor.cel.types import NULL
-from auditor.codegen import Module
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,8 +19,9 @@ if TYPE_CHECKING:
     from auditor.cel.emit.bounds import Bound
     from auditor.cel.emit.shapes import Shape
     from auditor.cel.environment import Environment
+    from auditor.codegen import Module
 
-__all__ = ["RuleCode", "RuleModule", "emit_rule", "prover"]
+__all__ = ["RuleCode", "RuleModule", "emit_rule"]
 
 _USUAL_SIZE: Final = 20_000
 """Bytes of an object for which a bound without lengths should be good enough."""
@@ -100,33 +99,6 @@ def emit_rule(
         }
         measured = cost.code(size, lengths)
     return RuleCode(found.code, by_size, measured)
-
-
-def prover(
-    environment: Environment, checked: CheckedExpression, shape: Shape, title: str = "rule"
-) -> Callable[[Any, int], int]:
-    """Return a function that proves one rule.
-
-    Returns:
-        Takes `self` and the size of the object (`Bound.at`). Returns a bound of the rule's cost if the rule holds and
-        stays below the limit of one call; -1 if that is not known. It never raises.
-
-    Raises:
-        NotEmittable: There is no code for the rule.
-    """
-    module = Module(title)
-    code = emit_rule(environment, checked, shape, RuleModule(module), "o", "size")
-    bound = code.cost
-    module.namespace["_bound"] = bound.at
-
-    def write(name: str) -> str:
-        return (
-            f"def {name}(o, size):\n try:\n  cost = {code.measured or '_bound(size)'}\n"
-            f"  if cost <= {PER_CALL_LIMIT} and ({code.test}) is True:\n   return cost\n"
-            " except Exception:\n  pass\n return -1\n"
-        )
-
-    return compile_or_refuse(module, module.function(write))
 
 
 def compile_or_refuse(module: Module, name: str) -> Callable[..., Any]:

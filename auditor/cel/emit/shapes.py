@@ -142,9 +142,9 @@ _SCALARS: Final = {
 _EXACT: Final = frozenset({Form.BOOL, Form.INT, Form.STRING, Form.INT_OR_STRING})
 
 
-def list_shape(item: Shape, size: int | None = None) -> Shape:
+def list_shape(item: Shape) -> Shape:
     """Return the shape of a list."""
-    return Shape(Form.LIST, item=item, size=size)
+    return Shape(Form.LIST, item=item)
 
 
 def optional_shape(item: Shape) -> Shape:

@@ -24,7 +24,8 @@ from auditor.cel.operations.cost import LIST, TEXT, size
 from auditor.cel.operations.describe import go_type
 from auditor.cel.operations.equality import compare, equal, type_of
 from auditor.cel.types import DYN, INT, Kind, list_of, type_param
-from auditor.cel.values import is_list
+from auditor.cel.values import CelList, is_list
+from auditor.releases import changes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -121,6 +122,27 @@ def _compare(left: Any, right: Any) -> int:
 
 def _sort(values: Any) -> Any:
     return _sort_by_keys(values, values)
+
+
+class _LongRange(CelList):
+    """A range that costs more than a rule may: nothing looks at its items."""
+
+    __slots__ = ("end",)
+
+    def __init__(self, end: int) -> None:
+        self.end = end
+
+    def cel_size(self) -> int:
+        """Return the number of items."""
+        return self.end
+
+    def cel_get(self, index: Any) -> Any:
+        """Return the item at an index."""
+        return index
+
+
+def _unchecked_range(end: int) -> Any:
+    return _LongRange(end) if end > _LONGEST_RANGE else list(range(end))
 
 
 def _range(end: int) -> list[int]:
@@ -256,7 +278,9 @@ def functions() -> tuple[Function, ...]:
     slice_ = Overload("list_slice", (values, INT, INT), values, _slice)
     reverse = Overload("list_reverse", (values,), values, _reverse)
     distinct = Overload("list_distinct", (values,), values, _distinct, _COMPARED, is_priced_first=True)
-    range_ = Overload("lists_range", (INT,), list_of(INT), _range)
+    range_ = Overload(
+        "lists_range", (INT,), list_of(INT), _range if changes.RANGES_ARE_CHECKED.holds else _unchecked_range
+    )
     same = Code(extent=same_extent)
     return (
         Function("slice", True, (slice_,), costs=Costs(_output, _slice_price, made_bound), code=same),

@@ -53,12 +53,6 @@ class Cidr:
         """Bytes that the prefix touches, which is what costs go by."""
         return -(-self.prefix.bits // 8)
 
-    def cel_equal(self, other: object) -> bool | CelError:
-        """Return whether CEL's ``==`` with `other` on the right holds; an error if `other` is no range."""
-        if not isinstance(other, Cidr):
-            return CelError("no such overload")
-        return self == other
-
 
 def to_cidr(text: str) -> Cidr:
     """Return the range that a text is.

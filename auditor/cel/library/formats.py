@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from auditor.cel.emit.bounds import ONE, constant, tenth
 from auditor.cel.emit.functions import same_extent
 from auditor.cel.emit.value import Extent
-from auditor.cel.errors import CelError
 from auditor.cel.estimate.prices import Operand, Priced
 from auditor.cel.function import Code, Costs, Function, Overload
 from auditor.cel.library.prices import size_bound
@@ -51,12 +50,6 @@ class NamedFormat:
     name: str
     complaints: Callable[[str], list[str]]
     max_regex_size: int
-
-    def cel_equal(self, other: object) -> bool | CelError:
-        """Return whether CEL's ``==`` with `other` on the right holds; an error if `other` is no format."""
-        if not isinstance(other, NamedFormat):
-            return CelError("no such overload")
-        return self.name == other.name
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, NamedFormat) and self.name == other.name

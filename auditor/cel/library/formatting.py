@@ -54,7 +54,7 @@ def format_string(template: str, arguments: Any) -> str:
         percent = template.find("%", at)
         if percent < 0:
             text.append(template[at:])
-            return text_memory.join("", text)
+            return text_memory.join(text)
         text.append(template[at:percent])
         if template.startswith("%", percent + 1):
             text.append("%")

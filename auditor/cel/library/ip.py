@@ -44,12 +44,6 @@ class IpAddress:
         """Bytes of the address, which is what costs go by."""
         return self.address.width // 8
 
-    def cel_equal(self, other: object) -> bool | CelError:
-        """Return whether CEL's ``==`` with `other` on the right holds; an error if `other` is no address."""
-        if not isinstance(other, IpAddress):
-            return CelError("no such overload")
-        return self == other
-
 
 def to_ip(text: str) -> IpAddress:
     """Return the address that a text is.

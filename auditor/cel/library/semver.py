@@ -67,12 +67,6 @@ class Semver:
         """Return -1, 0 or 1."""
         return (self.precedence > other.precedence) - (self.precedence < other.precedence)
 
-    def cel_equal(self, other: object) -> bool | CelError:
-        """Return whether CEL's ``==`` with `other` on the right holds; an error if `other` is no version."""
-        if not isinstance(other, Semver):
-            return CelError("no such overload")
-        return self.compare(other) == 0
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Semver) and self.compare(other) == 0
 

@@ -62,12 +62,6 @@ class UrlValue:
     def __str__(self) -> str:
         return f"{self.url}#{self.fragment}" if self.fragment else str(self.url)
 
-    def cel_equal(self, other: object) -> bool | CelError:
-        """Return whether CEL's ``==`` with `other` on the right holds; an error if `other` is no URL."""
-        if not isinstance(other, UrlValue):
-            return CelError("no such overload")
-        return str(self) == str(other)
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, UrlValue) and str(self) == str(other)
 

@@ -41,16 +41,16 @@ def replace(text: str, old: str, new: str, count: int = -1) -> str:
     return text.replace(old, new, count)
 
 
-def join(separator: str, texts: Sequence[str]) -> str:
-    """Return `separator.join(texts)`.
+def join(texts: Sequence[str]) -> str:
+    """Return `"".join(texts)`.
 
     Raises:
         Cancelled: The evaluation makes too much text.
     """
-    length = sum(map(len, texts)) + len(separator) * len(texts)
+    length = sum(map(len, texts))
     if length > _FREE:
         _take(length)
-    return separator.join(texts)
+    return "".join(texts)
 
 
 def _take(length: int) -> None:

@@ -36,6 +36,7 @@ from auditor.fastpath.dicts.scope import (
     indented,
     schema_types,
 )
+from auditor.schema.defaulting.reference import copy_json
 from auditor.schema.structural import ABSENT, ListType, StructuralSchema
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ class Emitter:
             _distinct=support.distinct,
             _distinct_by=support.distinct_by,
             _still_distinct=support.still_distinct,
-            _copy=support.copy_json,
+            _copy=copy_json,
             _embedded=embedded,
         )
 

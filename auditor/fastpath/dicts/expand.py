@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from auditor.fastpath.dicts.scope import has_default
-from auditor.fastpath.dicts.support import copy_json
-from auditor.schema.defaulting.reference import default, drop_nulls
+from auditor.schema.defaulting.reference import copy_json, default, drop_nulls
 from auditor.schema.objectmeta.reference import has_embedded
 from auditor.schema.pruning.reference import prune_below
 from auditor.schema.structural import StructuralSchema

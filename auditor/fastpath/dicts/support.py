@@ -19,7 +19,6 @@ __all__ = [
     "Log",
     "Refused",
     "bare",
-    "copy_json",
     "distinct",
     "distinct_by",
     "drop_nulls",
@@ -384,16 +383,7 @@ def still_distinct(items: list[Any], keys: tuple[str, ...]) -> bool:
         return False
 
 
-def copy_json(value: Any) -> Any:
-    """Copy a JSON value."""
-    if type(value) is dict:
-        return {key: copy_json(item) for key, item in value.items()}
-    if type(value) is list:
-        return [copy_json(item) for item in value]
-    return value
-
-
-def remembering(check: Callable[[str], bool], limit: int = MEMO_LIMIT) -> tuple[set[str], Callable[[str], bool]]:
+def remembering(check: Callable[[str], bool]) -> tuple[set[str], Callable[[str], bool]]:
     """Wrap a check of strings so that accepted ones are remembered.
 
     Returns:
@@ -405,7 +395,7 @@ def remembering(check: Callable[[str], bool], limit: int = MEMO_LIMIT) -> tuple[
         if not check(text):
             return False
         if len(text) <= MEMO_LENGTH:
-            if len(accepted) >= limit:
+            if len(accepted) >= MEMO_LIMIT:
                 accepted.clear()
             accepted.add(text)
         return True

@@ -49,7 +49,6 @@ _SHALLOW: Final = 100
 _OTHER_FORM: Final = 5
 """By how much a value that is not JSON (CBOR) can be shorter than the JSON text of the same."""
 
-Evaluation = tuple["RuleNode", Any, "Trail"]
 """A position with one rule only, the value there, and where that is."""
 
 

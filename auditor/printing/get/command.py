@@ -44,7 +44,6 @@ class _Get:
     ) -> None:
         self.store = store
         self.options = options
-        self.out = out
         self.err = err
         self.fetch = Fetch(store, options, out, err)
         self.errors = self.fetch.errors

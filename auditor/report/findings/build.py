@@ -15,7 +15,7 @@ from auditor.report.findings.coded import Coded
 from auditor.report.findings.counting import Counting
 from auditor.report.findings.fields import Definitions
 from auditor.report.findings.keys import ids_of, topic_of
-from auditor.report.findings.owners import PartOwners
+from auditor.report.findings.owners import Owners
 from auditor.report.findings.rows import (
     FINDING_COLUMNS,
     OBJECT_COLUMNS,
@@ -114,13 +114,12 @@ def build_causes(
     """
     accepted = accepted or Acceptance.of_manifest(manifest)
     causes = CauseNumbers(Definitions(report, manifest))
-    counting = Counting(overrides_of(manifest))
-    without: set[Path] = set()
+    counting, owners = Counting(overrides_of(manifest)), Owners(report, manifest)
     for path in part_files(report / "findings"):
-        _count_findings(path, manifest, causes, counting, accepted, without)
+        _count_findings(path, owners, causes, counting, accepted)
     if _has_impacts(manifest):
         for path in part_files(report / "objects"):
-            _count_impacts(path, manifest, causes, counting, accepted, without)
+            _count_impacts(path, owners, causes, counting, accepted)
     for path in part_files(report / "fixed"):
         table = read_part(path, FINDING_COLUMNS)
         counting.add_fixed(FindingRows.of(table, causes))
@@ -151,12 +150,7 @@ def _note_last_good(rows: list[dict[str, Any]], manifest: dict[str, Any]) -> Non
 
 
 def _count_findings(
-    path: Path,
-    manifest: dict[str, Any],
-    causes: CauseNumbers,
-    counting: Counting,
-    accepted: Acceptance | None,
-    without: set[Path],
+    path: Path, every: Owners, causes: CauseNumbers, counting: Counting, accepted: Acceptance | None
 ) -> None:
     table = read_part(path, FINDING_COLUMNS, "change")
     if not table.num_rows:
@@ -170,18 +164,13 @@ def _count_findings(
             messages.append(read_part(path, ("message",))["message"])
         return messages[0][row].as_py() or ""
 
-    owners = PartOwners(path.parent.parent, manifest, path.name, rows.columns, without)
+    owners = every.of_part(path.name, rows.columns)
     settled = None if accepted is None else accepted.findings(rows, causes, counting.finding_ranks(rows))
     counting.add_findings(rows, change, settled, owner=owners.of_rows, message=message)
 
 
 def _count_impacts(
-    path: Path,
-    manifest: dict[str, Any],
-    causes: CauseNumbers,
-    counting: Counting,
-    accepted: Acceptance | None,
-    without: set[Path],
+    path: Path, every: Owners, causes: CauseNumbers, counting: Counting, accepted: Acceptance | None
 ) -> None:
     first = read_part(path, ("status", "impact"))
     mask = concerned(Coded(first["status"]), Coded(first["impact"]))
@@ -191,7 +180,7 @@ def _count_impacts(
     rows = ObjectImpacts.of(table, causes)
     change = Coded(table["change"]) if "change" in table.column_names else None
     settled = None if accepted is None else accepted.impacts(rows, causes, counting.impact_ranks(rows))
-    owners = PartOwners(path.parent.parent, manifest, path.name, rows.columns, without)
+    owners = every.of_part(path.name, rows.columns)
     counting.add_impacts(rows, change, settled, lambda row: table["pruned"][row].as_py() or [], owners.of_rows)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.errors import PlanError
+from auditor.base.wording import counted
 from auditor.plan.options import FAIL_ON, NEVER
 from auditor.report.findings.severity import SEVERITIES, rank
 
@@ -68,12 +69,12 @@ def code_of_causes(
         ]
         if reached:
             code = 1
-            why.append(f"{len(reached)} causes of severity {options.fail_on} or worse (--fail-on)")
+            why.append(f"{counted(len(reached), 'cause')} of severity {options.fail_on} or worse (--fail-on)")
     for severity, most in options.most_new:
         count = sum(row["new_objects"] for row in current if rank(row["severity"]) <= rank(severity))
         if count > most:
             code = 1
-            why.append(f"{count} new objects of severity {severity} or worse (--max-new {severity}={most})")
+            why.append(f"{counted(count, 'new object')} of severity {severity} or worse (--max-new {severity}={most})")
     standing = [row for row in current if row["impact"] in STANDING]
     if options.only_new and options.fail_on_standing and standing:
         code = 1

@@ -172,6 +172,11 @@ class FindingsModel:
         """Whether the report is of several clusters."""
         return is_fleet(self.manifest)
 
+    @property
+    def has_clusters(self) -> bool:
+        """Whether there is something to say of each cluster: several have a dump, or one has, and another has none."""
+        return self.is_fleet or bool(self.missing and self.run.clusters)
+
     def cause(self, beginning: str) -> Cause:
         """Return the cause whose id, or digest, begins with some digits.
 

@@ -1,7 +1,7 @@
-"""Who owns an object: a team that owners.yaml names, else what deployed it, else the field manager that wrote last.
+"""Who owns an object: a team that owners.yaml names, what deployed it, its top controller, or its last field manager.
 
-Labels come from the index of the report, which has the same part numbers as its other tables. An owner that is not
-known is None: it is never guessed.
+Labels come from the index of the report, which has the same part numbers as its other tables, controllers from
+objects/. An owner that is not known is None: it is never guessed.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from auditor.base.arrow import dictionary_encoded, may_hold, read_parquet, take
+from auditor.base.arrow import dictionary_encoded, may_hold, parquet_reader, read_parquet, take
 from auditor.base.errors import AuditorError, DamagedDump, PlanError
 from auditor.report.findings.coded import Coded, combined, groups_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from numpy.typing import NDArray
 
-__all__ = ["OwnerRule", "PartOwners", "owner_of", "owner_rules_of", "read_owner_rules"]
+__all__ = ["OwnerRule", "Owners", "PartOwners", "owner_of", "owner_rules_of", "read_owner_rules"]
 
 _KEYS: Final = ("team", "namespace", "kind", "labels")
 _ARGO: Final = "argocd.argoproj.io/instance"
@@ -34,6 +34,9 @@ _LABEL_NAMES: Final = "labels.key_value.key"
 _LABELS: Final = frozenset((_ARGO, _INSTANCE, *(f"{prefix}/name" for _, prefix in _FLUX)))
 """Labels without which no other label names an owner."""
 _OF_OWNER: Final = ("group", "kind", "namespace", "name", "last_manager")
+_PLACE: Final = ("cluster", "group", "kind", "namespace", "name", "controller")
+_LONGEST_CHAIN: Final = 32
+"""Controllers above each other that are looked up; a longer chain is one that never ends."""
 _NO_LABELS: Final[dict[str, str]] = {}
 
 
@@ -99,8 +102,8 @@ def owner_rules_of(manifest: dict[str, Any]) -> tuple[OwnerRule, ...]:
     return tuple(_rule(one, "owners") for one in manifest["options"].get("owners") or ())
 
 
-def owner_of(labels: Mapping[str, str], manager: str | None) -> str | None:
-    """Return what deployed an object, by its labels, else the last field manager; None if neither is known."""
+def owner_of(labels: Mapping[str, str], manager: str | None, controller: str | None = None) -> str | None:
+    """Return what deployed an object, by its labels, else its controller, else the last field manager; or None."""
     if application := labels.get(_ARGO):
         return f"argocd:{application}"
     for name, prefix in _FLUX:
@@ -108,45 +111,131 @@ def owner_of(labels: Mapping[str, str], manager: str | None) -> str | None:
             return f"{name}:{labels.get(f'{prefix}/namespace', '')}/{found}"
     if labels.get(_MANAGED_BY) == "Helm" and (release := labels.get(_INSTANCE)):
         return f"helm:{release}"
+    if controller:
+        return f"controller:{controller}"
     return f"manager:{manager}" if manager else None
+
+
+class Owners:
+    """The owners of the objects of a report.
+
+    Args:
+        report: Folder of the report.
+        manifest: Its manifest.
+
+    Attributes:
+        without: Files of the index without a label that names an owner, as far as they are known.
+    """
+
+    def __init__(self, report: Path, manifest: dict[str, Any]) -> None:
+        self.without: set[Path] = set()
+        self.report = report
+        self.manifest = manifest
+        self.rules = owner_rules_of(manifest)
+        self._links: dict[tuple[str, str, str], str] | None = None
+
+    def of_part(self, part: str, columns: dict[str, Coded]) -> PartOwners:
+        """Return the owners of the objects of one part.
+
+        Args:
+            part: Name of the file of the part, which is the same in all tables.
+            columns: Columns of its rows: `group`, `kind`, `audited_version`, `namespace`, `name`, and `last_manager` if
+                the rows are findings.
+        """
+        return PartOwners(self, part, columns)
+
+    def top_controller(self, cluster: str, namespace: str, controller: str) -> str:
+        """Return the last controller of a chain of controllers, as far as these are in the report.
+
+        Args:
+            cluster: The cluster; empty: the report names none.
+            namespace: The namespace of the object.
+            controller: Its controller.
+        """
+        if self._links is None:
+            self._links = _links(self.report)
+        found, place = controller, namespace
+        for _ in range(_LONGEST_CHAIN):
+            if (above := self._links.get((cluster, place, found))) is None:
+                if not place or (above := self._links.get((cluster, "", found))) is None:
+                    return found
+                place = ""
+            found = above
+        return controller  # they control each other
+
+
+def _links(report: Path) -> dict[tuple[str, str, str], str]:
+    """Return the controllers of the objects that control others, by cluster, namespace and name (`Kind.group/name`)."""
+    paths = [path for path in sorted((report / "objects").glob("part-*.parquet")) if ".." not in path.parts]
+    tables = [table for path in paths if (table := _controlled(path)) is not None]
+    controllers = {text for table in tables for text in Coded(table["controller"]).texts if text is not None}
+    names = {text.partition("/")[2] for text in controllers}
+    out = {}
+    for table in tables:
+        columns = {name: Coded(table[name]) for name in _PLACE}
+        for row in _rows_called(columns["name"], names):
+            cluster, group, kind, namespace, called, controller = (columns[one].text(row) for one in _PLACE)
+            if (own := f"{kind}.{group}/{called}" if group else f"{kind}/{called}") in controllers:
+                out[cluster, namespace, own] = controller
+    return out
+
+
+def _rows_called(name: Coded, names: Collection[str]) -> list[int]:
+    """Return the rows that have one of some names."""
+    wanted = np.array([text in names for text in name.texts], dtype=bool)
+    rows: list[int] = np.flatnonzero(wanted[name.codes]).tolist()
+    return rows
+
+
+def _controlled(path: Path) -> Any:
+    """Return the rows of a part of objects/ that have a controller; None if there are none."""
+    try:
+        with parquet_reader(path) as reader:
+            if "controller" not in reader.schema_arrow.names:
+                return None  # of an older report
+        at = np.flatnonzero(np.asarray(read_parquet(path, ("controller",))["controller"].is_valid()))
+        return take(read_parquet(path, _PLACE), at) if len(at) else None
+    except DamagedDump:
+        return None  # then the controllers are not known
 
 
 class PartOwners:
     """The owners of the objects of one part of a report.
 
     Args:
-        report: Folder of the report.
-        manifest: Its manifest.
-        part: Name of the file of the part, which is the same in all tables.
-        columns: Columns of its rows: `group`, `kind`, `audited_version`, `namespace`, `name`, and `last_manager` if the
-            rows are findings.
-        without: Files of the index without a label that names an owner, as far as they are known; more are added.
+        owners: Those of the report.
+        part: As `Owners.of_part` takes it.
+        columns: As `Owners.of_part` takes them.
     """
 
-    def __init__(
-        self,
-        report: Path,
-        manifest: dict[str, Any],
-        part: str,
-        columns: dict[str, Coded],
-        without: set[Path] | None = None,
-    ) -> None:
+    def __init__(self, owners: Owners, part: str, columns: dict[str, Coded]) -> None:
+        self._owners = owners
         self._columns = columns
-        self._rules = owner_rules_of(manifest)
-        self._keys = {key for rule in self._rules for key, _ in rule.labels} | _LABELS
+        self._keys = {key for rule in owners.rules for key, _ in rule.labels} | _LABELS
         self._labels: dict[tuple[str, str, str, str], dict[str, str]] = {}
+        self._controllers: dict[tuple[str, str, str, str], tuple[str, str]] = {}
         kinds = {(group, kind) for group in columns["group"].texts for kind in columns["kind"].texts if kind}
         names = frozenset(filter(None, columns["name"].texts))
-        without = set() if without is None else without
-        for entry in manifest.get("index") or ():
-            path = report / "index" / str(entry.get("folder")) / part
-            if (entry.get("group"), entry.get("kind")) not in kinds or path in without:
+        self._read_controllers(owners.report / "objects" / part, names)
+        for entry in owners.manifest.get("index") or ():
+            path = owners.report / "index" / str(entry.get("folder")) / part
+            if (entry.get("group"), entry.get("kind")) not in kinds or path in owners.without:
                 continue
             if ".." not in path.parts and path.is_file():
-                self._read(path, entry["group"], entry["kind"], names, without)
+                self._read(path, entry["group"], entry["kind"], names)
 
-    def _read(self, path: Path, group: str, kind: str, names: frozenset[str], without: set[Path]) -> None:
+    def _read_controllers(self, path: Path, names: frozenset[str]) -> None:
+        table = _controlled(path) if path.is_file() else None
+        if table is None:
+            return
+        columns = {name: Coded(table[name]) for name in _PLACE}
+        for row in _rows_called(columns["name"], names):
+            cluster, *place, controller = (columns[one].text(row) for one in _PLACE)
+            self._controllers[place[0], place[1], place[2], place[3]] = (cluster, controller)
+
+    def _read(self, path: Path, group: str, kind: str, names: frozenset[str]) -> None:
         """Read the labels of the objects that are needed; objects have the same labels at each version."""
+        without = self._owners.without
         try:
             if not may_hold(path, _LABEL_NAMES, self._keys):
                 without.add(path)
@@ -160,9 +249,7 @@ class PartOwners:
             if not keys & self._keys:
                 without.add(path)
                 return
-            name = Coded(table["name"])
-            wanted = np.array([text in names for text in name.texts])[name.codes]
-            rows = take(table, np.flatnonzero(wanted)).to_pylist()
+            rows = take(table, np.array(_rows_called(Coded(table["name"]), names), dtype=np.int64)).to_pylist()
         except DamagedDump:
             return  # then the labels are not known
         for row in rows:
@@ -170,7 +257,8 @@ class PartOwners:
 
     def of_rows(self, rows: NDArray[np.int64]) -> list[str | None]:
         """Return the owners of the objects of some rows; None for one that is not known."""
-        names = [one for one in _OF_OWNER if one in self._columns and (self._labels or one != "name")]
+        is_named = bool(self._labels or self._controllers)
+        names = [one for one in _OF_OWNER if one in self._columns and (is_named or one != "name")]
         columns = [self._columns[one] for one in names]
         first, group = groups_of(combined([(one.codes[rows], len(one.texts)) for one in columns]))
         found = [self.of(row) for row in rows[first].tolist()]
@@ -180,8 +268,11 @@ class PartOwners:
         """Return the owner of the object of a row; None if it is not known."""
         group, kind, namespace, name = (self._columns[one].text(row) for one in _OF_OWNER[:4])
         labels = self._labels.get((group, kind, namespace, name), _NO_LABELS)
-        for rule in self._rules:
+        for rule in self._owners.rules:
             if rule.matches(group=group, kind=kind, namespace=namespace, labels=labels):
                 return rule.team
         manager = self._columns.get("last_manager")
-        return owner_of(labels, None if manager is None else manager.of(row))
+        cluster, controller = self._controllers.get((group, kind, namespace, name), ("", None))
+        if controller is not None:
+            controller = self._owners.top_controller(cluster, namespace, controller)
+        return owner_of(labels, None if manager is None else manager.of(row), controller)

@@ -14,7 +14,7 @@ from auditor.report.findings.build import overrides_of, part_files, read_part
 from auditor.report.findings.coded import Coded
 from auditor.report.findings.counting import Counting
 from auditor.report.findings.fields import Definitions
-from auditor.report.findings.owners import PartOwners
+from auditor.report.findings.owners import Owners
 from auditor.report.findings.rows import (
     FINDING_COLUMNS,
     OBJECT_COLUMNS,
@@ -67,7 +67,7 @@ def finding_rows(
     """Yield findings, as `FindingsModel.findings`."""
     causes = CauseNumbers(Definitions(report, manifest))
     ids, counting = _Ids(causes, known), Counting(overrides_of(manifest))
-    accepted = Acceptance.of_manifest(manifest)
+    accepted, every = Acceptance.of_manifest(manifest), Owners(report, manifest)
     for path in part_files(report / "findings"):
         table = read_part(path, FINDING_COLUMNS, "change")
         if not table.num_rows:
@@ -94,7 +94,7 @@ def finding_rows(
         if not len(at):
             continue
         names = [*table.column_names, *_MORE]
-        owners = PartOwners(report, manifest, path.name, rows.columns)
+        owners = every.of_part(path.name, rows.columns)
         for begin in range(0, len(at), _BATCH):
             some = at[begin : begin + _BATCH]
             if begin == 0:
@@ -117,7 +117,7 @@ def object_rows(
     """Yield objects with impacts, as `FindingsModel.objects`."""
     causes = CauseNumbers(Definitions(report, manifest))
     ids, counting = _Ids(causes, known), Counting(overrides_of(manifest))
-    accepted = Acceptance.of_manifest(manifest)
+    accepted, every = Acceptance.of_manifest(manifest), Owners(report, manifest)
     for path in part_files(report / "objects"):
         first = read_part(path, ("status", "impact"))
         mask = concerned(Coded(first["status"]), Coded(first["impact"]))
@@ -127,7 +127,7 @@ def object_rows(
         rows = ObjectImpacts.of(table, causes)
         ranks = counting.impact_ranks(rows)
         settled = None if accepted is None else accepted.impacts(rows, causes, ranks)
-        owners = PartOwners(report, manifest, path.name, rows.columns)
+        owners = every.of_part(path.name, rows.columns)
         chosen = np.arange(len(rows.row))
         if filters.causes:
             chosen = np.flatnonzero(ids.mask(filters.causes, rows.cause))

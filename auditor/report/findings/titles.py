@@ -31,6 +31,8 @@ TYPE_TITLES: Final = {
     "FieldValueTooMany": "Too many",
     "FieldValueTooFew": "Too few",
     "FieldValueNotFound": "Not found",
+    "UnknownField": "Unknown field",
+    "DuplicateField": "Duplicate field",
 }
 
 
@@ -47,7 +49,8 @@ def title_of(key: CauseKey) -> str:
     field = "the object" if key.field == "<nil>" else key.field
     if key.rule:
         return f"{field}: {what}: rule {_short(key.rule)}"
-    form = key.form.removeprefix("in body ")
+    form = key.form.removeprefix("in body ").replace('""', "…").removesuffix(": …")
+    form = "" if form.lower().startswith(what.lower()) else form
     return f"{field}: {what}" + (f": {_short(form)}" if form else "")
 
 

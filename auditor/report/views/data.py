@@ -111,7 +111,7 @@ def document(
         "damage": model.damage,
         "not_judged": model.not_judged,
         "accepted": model.accepted or None,
-        "clusters": cluster_rows(model) if model.is_fleet else [],
+        "clusters": cluster_rows(model) if model.has_clusters else [],
         "topics": [topic_data(topic) for topic in model.topics],
         "causes": [cause_data(cause) for cause in causes],
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.visible import visible
@@ -16,10 +16,12 @@ __all__ = [
     "Line",
     "clipped",
     "command_lines",
+    "first_lines",
     "fitted",
     "middle_clipped",
     "painted",
     "table_lines",
+    "undivided",
     "width_of",
     "wrapped",
 ]
@@ -41,10 +43,19 @@ _STYLES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line and its style, a key of `_STYLES`; empty for plain text."""
+    """A line.
+
+    Attributes:
+        text: What it says.
+        style: A key of `_STYLES`; empty for plain text.
+        whole: The lines that it is the first of, with no path or command cut; empty: none is. See `undivided`.
+        is_part: Whether it is one of the others.
+    """
 
     text: str
     style: str = ""
+    whole: tuple[str, ...] = ()
+    is_part: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +113,7 @@ def middle_clipped(text: str, width: int) -> str:
     return f"{text[:begin]}{_ELLIPSIS}{text[len(text) - (width - 1 - begin) :]}"
 
 
-def wrapped(line: Line, width: int, *, indent: int = 2, between: str = " ") -> list[Line]:
+def wrapped(line: Line, width: int, *, indent: int = 2, between: str = " ", cuts_paths: bool = True) -> list[Line]:
     """Return a line as several that fit a width, cut between words; a word that is too long is cut into pieces.
 
     Args:
@@ -110,22 +121,45 @@ def wrapped(line: Line, width: int, *, indent: int = 2, between: str = " ") -> l
         width: The width.
         indent: Blanks before all lines but the first.
         between: What separates words.
+        cuts_paths: Whether `undivided` leaves the pieces as they are.
     """
     if width_of(line.text) <= width:
         return [line]
+    texts = _wrapped(line.text, width, indent, between)
+    if cuts_paths or max(map(width_of, line.text.split(between))) <= width - indent:
+        return [Line(text, line.style) for text in texts]
+    return _parts(texts, line.style, _wrapped(line.text, width, indent, between, cuts_words=False))
+
+
+def undivided(lines: Iterable[Line]) -> list[Line]:
+    """Return lines for a reader without a width, such as a pipe: no path and no command is in pieces."""
+    out = []
+    for line in lines:
+        if not line.is_part:
+            out += [Line(text, line.style) for text in line.whole or (line.text,)]
+    return out
+
+
+def _parts(texts: Sequence[str], style: str, whole: Sequence[str]) -> list[Line]:
+    """Return the lines of a text that `undivided` prints as others."""
+    first, *rest = texts
+    return [Line(first, style, tuple(whole)), *(Line(text, style, is_part=True) for text in rest)]
+
+
+def _wrapped(line: str, width: int, indent: int, between: str, *, cuts_words: bool = True) -> list[str]:
     texts = [""]
-    for at, word in enumerate(line.text.split(between)):
+    for at, word in enumerate(line.split(between)):
         piece = between + word if at else word
         if at and width_of(texts[-1] + piece) > width:
             texts.append(" " * indent)
             piece = word
-        while width_of(texts[-1] + piece) > width:
+        while cuts_words and width_of(texts[-1] + piece) > width:
             fits = _fitting(piece, width - width_of(texts[-1]))
             texts[-1] += piece[:fits]
             piece = piece[fits:]
             texts.append(" " * indent)
         texts[-1] += piece
-    return [Line(text.rstrip(), line.style) for text in texts]
+    return [text.rstrip() for text in texts]
 
 
 def _fitting(text: str, room: int) -> int:
@@ -140,6 +174,8 @@ def _fitting(text: str, room: int) -> int:
 
 def command_lines(line: Line, width: int, *, indent: int = 2) -> list[Line]:
     """Return a command as lines that fit a width and that a shell takes as one: a cut line ends in a backslash.
+
+    `undivided` prints it as one line.
 
     Args:
         line: The command, perhaps behind some words of ours.
@@ -162,12 +198,19 @@ def command_lines(line: Line, width: int, *, indent: int = 2) -> list[Line]:
             piece = piece[fits:]
             texts.append("")
         texts[-1] += piece
-    return [Line(text, line.style) for text in texts]
+    return _parts(texts, line.style, (line.text,))
+
+
+def first_lines(lines: Sequence[Line], most: int) -> list[Line]:
+    """Return the first lines, at most so many; a path or a command is there as a whole, or not at all."""
+    while 0 < most < len(lines) and lines[most].is_part:
+        most -= 1
+    return list(lines[:most])
 
 
 def fitted(lines: Iterable[Line], width: int) -> list[Line]:
     """Return lines cut to a width."""
-    return [Line(clipped(line.text, width), line.style) for line in lines]
+    return [replace(line, text=clipped(line.text, width)) for line in lines]
 
 
 def painted(lines: Iterable[Line], *, color: bool) -> str:

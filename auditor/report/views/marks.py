@@ -8,7 +8,7 @@ from auditor.report.findings.accepting import Acceptance
 from auditor.report.findings.build import overrides_of
 from auditor.report.findings.counting import Counting
 from auditor.report.findings.fields import Definitions
-from auditor.report.findings.owners import PartOwners
+from auditor.report.findings.owners import Owners
 from auditor.report.findings.rows import FINDING_COLUMNS, OBJECT_COLUMNS, CauseNumbers, FindingRows, ObjectImpacts
 from auditor.report.findings.severity import SEVERITIES
 from auditor.report.findings.table import read_rows
@@ -28,7 +28,7 @@ class Marks:
     """
 
     def __init__(self, report: Path, manifest: dict[str, Any]) -> None:
-        self._report, self._manifest = report, manifest
+        self._owners = Owners(report, manifest)
         self._causes = CauseNumbers(Definitions(report, manifest))
         self._counting = Counting(overrides_of(manifest))
         self._accepted = Acceptance.of_manifest(manifest)
@@ -51,7 +51,7 @@ class Marks:
         rows = FindingRows.of(table, self._causes)
         ranks = self._counting.finding_ranks(rows)
         settled = None if self._accepted is None else self._accepted.findings(rows, self._causes, ranks)
-        owners = PartOwners(self._report, self._manifest, part, rows.columns)
+        owners = self._owners.of_part(part, rows.columns)
         out = []
         for at, (cause, rank) in enumerate(zip(rows.cause.tolist(), ranks.tolist(), strict=True)):
             owner = owners.of(at)

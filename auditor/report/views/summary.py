@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -14,13 +15,13 @@ from auditor.report.findings.severity import SEVERITIES
 from auditor.report.findings.verdict import VERDICT_WORDS
 from auditor.report.views.advice import next_step
 from auditor.report.views.fleet import cluster_lines
-from auditor.report.views.layout import Column, Line, command_lines, fitted, table_lines, width_of, wrapped
+from auditor.report.views.layout import Column, Line, command_lines, first_lines, fitted, table_lines, width_of, wrapped
 from auditor.report.views.state import kind_lines, state_lines
 from auditor.report.views.upgrade import upgrade_lines
 
 if TYPE_CHECKING:
     import datetime
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from auditor.report.findings.causes import Cause
     from auditor.report.findings.model import FindingsModel
@@ -37,7 +38,7 @@ _TOGETHER: Final = 3
 _MESSAGE: Final = 3
 """Lines of a message."""
 _DETAIL: Final = " " * 6
-_CAUSES: Final = 12
+_CAUSES: Final = 14
 """Lines for causes that remain however much there is to say of the dumps."""
 _COLUMNS: Final = (
     Column("CAUSE"),
@@ -58,13 +59,17 @@ def summary_lines(model: FindingsModel, width: int, most: int = LINES) -> list[L
     """
     if "upgrade" in model.manifest:
         return upgrade_lines(model, width, most)
-    head = [part for line in _head(model) for part in wrapped(line, width, between=" · " if "·" in line.text else " ")]
+    head = [
+        part
+        for line in _head(model)
+        for part in wrapped(line, width, between=" · " if "·" in line.text else " ", cuts_paths=False)
+    ]
     head += [part for line in _servers(model) for part in wrapped(line, width)]
     absent = [Line(visible(text), "critical") for text in [*model.missing, *model.stale, *model.damage]]
     if len(absent) > (shown := max(_ABSENT, most // 8)):
         absent = [*absent[: shown - 1], Line(f"and {len(absent) - shown + 1} more such lines", "critical")]
     absent = [part for line in absent for part in wrapped(line, width)]
-    if model.is_fleet or (model.missing and model.run.clusters):
+    if model.has_clusters:
         absent += cluster_lines(model, width, most=max(8, most // 3))
     end = _end(model, width)
     left = most - len(head) - len(absent) - len(end)
@@ -117,17 +122,19 @@ def _sections(model: FindingsModel, width: int, left: int) -> list[Line]:
     groups = _groups(model)
     hidden = sum(len(entry.causes) for _, _, entries in groups for entry in entries)
     for title, style, entries in groups:
-        room = left - len(out) - (hidden > 1)  # a line says how many are left out
-        if not entries or room < 2:  # a title and a cause
+        if not entries or left - len(out) - (hidden > len(entries[0].causes)) < 2:  # a title and a cause
             continue
         out.append(Line(title, style))
-        first = entries[: max(1, room - 1)]
-        for entry, row in zip(first, _rows(model, first, width), strict=True):
-            free = left - len(out) - (hidden > 1)
+        details: list[list[Line]] = []
+        for entry in entries:
+            used = len(out) + sum(1 + len(lines) for lines in details)
+            free = left - used - (hidden > len(entry.causes))  # a line says how many are left out
             if free < 1:
                 break
-            out += [row, *_details(model, entry, width)[: free - 1]]
+            details.append(first_lines(_details(model, entry, width), free - 1))
             hidden -= len(entry.causes)
+        for row, lines in zip(_rows(model, entries[: len(details)], width), details, strict=True):
+            out += [row, *lines]
     if hidden:
         out.append(_more(counted(hidden, "more cause"), f"auditor findings {shell_word(model.shown)}", width))
     return out
@@ -156,22 +163,26 @@ def _groups(model: FindingsModel) -> list[tuple[str, str, list[Topic]]]:
             changes = {cause.change for cause in causes}
             (fresh if "new" in changes else more if "more" in changes else rest).append(one)
     fresh.sort(key=lambda entry: SEVERITIES.index(entry.severity))
-    count = sum(cause.change == "new" for cause in current if cause.severity != "critical")
     groups = [
-        (_title("CRITICAL", [entry.causes[0] for entry in critical]), "critical", critical),
-        (f"NEW CAUSES {count}", "bold", fresh),
-        (_title("MORE OBJECTS", [cause for entry in more for cause in entry.causes]), "bold", more),
+        (_title("CRITICAL", critical, lambda one: one.change or "", ("new",), always=True), "critical", critical),
+        (_title("NEW", fresh, _novelty, ("new", "known")), "bold", fresh),
+        (_title("MORE OBJECTS", more, _growth, ("with more objects", "unchanged")), "bold", more),
     ]
     if model.run.compared_with is not None:
-        return [*groups, (_title("STANDING", [cause for entry in rest for cause in entry.causes]), "bold", rest)]
-    return groups + [
-        (
-            f"{severity.upper()} {sum(cause.severity == severity for cause in current)}",
-            severity,
-            [entry for entry in rest if entry.severity == severity],
-        )
-        for severity in SEVERITIES[1:]
-    ]
+        title = _title("STANDING", rest, lambda one: one.severity, SEVERITIES, always=True)
+        return [*groups, (title, "bold", rest)]
+    for severity in SEVERITIES[1:]:
+        own = [entry for entry in rest if entry.severity == severity]
+        groups.append((_title(severity.upper(), own, lambda one: one.severity, SEVERITIES), severity, own))
+    return groups
+
+
+def _novelty(cause: Cause) -> str:
+    return "new" if cause.change == "new" else "known"
+
+
+def _growth(cause: Cause) -> str:
+    return "with more objects" if cause.change == "more" else "unchanged"
 
 
 def _more(what: str, command: str, width: int) -> Line:
@@ -180,13 +191,24 @@ def _more(what: str, command: str, width: int) -> Line:
     return Line(line if width_of(line) <= width else f"and {what}", "dim")
 
 
-def _title(title: str, causes: Sequence[Cause]) -> str:
-    fresh = sum(cause.change == "new" for cause in causes)
-    more = f" ({fresh} new)" if fresh and title == "CRITICAL" else ""
-    if title == "STANDING":
-        counts = [(one, sum(cause.severity == one for cause in causes)) for one in SEVERITIES]
-        more = f" ({', '.join(f'{count} {one}' for one, count in counts if count)})"
-    return f"{title} {len(causes)}{more}"
+def _title(
+    title: str, entries: Sequence[Topic], sort: Callable[[Cause], str], sorts: Sequence[str], *, always: bool = False
+) -> str:
+    """Return the title of a section: how many causes its lines have, and how many of each sort if they differ.
+
+    Args:
+        title: Its first words.
+        entries: Its lines.
+        sort: Returns the sort of a cause.
+        sorts: The sorts that are counted, in order.
+        always: Count them also if all causes are of one sort.
+    """
+    causes = [cause for entry in entries for cause in entry.causes]
+    counts = Counter(map(sort, causes))
+    parts = [f"{counts[one]:,} {one}" for one in sorts if counts[one]]
+    return f"{title} {counted(len(causes), 'cause')}" + (
+        f" ({', '.join(parts)})" if parts and (always or len(counts) > 1) else ""
+    )
 
 
 def _rows(model: FindingsModel, entries: Sequence[Topic], width: int) -> list[Line]:
@@ -322,7 +344,7 @@ def _tail(model: FindingsModel, width: int, most: int) -> list[Line]:
 def _end(model: FindingsModel, width: int) -> list[Line]:
     """Return where the report is, why the run failed, and what to do next."""
     manifest, report = visible_tree(model.manifest), visible(model.shown)
-    out = wrapped(Line(f"Report: {report}"), width)
+    out = command_lines(Line(f"Report: {report}"), width, indent=0)
     if model.run.exit_code == 1 and manifest.get("exit_reasons"):
         out += wrapped(Line(f"Exit code 1: {'; '.join(manifest['exit_reasons'])}."), width)
     first = next((cause for cause in model.causes if cause.is_open), None)

@@ -45,7 +45,7 @@ def _fitted(line: Line, width: int) -> list[Line]:
     blanks = len(line.text) - len(text)
     if width_of(line.text) <= width:
         return [line]
-    if text.startswith("auditor "):
+    if text.startswith(("auditor ", "Report: ")):
         return command_lines(line, width, indent=blanks + 2)
     if "   " in text:
         return [Line(clipped(line.text, width), line.style)]

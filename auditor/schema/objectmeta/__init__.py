@@ -5,7 +5,7 @@ with the server's text. What metadata must satisfy beyond its type is for valida
 pkg/apiserver/schema/objectmeta.
 """
 
-from auditor.schema.objectmeta.reference import CoerceError, coerce_embedded, coerce_metadata, decode_metadata
+from auditor.schema.objectmeta.reference import CoerceError, coerce_embedded, decode_metadata
 from auditor.schema.objectmeta.types import OBJECT_META, to_json
 
-__all__ = ["OBJECT_META", "CoerceError", "coerce_embedded", "coerce_metadata", "decode_metadata", "to_json"]
+__all__ = ["OBJECT_META", "CoerceError", "coerce_embedded", "decode_metadata", "to_json"]

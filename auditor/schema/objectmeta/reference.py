@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.schema.structural import StructuralSchema
 
-__all__ = ["CoerceError", "coerce_embedded", "coerce_metadata", "decode_metadata"]
+__all__ = ["CoerceError", "coerce_embedded", "decode_metadata"]
 
 
 class CoerceError(Exception):
@@ -62,22 +62,6 @@ def _decode(value: Any, unknown: list[str] | None) -> JsonObject:
     if unknown is not None and seen:
         unknown.extend(seen)
     return decoded
-
-
-def coerce_metadata(obj: JsonObject, *, drop: bool) -> list[str]:
-    """Replace the metadata of an object, where it has some, by what its type keeps of it.
-
-    Returns:
-        Paths of unknown fields that vanished, in no order.
-    Raises:
-        CoerceError: As `decode_metadata`.
-    Source: apiextensions-apiserver pkg/apiserver/schema/objectmeta/coerce.go.
-    """
-    if "metadata" not in obj:
-        return []
-    unknown: list[str] = []
-    obj["metadata"] = to_json(decode_metadata(obj["metadata"], drop=drop, unknown=unknown))
-    return [f"metadata.{path}" for path in unknown]
 
 
 def coerce_embedded(obj: Any, schema: StructuralSchema | None, *, drop: bool) -> list[str]:

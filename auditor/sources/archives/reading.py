@@ -8,6 +8,7 @@ import contextlib
 import hashlib
 import json
 import re
+import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -16,9 +17,10 @@ from auditor.base.errors import DamagedDump, Refused, SourceError, UnknownDump
 from auditor.sources.archives.layouts import LAYOUTS, MANIFESTS, Layout, Use, layout_of, rancher_place
 from auditor.sources.archives.members import Member, folder_members, tar_members, zip_members
 from auditor.sources.detect import form_of
-from auditor.sources.files.compression import HEAD_SIZE, PACKED_SUFFIXES, Limits, UnpackedStream, compression_of, is_tar
+from auditor.sources.files.compression import HEAD_SIZE, PACKED_SUFFIXES, Limits, UnpackedStream, is_tar
 from auditor.sources.files.digest import map_file
 from auditor.sources.files.free_space import check_free_space
+from auditor.sources.files.unpacking import compression_of
 from auditor.sources.manifests.reading import text_bytes
 from auditor.sources.manifests.rows import ManifestRows
 from auditor.sources.manifests.sinks import Spool
@@ -102,6 +104,11 @@ class _Reading:
             raise
         except Exception as error:  # noqa: BLE001 - other files are read all the same
             self.damage.add(member.name, f"it was not read to its end: {one_line(error)}")
+
+    def forget(self) -> None:
+        """Remove what was written for files that are read again."""
+        self.file.close()
+        shutil.rmtree(self.folder)
 
     @property
     def has_something(self) -> bool:
@@ -387,21 +394,21 @@ def open_archive(
         DamagedDump: It is broken from the beginning, or expands past the limits before anything is read.
     """
     limits = limits or Limits()
+    bytes_of: Callable[[], BinaryIO] = opener or (lambda: path.open("rb"))
+    most = path.stat().st_size * limits.ratio if opener is None else None
     try:
-        bytes_of: Callable[[], BinaryIO] = opener or (lambda: path.open("rb"))
-        found = LAYOUTS[layout] if layout else _layout(name, path, limits, bytes_of)
-        with bytes_of() as opened:
-            stream = UnpackedStream(name, opened, limits)
-            reading = _Reading(name, found, number, workdir, limits, unsealer)
-            reading.most = path.stat().st_size * limits.ratio if opener is None else None
-            try:
-                for member in _members(name, path, reading.damage, limits, stream):
-                    reading.take(member)
-            except DamagedDump as error:  # past a limit: what was read before is audited
-                if not reading.has_something:
-                    raise
-                reading.damage.add("archive", f"{error.found}; no file from here on was read")
-            sha256 = stream.drain()
+        for quick in (True, False):
+            wanted = LAYOUTS[layout] if layout else _layout(name, path, limits, bytes_of, quick=quick)
+            if wanted is None:
+                continue
+            reading = _Reading(name, wanted, number, workdir, limits, unsealer)
+            reading.most = most
+            with bytes_of() as opened:
+                stream = UnpackedStream(name, opened, limits, quick=quick)
+                sha256 = _read(name, path, reading, stream)
+            if not stream.is_unsound:
+                break
+            reading.forget()
     except SourceError as error:
         if error.where:
             raise
@@ -409,10 +416,24 @@ def open_archive(
     return reading.plans(sha256, reopen)
 
 
-def _layout(name: str, path: Path, limits: Limits, opener: Callable[[], BinaryIO]) -> Layout:
+def _read(name: str, path: Path, reading: _Reading, stream: UnpackedStream) -> str:
+    """Read the files of an archive; return the digest of the archive."""
+    try:
+        for member in _members(name, path, reading.damage, reading.limits, stream):
+            reading.take(member)
+    except DamagedDump as error:  # past a limit: what was read before is audited
+        if not reading.has_something and not stream.is_unsound:
+            raise
+        reading.damage.add("archive", f"{error.found}; no file from here on was read")
+    return stream.drain()
+
+
+def _layout(name: str, path: Path, limits: Limits, opener: Callable[[], BinaryIO], *, quick: bool) -> Layout | None:
+    """Return the layout that fits the names of the files. Returns None if they must be read again without `quick`."""
     with opener() as opened:
-        stream = UnpackedStream(name, opened, limits)
-        return layout_of(_names(_members(name, path, DamageLog(), limits, stream)))
+        stream = UnpackedStream(name, opened, limits, quick=quick)
+        found = layout_of(_names(_members(name, path, DamageLog(), limits, stream)))
+        return None if stream.is_unsound else found
 
 
 def _names(members: Iterator[Member]) -> Iterator[str]:

@@ -180,15 +180,6 @@ class BoltTree:
         """Return, for each page of the file below the high water mark, whether it was met on the walks so far."""
         return self._visited.copy()
 
-    def unreachable(self) -> int:
-        """Return how many pages neither hold a stored free list nor were met on the walks so far."""
-        stored = 0
-        if self.meta.freelist is not None:
-            offset = np.array([self.meta.freelist * self.page_size], dtype=np.int64)
-            if offset[0] < self.view.size:
-                stored = 1 + int(read_headers(self.view, offset).overflow[0])
-        return self.limit - 2 - stored - int(self._visited.sum())
-
     def root_fault(self, bucket: Bucket) -> str:
         """Say what is wrong with the header of a bucket's root page; empty: nothing."""
         if bucket.root == 0:

@@ -6,6 +6,6 @@ Source: etcd server/storage/mvcc, server/storage/schema.
 """
 
 from auditor.sources.etcd.live import LiveKeys, write_live_table
-from auditor.sources.etcd.snapshot import EtcdFile, MetaValues, SnapshotStatus, snapshot_status
+from auditor.sources.etcd.snapshot import EtcdFile, MetaValues
 
-__all__ = ["EtcdFile", "LiveKeys", "MetaValues", "SnapshotStatus", "snapshot_status", "write_live_table"]
+__all__ = ["EtcdFile", "LiveKeys", "MetaValues", "write_live_table"]

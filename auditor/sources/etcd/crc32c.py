@@ -17,12 +17,11 @@ if TYPE_CHECKING:
 
     from auditor.sources.files.view import I64
 
-__all__ = ["Crc32c", "crc32c_of_many"]
+__all__ = ["crc32c", "crc32c_of_many"]
 
 _POLYNOMIAL = 0x82F63B78
 _PIECE = 512
 _MOST_PIECES = 1 << 14
-_BUFFER = _PIECE * _MOST_PIECES
 _LONG = 1 << 14
 """Bytes from which on a span is run through alone."""
 
@@ -73,55 +72,37 @@ def _shift(table: NDArray[np.uint32], register: NDArray[np.uint32]) -> NDArray[n
     return out
 
 
-class Crc32c:
-    """A running CRC-32C.
+def crc32c(data: bytes, before: int = 0) -> int:
+    """Return the checksum of bytes.
 
     Args:
+        data: The bytes.
         before: Checksum of what came before.
     """
+    at, register = 0, before ^ 0xFFFFFFFF
+    while len(data) - at >= _PIECE:
+        pieces = min(_MOST_PIECES, 1 << ((len(data) - at) // _PIECE).bit_length() - 1)
+        register = _after_pieces(register, data, at, pieces)
+        at += pieces * _PIECE
+    table = _byte_table()
+    for byte in data[at:]:
+        register = table[(register ^ byte) & 0xFF] ^ (register >> 8)
+    return register ^ 0xFFFFFFFF
 
-    def __init__(self, before: int = 0) -> None:
-        self._register = before ^ 0xFFFFFFFF
-        self._waiting: list[bytes | memoryview] = []
-        self._size = 0
 
-    def update(self, data: bytes | memoryview) -> None:
-        """Take more bytes; the object must not change until the value is asked for."""
-        self._waiting.append(data)
-        self._size += len(data)
-        if self._size >= _BUFFER:
-            self._run()
-
-    def value(self) -> int:
-        """Return the checksum of everything so far."""
-        self._run()
-        return self._register ^ 0xFFFFFFFF
-
-    def _run(self) -> None:
-        data = b"".join(self._waiting)
-        self._waiting, self._size = [], 0
-        at = 0
-        while len(data) - at >= _PIECE:
-            pieces = min(_MOST_PIECES, 1 << ((len(data) - at) // _PIECE).bit_length() - 1)
-            self._run_pieces(data, at, pieces)
-            at += pieces * _PIECE
-        table, register = _byte_table(), self._register
-        for byte in data[at:]:
-            register = table[(register ^ byte) & 0xFF] ^ (register >> 8)
-        self._register = register
-
-    def _run_pieces(self, data: bytes, at: int, pieces: int) -> None:
-        words = np.frombuffer(data, dtype="<u2", count=pieces * _PIECE // 2, offset=at).reshape(pieces, -1)
-        register = np.zeros(pieces, dtype=np.uint32)
-        register[0] = self._register
-        pairs = _pair_table()
-        for column in np.ascontiguousarray(words.T):
-            register = pairs[(register ^ column) & 0xFFFF] ^ (register >> np.uint32(16))
-        together = 1
-        while len(register) > 1:
-            register = _shift(_shift_table(together), register[0::2]) ^ register[1::2]
-            together *= 2
-        self._register = int(register[0])
+def _after_pieces(before: int, data: bytes, at: int, pieces: int) -> int:
+    """Return the register after so many pieces of some bytes."""
+    words = np.frombuffer(data, dtype="<u2", count=pieces * _PIECE // 2, offset=at).reshape(pieces, -1)
+    register = np.zeros(pieces, dtype=np.uint32)
+    register[0] = before
+    pairs = _pair_table()
+    for column in np.ascontiguousarray(words.T):
+        register = pairs[(register ^ column) & 0xFFFF] ^ (register >> np.uint32(16))
+    together = 1
+    while len(register) > 1:
+        register = _shift(_shift_table(together), register[0::2]) ^ register[1::2]
+        together *= 2
+    return int(register[0])
 
 
 def crc32c_of_many(data: bytes | mmap.mmap, starts: I64, sizes: I64, before: NDArray[np.uint32]) -> NDArray[np.uint32]:
@@ -133,9 +114,7 @@ def crc32c_of_many(data: bytes | mmap.mmap, starts: I64, sizes: I64, before: NDA
     out = np.empty(len(starts), dtype=np.uint32)
     long = sizes > _LONG
     for index in np.flatnonzero(long).tolist():
-        running = Crc32c(int(before[index]))
-        running.update(data[int(starts[index]) : int(starts[index] + sizes[index])])
-        out[index] = running.value()
+        out[index] = crc32c(data[int(starts[index]) : int(starts[index] + sizes[index])], int(before[index]))
     short = np.flatnonzero(~long)
     # Longest first, so that at each step the spans that go on are those in front.
     order = short[np.argsort(-sizes[short], kind="stable")]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from auditor.sources.bolt import Rows
     from auditor.sources.files.view import FileView
 
-__all__ = ["LiveKeys", "write_live_table"]
+__all__ = ["LiveKeys", "keyed_rows", "write_live_table"]
 
 _KEY_BYTES_AT_ONCE = 16 << 20
 
@@ -71,18 +71,21 @@ def write_live_table(
             last = max(last, int(rows.words[-1, 0]) & ((1 << 63) - 1))
         found = revisions(view, rows, report)
         for part in _parts(found):
-            newest.add(
-                KeyedRows.of(
-                    view.binary(part.key, part.key_size),
-                    create=part.create,
-                    mod=part.main,
-                    version=part.version,
-                    offset=part.value,
-                    length=part.value_size,
-                    deleted=part.deleted,
-                )
-            )
+            newest.add(keyed_rows(view, part))
     return LiveKeys(newest.finish(path), count, last)
+
+
+def keyed_rows(view: FileView, found: Revisions) -> KeyedRows:
+    """Return revisions as rows with their keys."""
+    return KeyedRows.of(
+        view.binary(found.key, found.key_size),
+        create=found.create,
+        mod=found.main,
+        version=found.version,
+        offset=found.value,
+        length=found.value_size,
+        deleted=found.deleted,
+    )
 
 
 def _parts(found: Revisions) -> Iterable[Revisions]:

@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "KeyValue",
-    "MalformedKeyValue",
+    "MalformedMessage",
     "Report",
     "Revision",
     "Revisions",
     "parse_key_value",
     "parse_revision",
+    "read_varint",
     "revisions",
 ]
 
@@ -39,8 +40,8 @@ _UNDERSCORE, _T = 0x5F, 0x74
 _SIZE, _SIZE_DELETED = 17, 18
 
 
-class MalformedKeyValue(Exception):
-    """A value of the `key` bucket is no KeyValue message."""
+class MalformedMessage(Exception):
+    """Bytes are no protobuf message, or not the one that is expected."""
 
 
 class Revision(NamedTuple):
@@ -107,7 +108,12 @@ def parse_revision(key: bytes) -> Revision | None:
     return Revision(int.from_bytes(key[:8], "big"), int.from_bytes(key[9:17], "big"), len(key) == _SIZE_DELETED)
 
 
-def _read_varint(data: Any, at: int, stop: int) -> tuple[int, int]:
+def read_varint(data: Any, at: int, stop: int) -> tuple[int, int]:
+    """Read the number at an offset; return it and the offset behind it.
+
+    Raises:
+        MalformedMessage: It does not end before `stop`, or within ten bytes.
+    """
     number, shift = 0, 0
     while at < stop and shift <= 63:
         byte = data[at]
@@ -116,40 +122,40 @@ def _read_varint(data: Any, at: int, stop: int) -> tuple[int, int]:
         if byte < 0x80:
             return number & 0xFFFFFFFFFFFFFFFF, at
         shift += 7
-    raise MalformedKeyValue("a number is cut" if shift <= 63 else "a number is too long")
+    raise MalformedMessage("a number is cut" if shift <= 63 else "a number is too long")
 
 
 def parse_key_value(data: Any, start: int, stop: int) -> KeyValue:
     """Read one KeyValue message at [start, stop) of some bytes (or a mapped file).
 
     Raises:
-        MalformedKeyValue: It is none.
+        MalformedMessage: It is none.
     """
     spans = {1: (start, 0), 5: (stop, 0)}
     numbers = dict.fromkeys((2, 3, 4, 6), 0)
     at = start
     while at < stop:
-        tag, at = _read_varint(data, at, stop)
+        tag, at = read_varint(data, at, stop)
         field, wire = tag >> 3, tag & 7
         if wire != {1: 2, 5: 2}.get(field, 0 if field in numbers else wire):
-            raise MalformedKeyValue(f"field {field} is of the wrong type")
+            raise MalformedMessage(f"field {field} is of the wrong type")
         if wire == 0:
-            number, at = _read_varint(data, at, stop)
+            number, at = read_varint(data, at, stop)
             if field in numbers:
                 numbers[field] = number - (1 << 64) if number >= _MAX_REVISION else number
         elif wire == 2:
-            length, at = _read_varint(data, at, stop)
+            length, at = read_varint(data, at, stop)
             if at + length > stop:
-                raise MalformedKeyValue(f"field {field} is cut")
+                raise MalformedMessage(f"field {field} is cut")
             if field in spans:
                 spans[field] = (at, length)
             at += length
         elif field and wire in {1, 5}:
             at += 8 if wire == 1 else 4
         else:
-            raise MalformedKeyValue(f"field {field} is of an unknown type")
+            raise MalformedMessage(f"field {field} is of an unknown type")
     if at > stop:
-        raise MalformedKeyValue("the last field is cut")
+        raise MalformedMessage("the last field is cut")
     return KeyValue(spans[1], numbers[2], numbers[3], numbers[4], spans[5], numbers[6])
 
 
@@ -260,7 +266,7 @@ def _read_alone(view: FileView, rows: Rows, out: Revisions, index: int, report: 
     start = int(rows.key[index] + rows.key_size[index])
     try:
         found = parse_key_value(view.data, start, start + int(rows.value_size[index]))
-    except MalformedKeyValue as error:
+    except MalformedMessage as error:
         fault(f"its value is no KeyValue message ({error})")
         return False
     if not found.key[1]:

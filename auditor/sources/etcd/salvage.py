@@ -27,7 +27,7 @@ from auditor.sources.bolt.page import (
     read_headers,
 )
 from auditor.sources.bolt.tree import BATCH_ROWS
-from auditor.sources.etcd.mvcc import MalformedKeyValue, parse_key_value
+from auditor.sources.etcd.mvcc import MalformedMessage, parse_key_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -194,7 +194,7 @@ def _named(view: FileView, rows: Rows, index: int) -> bytes:
     start = int(rows.key[index] + rows.key_size[index])
     try:
         found = parse_key_value(view.data, start, start + int(rows.value_size[index]))
-    except MalformedKeyValue:
+    except MalformedMessage:
         return b""
     return view.cut(*found.key)
 

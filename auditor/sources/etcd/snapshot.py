@@ -1,8 +1,8 @@
-"""etcd's database file: the digest behind a snapshot, the buckets, what `meta` says, and status numbers.
+"""etcd's database file: the digest behind a snapshot, the buckets, and what `meta` says.
 
 A snapshot is the database followed by its SHA-256 (32 bytes), which `size % 512 == 32` gives away; a copied database
 has none. A wrong digest is said loudly and reading goes on.
-Source: etcd etcdutl/snapshot/v3_snapshot.go, server/storage/schema/bucket.go, server/storage/mvcc/hash.go.
+Source: etcd etcdutl/snapshot/v3_snapshot.go, server/storage/schema/bucket.go.
 """
 
 from __future__ import annotations
@@ -10,29 +10,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from auditor.base.errors import DamagedDump, UnknownDump
 from auditor.sources.bolt import BoltTree, Bucket, Loss, Meta, Metas, read_metas
-from auditor.sources.etcd.crc32c import Crc32c
-from auditor.sources.etcd.live import write_live_table
-from auditor.sources.etcd.mvcc import parse_revision, revisions
+from auditor.sources.etcd.mvcc import parse_revision
 from auditor.sources.etcd.salvage import find_root
-from auditor.sources.files.digest import DIGEST_SIZE, SECTOR, Digest, map_file
+from auditor.sources.files.digest import DIGEST_SIZE, SECTOR, map_file
 from auditor.sources.files.view import FileView
 from auditor.sources.plan import DamageLog
 
 if TYPE_CHECKING:
     import mmap
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from auditor.sources.bolt import Rows
-    from auditor.sources.files.view import I64
 
-__all__ = ["EtcdFile", "MetaValues", "SnapshotStatus", "snapshot_status", "transactions"]
-
-_PUT_SIZE, _DELETED_SIZE = 17, 18
+__all__ = ["EtcdFile", "MetaValues", "transactions"]
 
 
 def transactions(path: Path) -> tuple[int, ...]:
@@ -137,11 +130,6 @@ class EtcdFile:
         elif size % SECTOR not in {0, DIGEST_SIZE}:
             self.notes.append(f"size {size} is neither that of a database nor of a snapshot: cut or padded")
 
-    @property
-    def file_pages(self) -> float:
-        """Pages that fit in the file."""
-        return self.view.size / self.meta.page_size
-
     def rows(self, bucket: bytes) -> Iterator[Rows]:
         """Yield the rows of a bucket; nothing where there is no such bucket."""
         if bucket in self.buckets:
@@ -210,175 +198,30 @@ def _describe(loss: Loss, bucket: str) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class SnapshotStatus:
-    """What `etcdutl snapshot status` prints, and what else a database says of itself.
-
-    Attributes:
-        hash: CRC-32C over names, keys and values of all buckets.
-        revision: Main revision of the last row.
-        total_key: Live keys, as etcdutl 3.6 counts.
-        total_key_34: Entries of all buckets, as etcdctl 3.4 counts.
-        total_size: Bytes of the pages in use.
-        version: Storage version; empty before 3.6.
-        hash_kv: What `etcdutl hashkv` prints at the current revision; equal between members.
-        current_revision: The store's revision, which may be above that of the last row.
-        digest: ok, mismatch or absent.
-        finished_compaction: Revision, None where nothing was compacted; likewise `scheduled_compaction`.
-        unreachable_pages: Pages that no bucket uses.
-    """
-
-    hash: int
-    revision: int
-    total_key: int
-    total_key_34: int
-    total_size: int
-    version: str
-    hash_kv: int
-    current_revision: int
-    digest: str
-    page_size: int
-    txid: int
-    high_water_mark: int
-    key_rows: int
-    consistent_index: int | None
-    term: int | None
-    finished_compaction: int | None
-    scheduled_compaction: int | None
-    unreachable_pages: int
-    meta_keys: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class MetaValues:
     """What the bucket `meta` says; None: nothing."""
 
     consistent_index: int | None
-    term: int | None
     finished: int | None
     scheduled: int | None
-    version: str
     keys: tuple[str, ...]
 
     @classmethod
     def of(cls, values: dict[bytes, bytes]) -> MetaValues:
         """Read the values of the bucket."""
 
-        def number(key: bytes) -> int | None:
-            return int.from_bytes(values[key], "big") if len(values.get(key, b"")) == 8 else None
-
         def main(key: bytes) -> int | None:
             found = parse_revision(values.get(key, b""))
             return found.main if found else None
 
+        index = values.get(b"consistent_index", b"")
         return cls(
-            number(b"consistent_index"),
-            number(b"term"),
+            int.from_bytes(index, "big") if len(index) == 8 else None,
             main(b"finishedCompactRev"),
             main(b"scheduledCompactRev"),
-            values.get(b"storageVersion", b"").decode("utf-8", "backslashreplace"),
             tuple(sorted(key.decode("utf-8", "backslashreplace") for key in values)),
         )
 
     def current_revision(self, last: int) -> int:
         """Return the store's revision, given the last row's: a compacted deletion may have been newer."""
         return max(1, last, self.finished or 0, self.scheduled or 0)
-
-
-def _spans(view: FileView, starts: I64, sizes: I64, take: Callable[[memoryview], None]) -> None:
-    """Hand out spans of the file, those that touch each other together."""
-    if not len(starts):
-        return
-    data, ends = memoryview(view.data), starts + sizes
-    breaks = np.flatnonzero(starts[1:] != ends[:-1]) + 1
-    for start, stop in zip(
-        starts[np.concatenate(([0], breaks))].tolist(),
-        ends[np.concatenate((breaks, [len(starts)])) - 1].tolist(),
-        strict=True,
-    ):
-        take(data[start:stop])
-
-
-def snapshot_status(path: Path, *, workdir: Path) -> SnapshotStatus:
-    """Read a database once over and return its status numbers; of a damaged one those of what can be read.
-
-    Args:
-        workdir: For temporary files; nothing is left there.
-
-    Raises:
-        DamagedDump: Nothing can be read.
-    """
-    digest = Digest(path)
-    digest.start()
-    file = EtcdFile.open(path)
-    total, entries, bare = Crc32c(), 0, -1
-    for name in sorted(file.buckets):
-        total.update(name)
-        for rows in file.rows(name):
-            entries += len(rows)
-            nested = rows.flags == 1
-            _spans(file.view, rows.key, rows.key_size + np.where(nested, 0, rows.value_size), total.update)
-            if name == b"key":
-                empty = rows.key[(rows.value_size == 0) & (rows.key_size == _PUT_SIZE)]
-                bare = int(empty[-1]) if len(empty) else bare
-    unreachable = file.tree.unreachable()
-    file.tree = BoltTree(file.view, file.meta)  # a tree is walked once
-    values = MetaValues.of(file.values(b"meta"))
-    table = workdir / "status.arrow"
-    live = write_live_table(
-        file.view, file.rows(b"key"), table, workdir=workdir, number=0, report=lambda _page, _element, _reason: None
-    )
-    hash_kv = _hash_kv(file, table, values, bare)
-    table.unlink()
-    digest.join()
-    return SnapshotStatus(
-        hash=total.value(),
-        revision=live.last,
-        total_key=live.rows + (bare >= 0),
-        total_key_34=entries,
-        total_size=file.meta.high_water_mark * file.meta.page_size,
-        version=values.version,
-        hash_kv=hash_kv,
-        current_revision=values.current_revision(live.last),
-        digest=digest.status,
-        page_size=file.meta.page_size,
-        txid=file.meta.txid,
-        high_water_mark=file.meta.high_water_mark,
-        key_rows=live.revisions,
-        consistent_index=values.consistent_index,
-        term=values.term,
-        finished_compaction=values.finished,
-        scheduled_compaction=values.scheduled,
-        unreachable_pages=unreachable,
-        meta_keys=values.keys,
-    )
-
-
-def _hash_kv(file: EtcdFile, table: Path, values: MetaValues, bare: int) -> int:
-    """Hash the `key` bucket as members compare themselves: without what a compaction may or may not have removed.
-
-    Args:
-        bare: The place of the last row with neither key nor value, which etcd takes for the live one of the key "".
-    """
-    import pyarrow as pa  # noqa: PLC0415 - for this only
-
-    compacted = max(-1 if known is None else known for known in (values.finished, values.scheduled))
-    with pa.memory_map(str(table)) as stream:
-        kept = np.sort(pa.ipc.open_file(stream).read_all()["offset"].to_numpy())
-    out = Crc32c()
-    out.update(b"key")
-    file.tree = BoltTree(file.view, file.meta)
-    for rows in file.rows(b"key"):
-        main = rows.words[:, 0].astype(np.int64)
-        counts = main > compacted
-        if not counts.all():
-            if len(kept) or bare >= 0:
-                found = revisions(file.view, rows, lambda _page, _element, _reason: None)
-                counts[found.row[~found.deleted & np.isin(found.value, kept)]] = (
-                    True  # the place of a value names its row
-                )
-                counts[rows.key == bare] = True
-            else:
-                counts[:] = True
-            counts &= ~((main == compacted) & (rows.key_size == _DELETED_SIZE))
-        _spans(file.view, rows.key[counts], (rows.key_size + rows.value_size)[counts], out.update)
-    return out.value()

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from auditor.sources.etcd.crc32c import crc32c_of_many
+from auditor.sources.etcd.mvcc import MalformedMessage, read_varint
 from auditor.sources.files.digest import map_file
 
 if TYPE_CHECKING:
@@ -39,10 +40,6 @@ MOST_KEYS: Final = 1000
 
 _LEASE_REVOKE: Final = 9
 _V2_METHODS: Final = (b"PUT", b"SYNC", b"QGET", b"DELETE", b"POST", b"GET", b"HEAD")
-
-
-class _Malformed(Exception):
-    """Bytes are no protobuf message."""
 
 
 class _Entry(NamedTuple):
@@ -100,32 +97,20 @@ class WalLog:
     unapplied: Unapplied = Unapplied()
 
 
-def _varint(data: Any, at: int, stop: int) -> tuple[int, int]:
-    number = shift = 0
-    while at < stop and shift < 70:
-        byte = data[at]
-        at += 1
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return number & 0xFFFFFFFFFFFFFFFF, at
-        shift += 7
-    raise _Malformed
-
-
 def _fields(data: Any, at: int, stop: int) -> Iterator[tuple[int, int, int]]:
     """Yield (field, number, -1) or (field, start, stop) for each field of a message."""
     while at < stop:
-        tag, at = _varint(data, at, stop)
+        tag, at = read_varint(data, at, stop)
         number, wire = tag >> 3, tag & 7
         if wire == 0 and number:
-            value, at = _varint(data, at, stop)
+            value, at = read_varint(data, at, stop)
             yield number, value, -1
             continue
         size = {1: 8, 5: 4}.get(wire, -1)
         if wire == 2:
-            size, at = _varint(data, at, stop)
+            size, at = read_varint(data, at, stop)
         if not number or size < 0 or at + size > stop:
-            raise _Malformed
+            raise MalformedMessage("a field is cut, or of an unknown type")
         if wire == 2:
             yield number, at, at + size
         at += size
@@ -165,7 +150,7 @@ def _records(data: Any, name: str, log: WalLog, *, last: bool) -> Iterator[_Reco
                     crc = first & 0xFFFFFFFF
                 elif number == 3 and second >= 0:
                     start, end = first, second
-        except _Malformed:
+        except MalformedMessage:
             _broken(data, name, log, at, stop, "no record", last=last)
             return
         yield _Record(kind, crc, start, end, at)
@@ -243,7 +228,7 @@ class _Reader:
             self.log.records[record.kind] = self.log.records.get(record.kind, 0) + 1
             try:
                 self._record(data, record)
-            except _Malformed:
+            except MalformedMessage:
                 self.log.faults.append((name, f"a record at byte {record.frame} is no message"))
                 return False
         return True
@@ -310,7 +295,7 @@ def _touched(data: Any, start: int, stop: int, keys: set[bytes]) -> tuple[int, i
             if end >= 0 and number in {4, 5, 6}:
                 ranges += {4: _put, 5: _delete, 6: _transaction}[number](data, at, end, keys)
             leases += end >= 0 and number == _LEASE_REVOKE
-    except _Malformed:
+    except MalformedMessage:
         return ranges, leases
     return ranges, leases
 

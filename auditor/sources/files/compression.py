@@ -6,21 +6,23 @@ before; the break is damage. Layers (a .gz of a .zst) are unpacked one after ano
 
 from __future__ import annotations
 
-import bz2
 import contextlib
 import hashlib
-import lzma
 import os
 import stat
-import zlib
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from auditor.base.errors import DamagedDump
 from auditor.sources.files.free_space import check_free_space, free_space, stated_size
+from auditor.sources.files.gunzip import Unsound, sound_blocks
+from auditor.sources.files.unpacking import Broken, blocks_of, compression_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from concurrent.futures import Future
     from pathlib import Path
 
     from auditor.sources.plan import DamageLog
@@ -31,7 +33,6 @@ __all__ = [
     "Limits",
     "Unpacked",
     "UnpackedStream",
-    "compression_of",
     "header_holds",
     "is_tar",
     "materialize",
@@ -43,13 +44,11 @@ PACKED_SUFFIXES: Final = (".gz", ".zst", ".xz", ".bz2")
 """How names of compressed files end."""
 
 _BLOCK: Final = 1 << 18
-_ZSTD_FEED: Final = 4 << 10
-"""Input given to zstd at once: it has no limit on what one call gives, but one block of input gives 128 KiB at most."""
+_BLOCKS_AHEAD: Final = 4
+"""Blocks that are unpacked while others are written."""
 
 _HEADER: Final = 512
 """Bytes of a header of tar."""
-
-_XZ_MEMORY: Final = 128 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,18 +86,20 @@ class Unpacked:
     layers: tuple[str, ...]
 
 
-class _Broken(Exception):
-    """The compressed stream does not go on."""
-
-
 class _Source:
     """A stream that is counted and hashed while it is read."""
 
     def __init__(self, stream: BinaryIO | _Below, head: bytes = b"") -> None:
         self._stream = stream
-        self._head = head
+        self._first = self._head = head
         self.count = 0
         self.hash = hashlib.sha256()
+
+    def begin_again(self, start: int) -> None:
+        """Forget what was read; read again what was given as the head, and then from a position of the stream on."""
+        assert not isinstance(self._stream, _Below)
+        self._stream.seek(start)
+        self._head, self.count, self.hash = self._first, 0, hashlib.sha256()
 
     def read(self, size: int) -> bytes:
         """Return the next bytes, empty at the end."""
@@ -116,19 +117,6 @@ class _Source:
             pass
 
 
-def compression_of(head: bytes) -> str:
-    """Name the compression that some bytes begin with; empty: none."""
-    if head[:3] == b"\x1f\x8b\x08":
-        return "gzip"
-    if head[:4] == b"\x28\xb5\x2f\xfd" or (head[1:4] == b"\x2a\x4d\x18" and 0x50 <= head[0] <= 0x5F):
-        return "zstd"
-    if head[:6] == b"\xfd7zXZ\0":
-        return "xz"
-    if head[:3] == b"BZh" and head[3:4].isdigit() and head[4:10] == b"1AY&SY":
-        return "bzip2"
-    return ""
-
-
 def header_holds(block: bytes) -> bool:
     """Whether the checksum in 512 bytes is that of a header of tar."""
     try:
@@ -143,85 +131,6 @@ def is_tar(head: bytes) -> bool:
     return len(head) >= _HEADER and bool(head[:_HEADER].strip(b"\0")) and header_holds(head[:_HEADER])
 
 
-def _gunzip(source: _Source) -> Iterator[bytes]:
-    """Yield what a gzip stream of one or more members holds; zeros behind it are padding."""
-    rest = source.read(_BLOCK)
-    while True:
-        decoder = zlib.decompressobj(31)
-        while not decoder.eof:
-            try:
-                block = decoder.decompress(rest, _BLOCK)
-            except zlib.error as error:
-                raise _Broken(f"gzip stream broken: {error}") from None
-            if block:
-                yield block
-            rest = decoder.unused_data if decoder.eof else decoder.unconsumed_tail
-            if not decoder.eof and not rest and not (rest := source.read(_BLOCK)):
-                raise _Broken("gzip stream ends early")
-        rest = rest.lstrip(b"\0")
-        while not rest and (more := source.read(_BLOCK)):
-            rest = more.lstrip(b"\0")
-        if not rest:
-            return
-        if len(rest) < 3:
-            rest += source.read(_BLOCK)
-        if compression_of(rest) != "gzip":
-            raise _Broken("data that is not gzip follows the gzip stream")
-
-
-def _unzstd(source: _Source) -> Iterator[bytes]:
-    """Yield what the frames of a zstd stream hold."""
-    import zstandard  # noqa: PLC0415 - only where needed
-
-    unpacker = zstandard.ZstdDecompressor()
-    rest = source.read(_ZSTD_FEED)
-    while rest:
-        decoder = unpacker.decompressobj()
-        while not decoder.eof:
-            try:
-                block = decoder.decompress(rest)
-            except zstandard.ZstdError as error:
-                if "too much memory" in str(error):
-                    raise _Broken("zstd with a window of more than 128 MiB; unpack it with zstd -d --long=31") from None
-                raise _Broken(f"zstd stream broken: {error}") from None
-            if block:
-                yield block
-            rest = decoder.unused_data if decoder.eof else b""
-            if not decoder.eof and not (rest := source.read(_ZSTD_FEED)):
-                raise _Broken("zstd stream ends early")
-        rest = rest or source.read(_ZSTD_FEED)
-
-
-def _undo(
-    source: _Source, make: Callable[[], lzma.LZMADecompressor | bz2.BZ2Decompressor], name: str
-) -> Iterator[bytes]:
-    """Yield what the streams of an xz or bzip2 file hold."""
-    rest = source.read(_BLOCK)
-    while rest:
-        decoder = make()
-        while not decoder.eof:
-            try:
-                block = decoder.decompress(rest, _BLOCK)
-            except (lzma.LZMAError, OSError, ValueError) as error:
-                raise _Broken(f"{name} stream broken: {error}") from None
-            if block:
-                yield block
-            rest = decoder.unused_data if decoder.eof else b""
-            if not decoder.eof and decoder.needs_input and not (rest := source.read(_BLOCK)):
-                raise _Broken(f"{name} stream ends early")
-        rest = (rest or source.read(_BLOCK)).lstrip(b"\0")
-
-
-def _blocks(source: _Source, kind: str) -> Iterator[bytes]:
-    if kind == "gzip":
-        return _gunzip(source)
-    if kind == "zstd":
-        return _unzstd(source)
-    if kind == "xz":
-        return _undo(source, lambda: lzma.LZMADecompressor(memlimit=_XZ_MEMORY), kind)
-    return _undo(source, bz2.BZ2Decompressor, kind)
-
-
 class UnpackedStream:
     """The plain bytes of a stream, however many times compressed, read once from front to end.
 
@@ -229,14 +138,18 @@ class UnpackedStream:
         name: What to call it in errors.
         stream: The stream as given.
         limits: How far it may expand.
+        quick: Unpack gzip fast. The caller can read all of it again without, and does so if `is_unsound`.
 
     Attributes:
         layers: Names of the compressions removed, outermost first.
         broken: Why a compressed stream broke off; empty: it did not. What came before was handed out.
+        is_unsound: Whether what was read with `quick` does not count.
     """
 
-    def __init__(self, name: str, stream: BinaryIO, limits: Limits | None = None) -> None:
+    def __init__(self, name: str, stream: BinaryIO, limits: Limits | None = None, *, quick: bool = False) -> None:
         limits = limits or Limits()
+        self._quick = quick
+        self.is_unsound = False
         self._source = _Source(stream)
         self._budget = _Budget(name, limits, self._source)
         self.layers: list[str] = []
@@ -247,7 +160,8 @@ class UnpackedStream:
             if len(self.layers) == limits.layers:
                 raise DamagedDump(name, f"compressed more than {limits.layers} times over", "", "unpack it yourself")
             self.layers.append(kind)
-            blocks = self._counted(_blocks(_Source(_Below(self._read, self._head)), kind))
+            read = _Source(_Below(self._read, self._head)).read
+            blocks = self._counted(sound_blocks(read) if quick and kind == "gzip" else blocks_of(read, kind))
             self._read = _Blocks(blocks).read
             self._head = self._fill(HEAD_SIZE)
 
@@ -256,8 +170,12 @@ class UnpackedStream:
             for block in blocks:
                 self._budget.spend(len(block))
                 yield block
-        except _Broken as broken:
+        except Broken as broken:
             self.broken = self.broken or str(broken)
+        except (Unsound, DamagedDump) as error:
+            if not self._quick:
+                raise
+            self.is_unsound, self.broken = True, str(error)
 
     def _fill(self, size: int) -> bytes:
         out = b""
@@ -327,7 +245,7 @@ def unpacked_head(path: Path) -> bytes:
     with path.open("rb") as stream:
         head = stream.read(HEAD_SIZE)
         kind = compression_of(head)
-        return _first(_blocks(_Source(stream, head), kind)) if kind else head
+        return _first(blocks_of(_Source(stream, head).read, kind)) if kind else head
 
 
 def _first(blocks: Iterator[bytes]) -> bytes:
@@ -337,7 +255,7 @@ def _first(blocks: Iterator[bytes]) -> bytes:
             out += block
             if len(out) >= HEAD_SIZE:
                 break
-    except _Broken:
+    except Broken:
         pass
     return out[:HEAD_SIZE]
 
@@ -376,6 +294,7 @@ def _materialize(
     name: str, stream: BinaryIO, path: Path | None, workdir: Path, number: int, damage: DamageLog, limits: Limits
 ) -> Unpacked:
     head = stream.read(HEAD_SIZE)
+    start = stream.tell() if stream.seekable() else None
     kind = compression_of(head)
     source = _Source(stream, head)
     if not kind:
@@ -397,12 +316,12 @@ def _materialize(
         target = workdir / f"input-{number:03d}-{len(layers)}"
         _check_free_space(name, path if at is None else at, kind, workdir)
         if at is None:
-            _unpack(name, source, kind, target, budget, damage)
+            _unpack(name, source, start, kind, target, budget, damage)
             source.drain()
             sha256 = source.hash.hexdigest()
         else:
             with at.open("rb") as inner:
-                _unpack(name, _Source(inner), kind, target, budget, damage)
+                _unpack(name, _Source(inner), 0, kind, target, budget, damage)
             at.unlink()
         layers.append(kind)
         at = target
@@ -427,8 +346,8 @@ def _check_free_space(name: str, path: Path | None, kind: str, folder: Path) -> 
         if (path.stat().st_size if stated is None else stated) <= free:
             return
         done = 0
-        with contextlib.suppress(_Broken):
-            for block in _blocks(_Source(stream, head), kind):
+        with contextlib.suppress(Broken):
+            for block in blocks_of(_Source(stream, head).read, kind):
                 done += len(block)
                 if done > free:
                     check_free_space(name, folder, max(done, stated or 0))
@@ -465,15 +384,40 @@ class _Budget:
             )
 
 
-def _unpack(name: str, source: _Source, kind: str, target: Path, budget: _Budget, damage: DamageLog) -> None:
+def _is_unpacked(source: _Source, start: int, target: Path, budget: _Budget) -> bool:
+    """Unpack a sound gzip stream; of one that is not, or that exceeds the limits, return False and begin again."""
+    before = budget.total
+    try:
+        with target.open("wb") as out, ThreadPoolExecutor(1) as writer:
+            waiting: deque[Future[int]] = deque()
+            for block in sound_blocks(source.read):
+                budget.spend(len(block))
+                waiting.append(writer.submit(out.write, block))
+                if len(waiting) > _BLOCKS_AHEAD:
+                    waiting.popleft().result()
+            for written in waiting:
+                written.result()
+    except (Unsound, DamagedDump):
+        budget.total = before
+        source.begin_again(start)
+        return False
+    return True
+
+
+def _unpack(
+    name: str, source: _Source, start: int | None, kind: str, target: Path, budget: _Budget, damage: DamageLog
+) -> None:
+    """Unpack one layer; `start`: where its source takes over the stream again, None if that can be read only once."""
+    if kind == "gzip" and start is not None and _is_unpacked(source, start, target, budget):
+        return
     done = 0
     with target.open("wb") as out:
         try:
-            for block in _blocks(source, kind):
+            for block in blocks_of(source.read, kind):
                 budget.spend(len(block))
                 out.write(block)
                 done += len(block)
-        except _Broken as broken:
+        except Broken as broken:
             if not done:
                 raise DamagedDump(name, str(broken), "", "copy it again") from None
             damage.add("compressed stream", f"{broken}; {done} bytes were unpacked before that")

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 from auditor.golang import jsontext
 from auditor.sources.json_stream import JsonSyntaxError, UnexpectedEnd, check_value, skip_space, value_end
 from auditor.sources.manifests.reading import text_bytes
-from auditor.sources.yaml import YamlError, yaml_chunks, yaml_to_json
+from auditor.sources.yaml import YamlError, looks_like_json, yaml_chunks, yaml_to_json
 from auditor.sources.yaml.compose import Node, compose
 from auditor.sources.yaml.convert import check_finite, decode_tree, with_text_keys
 from auditor.sources.yaml.numbers import to_json_value
-from auditor.sources.yaml.stream import looks_like_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -131,7 +131,7 @@ class _Stream:
 
 def ask_store(call: Callable[[], Result]) -> Result:
     """Return what a store answers, or give it up."""
-    return patience.within(patience.CALL_SECONDS, call, "the server")
+    return patience.within(patience.CALL_SECONDS, call)
 
 
 def allow_http() -> None:

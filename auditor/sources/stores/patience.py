@@ -30,13 +30,12 @@ ENTRIES: int = 1_000_000
 _AHEAD: Final = 4
 
 
-def within(seconds: float, call: Callable[[], Result], what: str) -> Result:
+def within(seconds: float, call: Callable[[], Result]) -> Result:
     """Return the result of a call, or raise what it raises.
 
     Args:
         seconds: How long it may take.
         call: Runs in a thread of its own.
-        what: Who is asked, for the message.
 
     Raises:
         TimeoutError: It took longer.
@@ -53,7 +52,7 @@ def within(seconds: float, call: Callable[[], Result], what: str) -> Result:
     try:
         good, answer = answers.get(timeout=seconds)
     except queue.Empty:
-        raise TimeoutError(f"{what} gave no answer within {seconds:g} seconds") from None
+        raise TimeoutError(f"the server gave no answer within {seconds:g} seconds") from None
     if good:
         return answer  # type: ignore[return-value]
     assert isinstance(answer, BaseException)

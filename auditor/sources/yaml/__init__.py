@@ -5,23 +5,20 @@ sees them, or JSON text as Go prints it. Errors are YamlError with Go's text. No
 
 The scanner is libyaml (events.py, which also undoes its differences from Go's); the tree (compose.py), what scalars
 mean (scalars.py), merging, duplicates, alias limits, keys and numbers (convert.py) and the cutting of streams
-(chunks.py, stream.py) are ours, because PyYAML's follow other rules. No recursion: 10,000 levels are legal.
+(chunks.py) are ours, because PyYAML's follow other rules. No recursion: 10,000 levels are legal.
 
 Source: sigs.k8s.io/yaml, go.yaml.in/yaml v2, k8s.io/apimachinery/pkg/util/yaml.
 """
 
-from auditor.sources.yaml.chunks import Chunk, document_chunks, yaml_chunks
+from auditor.sources.yaml.chunks import Chunk, looks_like_json, yaml_chunks
 from auditor.sources.yaml.errors import YamlError
-from auditor.sources.yaml.stream import document_texts, documents
 from auditor.sources.yaml.text import line_behind_document, yaml_to_json, yaml_to_json_text
 
 __all__ = [
     "Chunk",
     "YamlError",
-    "document_chunks",
-    "document_texts",
-    "documents",
     "line_behind_document",
+    "looks_like_json",
     "yaml_chunks",
     "yaml_to_json",
     "yaml_to_json_text",

@@ -1,6 +1,6 @@
-"""Cuts a YAML stream into chunks, line by line, without looking at the YAML.
+"""Cuts a YAML stream into chunks, line by line, without looking at the YAML; tells JSON from YAML.
 
-Source: k8s.io/apimachinery/pkg/util/yaml, YAMLReader and splitYAMLDocument.
+Source: k8s.io/apimachinery/pkg/util/yaml, YAMLReader and GuessJSONStream.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from mmap import mmap
 
-__all__ = ["Chunk", "document_chunks", "yaml_chunks"]
+__all__ = ["Chunk", "looks_like_json", "yaml_chunks"]
 
-MAX_TOKEN: Final = 5 * 1024 * 1024
-"""Bytes of one chunk that the older cutter takes, the separator it looks for included."""
+PEEK: Final = 4096
 
 GO_SPACE: Final = "\t\n\v\f\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _TRIM = re.compile(f"^[{GO_SPACE}]+|[{GO_SPACE}]+$")
+_LEADING_SPACE = re.compile(f"[{GO_SPACE}]*")
 _SEPARATOR = re.compile(rb"---([^\n]*)(?:\n|\Z)")
 
 
@@ -82,23 +82,8 @@ def yaml_chunks(data: bytes | mmap) -> Iterator[Chunk]:
         yield Chunk(_lines(bytes(data[begin:])), begin, line)
 
 
-def document_chunks(data: bytes) -> Iterator[Chunk]:
-    r"""Yield the pieces between ``\n---`` and the end of that line, whatever is on it.
-
-    Raises:
-        YamlError: A piece is longer than five MiB.
-
-    Source: k8s.io/apimachinery/pkg/util/yaml, splitYAMLDocument, under bufio.Scanner.
-    """
-    begin = line = 0
-    while begin < len(data):
-        cut = data.find(b"\n---", begin)
-        after = cut + 4
-        end = len(data) if cut < 0 or after == len(data) else data.find(b"\n", after) + 1
-        if (end or len(data)) - begin > MAX_TOKEN or (end in (0, len(data)) and len(data) - begin == MAX_TOKEN):
-            raise YamlError("bufio.Scanner: token too long")
-        if not end:
-            return  # the scanner waits for the end of the line and loses what it has
-        yield Chunk(data[begin : cut if cut >= 0 else end], begin, line)
-        line += data.count(b"\n", begin, end)
-        begin = end
+def looks_like_json(data: bytes) -> bool:
+    """Tell whether the first 4096 bytes begin, after Unicode white space, with a brace."""
+    head = data[:PEEK].decode("utf-8", "replace")
+    match = _LEADING_SPACE.match(head)
+    return match is not None and head.startswith("{", match.end())

@@ -19,6 +19,7 @@ the one concerned, and by putting it back in the scalars; tags by writing the ch
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import yaml
@@ -191,14 +192,12 @@ def _checked(data: bytes, text: str | None) -> Iterator[Any]:
         yield event
 
 
-def _unused(text: str, count: int) -> list[str]:
-    found: list[str] = []
-    for code in range(0xE000, 0xF900):
-        if chr(code) not in text:
-            found.append(chr(code))
-            if len(found) == count:
-                return found
-    raise YamlError("yaml: text uses every private character")
+def _unused(text: str) -> list[str]:
+    """Return three private characters that a text does not have."""
+    found = list(islice((one for one in map(chr, range(0xE000, 0xF900)) if one not in text), 3))
+    if len(found) < 3:
+        raise YamlError("yaml: text uses every private character")
+    return found
 
 
 def _encoded(text: str) -> bytes:
@@ -209,7 +208,7 @@ def _encoded(text: str) -> bytes:
 def _with_placeholders(data: bytes) -> Iterator[Any]:
     """Yield the events of a text with byte order marks inside, or with something that libyaml refuses."""
     text = _decoded(data)
-    colon, mark, apostrophe = _unused(text, 3)
+    colon, mark, apostrophe = _unused(text)
     apostrophe *= 2  # as long as the escape, so that positions stay the same
     text = text[:1] + text[1:].replace(BOM, mark)
 

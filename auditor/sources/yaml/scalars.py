@@ -9,11 +9,11 @@ from __future__ import annotations
 import base64
 import binascii
 import calendar
-import codecs
 import math
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.golang.jsontext import as_text
 from auditor.sources.yaml.errors import YamlError
 
 if TYPE_CHECKING:
@@ -25,9 +25,6 @@ TAG_PREFIX: Final = "tag:yaml.org,2002:"
 INT64_MIN: Final = -(1 << 63)
 INT64_MAX: Final = (1 << 63) - 1
 UINT64_MAX: Final = (1 << 64) - 1
-
-_PER_BYTE: Final = "auditor-yaml-replace-each-byte"
-"""Decodes broken UTF-8 with one U+FFFD for each bad byte, as Go's JSON printer does."""
 
 _WORDS: Final[dict[str, Any]] = {
     **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
@@ -157,15 +154,7 @@ def _binary(text: str) -> str:
         data = base64.b64decode(text.replace("\n", "").replace("\r", "").encode("ascii"), validate=True)
     except (binascii.Error, ValueError):
         raise YamlError("yaml: !!binary value contains invalid base64 data") from None
-    return data.decode("utf-8", _PER_BYTE)
-
-
-def _one_byte(error: UnicodeError) -> tuple[str, int]:
-    assert isinstance(error, UnicodeDecodeError)
-    return "\N{REPLACEMENT CHARACTER}", error.start + 1
-
-
-codecs.register_error(_PER_BYTE, _one_byte)
+    return as_text(data)
 
 
 _TAGGED: Final[dict[str, Callable[[str], Any]]] = {

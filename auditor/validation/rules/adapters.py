@@ -1,7 +1,7 @@
 """From JSON values to CEL values, as the schema says.
 
 `Adapters` turns a JSON value into a CEL value, lazily: an object or list becomes a view on the JSON value (values.py),
-and what is wrong with an item shows only when the item is used.
+and an error of an item appears only when the item is used.
 
 Source: k8s.io/apiserver pkg/cel/common/valuesunstructured.go, valuesreflect.go.
 """

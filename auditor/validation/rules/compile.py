@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 from auditor.cel.errors import CompileError
 from auditor.cel.kubernetes import kubernetes_environment, latest
 from auditor.cel.types import BOOL, STRING, optional_of
+from auditor.schema.field_path import FieldPathError
 from auditor.schema.structural import StructuralSchema
 from auditor.validation.create import has_rules
 from auditor.validation.rules.escaping import escape
-from auditor.validation.rules.field_path import FieldPathError, resolve_field_path
+from auditor.validation.rules.field_path import resolve_field_path
 from auditor.validation.rules.types import DeclaredType, cel_type, declare, with_meta
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ def _rule(schema: StructuralSchema, rule: Rule, environment: Environment) -> Com
         compiled = replace(compiled, message=message)
     if rule.field_path:
         try:
-            return replace(compiled, field_path=resolve_field_path(rule.field_path, schema)[0])
+            return replace(compiled, field_path=resolve_field_path(rule.field_path, schema))
         except FieldPathError:
             return compiled
     return compiled

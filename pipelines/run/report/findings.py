@@ -15,7 +15,7 @@ from auditor.report.findings.model import FindingsModel
 from auditor.report.findings.table import CAUSES_FILE
 from auditor.report.manifest import MANIFEST
 from auditor.report.views.data import written
-from auditor.report.views.layout import painted
+from auditor.report.views.layout import painted, undivided
 from auditor.report.views.listing import cause_lines, listing_lines
 from auditor.report.views.summary import LINES, summary_lines
 from auditor.sources.files.work_folder import temporary_folder
@@ -76,8 +76,12 @@ def has_color(color: str) -> bool:
 
 
 def _print(lines: Iterable[Line], color: str) -> None:
-    """Print lines; their content is visible already, so only our own colours reach the terminal."""
+    """Print lines; their content is visible already, so only our own colours reach the terminal.
+
+    Only for a terminal paths and commands are cut to its width: a shell takes them as one, but other programs do not.
+    """
     sys.stdout.flush()
+    lines = lines if sys.stdout.isatty() else undivided(lines)
     stream = plain(sys.stdout)
     stream.write(painted(lines, color=has_color(color)))
     stream.flush()

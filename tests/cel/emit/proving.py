@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import orjson
 
-from auditor.cel.emit import NotEmittable, prover
+from auditor.cel.emit import NotEmittable, RuleModule, compile_or_refuse, emit_rule
+from auditor.cel.environment import PER_CALL_LIMIT
 from auditor.cel.errors import CelError
 from auditor.codegen import Module
 from auditor.fastpath.dicts.support import Log, Refused
@@ -22,6 +23,11 @@ from auditor.validation.rules.adapters import Adapters
 from tests.cel.emit.definitions import definition_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from auditor.cel.check.checker import CheckedExpression
+    from auditor.cel.emit import Shape
+    from auditor.cel.environment import Environment
     from auditor.validation.rules import CompiledRule
 
 HEAD = b'{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"x","namespace":"y","uid":"u","generation":1,"creationTimestamp":"2024-01-01T00:00:00Z"},"spec":'
@@ -94,6 +100,31 @@ class Judge:
     def ask(self, text: str, value: Any) -> Outcome:
         """Return what both say of a value."""
         return self.rule(text).on(value)
+
+
+def prover(environment: Environment, checked: CheckedExpression, shape: Shape) -> Callable[[Any, int], int]:
+    """Return a function that proves one rule.
+
+    Returns:
+        Takes `self` and the size of the object (`Bound.at`). Returns a bound of the rule's cost if the rule holds and
+        stays below the limit of one call; -1 if that is not known. It never raises.
+
+    Raises:
+        NotEmittable: There is no code for the rule.
+    """
+    module = Module("rule")
+    code = emit_rule(environment, checked, shape, RuleModule(module), "o", "size")
+    bound = code.cost
+    module.namespace["_bound"] = bound.at
+
+    def write(name: str) -> str:
+        return (
+            f"def {name}(o, size):\n try:\n  cost = {code.measured or '_bound(size)'}\n"
+            f"  if cost <= {PER_CALL_LIMIT} and ({code.test}) is True:\n   return cost\n"
+            " except Exception:\n  pass\n return -1\n"
+        )
+
+    return compile_or_refuse(module, module.function(write))
 
 
 class JudgedRule:

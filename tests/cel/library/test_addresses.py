@@ -6,6 +6,7 @@ from auditor.cel.errors import CelError
 from auditor.cel.library import cidr, ip
 from auditor.cel.library.cidr import to_cidr
 from auditor.cel.library.ip import to_ip
+from auditor.cel.operations.equality import equal_not_null
 from tests.cel.library.calling import outcome
 
 IPS, CIDRS = ip.functions(), cidr.functions()
@@ -120,11 +121,11 @@ def test_a_range_contains_ranges(outer, inner, contained):
 
 
 def test_ranges_are_equal_with_all_their_bits():
-    assert to_cidr("10.0.0.0/8").cel_equal(to_cidr("10.0.0.0/8")) is True
-    assert to_cidr("10.0.0.1/8").cel_equal(to_cidr("10.0.0.0/8")) is False
-    assert to_cidr("10.0.0.1/8").cel_equal("10.0.0.1/8") == CelError("no such overload")
-    assert to_ip("::1").cel_equal(to_ip("0::1")) is True
-    assert to_ip("::1").cel_equal(to_cidr("::1/128")) == CelError("no such overload")
+    assert equal_not_null(to_cidr("10.0.0.0/8"), to_cidr("10.0.0.0/8")) is True
+    assert equal_not_null(to_cidr("10.0.0.1/8"), to_cidr("10.0.0.0/8")) is False
+    assert equal_not_null(to_cidr("10.0.0.1/8"), "10.0.0.1/8") == CelError("no such overload")
+    assert equal_not_null(to_ip("::1"), to_ip("0::1")) is True
+    assert equal_not_null(to_ip("::1"), to_cidr("::1/128")) == CelError("no such overload")
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import pytest
 
 from auditor.cel.errors import CelError
 from auditor.cel.library.formats import FORMATS, functions
+from auditor.cel.operations.equality import equal_not_null
 from auditor.cel.values import NONE, Optional_
 from tests.cel.library.calling import outcome
 
@@ -122,6 +123,6 @@ def test_a_format_that_is_not_there_is_none():
 
 def test_formats_are_equal_by_name():
     one, other = FORMATS["date"], FORMATS["datetime"]
-    assert one.cel_equal(FORMATS["date"]) is True
-    assert one.cel_equal(other) is False
-    assert one.cel_equal("date") == CelError("no such overload")
+    assert equal_not_null(one, FORMATS["date"]) is True
+    assert equal_not_null(one, other) is False
+    assert equal_not_null(one, "date") == CelError("no such overload")

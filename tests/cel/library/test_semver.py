@@ -4,6 +4,7 @@ import pytest
 
 from auditor.cel.errors import CelError
 from auditor.cel.library.semver import functions, parse_semver
+from auditor.cel.operations.equality import equal_not_null
 from tests.cel.library.calling import outcome
 
 LIBRARY = functions()
@@ -99,14 +100,14 @@ def test_versions_are_ordered_by_precedence(low, high):
     assert outcome(LIBRARY, "semver_compare_to", one, other) == order
     assert outcome(LIBRARY, "semver_is_less_than", one, other) is (order < 0)
     assert outcome(LIBRARY, "semver_is_greater_than", one, other) is (order > 0)
-    assert one.cel_equal(other) is (order == 0)
+    assert equal_not_null(one, other) is (order == 0)
 
 
 def test_build_metadata_does_not_count():
     one, other = parse_semver("1.0.0+a"), parse_semver("1.0.0+b")
-    assert one.cel_equal(other)
+    assert equal_not_null(one, other)
     assert hash(one) == hash(other)
 
 
 def test_a_version_equals_no_other_kind_of_value():
-    assert parse_semver("1.0.0").cel_equal("1.0.0") == CelError("no such overload")
+    assert equal_not_null(parse_semver("1.0.0"), "1.0.0") == CelError("no such overload")

@@ -343,7 +343,7 @@ def damaged(good: dict[str, Any], kind: str) -> Iterator[tuple[str, bytes]]:
         "spec-missing": top(spec=...), "spec-null": top(spec=None), "spec-list": top(spec=[1]), "spec-string": top(spec="x"), "spec-empty": top(spec={}),
         "unknown-top": top(surprise={"a": 1}), "unknown-spec": top(spec={**(good.get("spec") or {}), "surprise": [1]}), "kind-differs": top(kind="Cake"),
         "kind-missing": top(kind=...), "api-version-missing": top(apiVersion=...), "version-unknown": top(apiVersion=f"{good['apiVersion'].partition('/')[0]}/v9"),
-        "group-differs": top(apiVersion="other.example.com/v1"), "list-kind": top(kind=f"{kind}List"), "metadata-list": top(metadata=[]), "metadata-string": top(metadata="x"),
+        "group-differs": top(apiVersion="other.example.com/v1"), "list-kind": top(kind=f"{kind}List"), "list-with-items": top(kind=f"{kind}List", items=[good]), "items": top(items=["a"]), "metadata-list": top(metadata=[]), "metadata-string": top(metadata="x"),
         "wrong-types": top(spec={"grams": "many", "seeds": {}, "steps": "mix", "code": 5, "celsius": "hot"}), "null-fields": top(spec={"flour": None, "grams": None, "code": None, "celsius": None}),
         "number-float-int": top(spec={**(good.get("spec") or {}), "grams": 500.0, "replicas": 2.0}), "number-fraction": top(spec={"grams": 500.5, "replicas": 2.5}),
         "number-large": top(spec={"grams": 2**63 - 1, "replicas": 2**63}),

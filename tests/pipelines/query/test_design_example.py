@@ -7,33 +7,20 @@ from pathlib import Path
 
 import pytest
 
+from tests.documents import named_definition
+
 ROOT = Path(__file__).resolve().parents[3]
 SHIRTS = {"example1": ("blue", "S"), "example2": ("blue", "M"), "example3": ("green", "M")}
 TEXT = {"type": "string"}
-DEFINITION = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "shirts.stable.example.com"},
-    "spec": {
-        "group": "stable.example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "shirts", "singular": "shirt", "kind": "Shirt", "listKind": "ShirtList"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {
-                    "openAPIV3Schema": {
-                        "type": "object",
-                        "properties": {"spec": {"type": "object", "properties": {"color": TEXT, "size": TEXT}}},
-                    }
-                },
-                "selectableFields": [{"jsonPath": ".spec.color"}, {"jsonPath": ".spec.size"}],
-            }
-        ],
+DEFINITION = named_definition(
+    "shirts.stable.example.com",
+    "Shirt",
+    {
+        "type": "object",
+        "properties": {"spec": {"type": "object", "properties": {"color": TEXT, "size": TEXT}}},
     },
-}
+    selectableFields=[{"jsonPath": ".spec.color"}, {"jsonPath": ".spec.size"}],
+)
 
 
 @pytest.fixture(scope="module")

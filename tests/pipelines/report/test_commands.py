@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 
@@ -30,7 +31,7 @@ def test_an_audit_takes_all_options_of_its_outcome(dump, tmp_path):
     first = ["audit", dump, "--report", tmp_path / "one", "--fail-on", "medium", "--history", tmp_path / "history"]
     done = auditor(*first, "--owners", owners, "--keep-history", 3)
     assert done.returncode == 1, done.stderr
-    assert "Exit code 1: 1 causes of severity medium or worse (--fail-on)." in done.stdout
+    assert "Exit code 1: 1 cause of severity medium or worse (--fail-on)." in done.stdout
     [cause] = json.loads(auditor("findings", tmp_path / "one", "-o", "json").stdout)["causes"]
     assert cause["owners"] == ["blue"]
     words = [cause["cause"], "--report", tmp_path / "one", "--reason", "test", "--until", "2999-12-31"]
@@ -45,6 +46,20 @@ def test_an_audit_takes_all_options_of_its_outcome(dump, tmp_path):
     assert done.returncode == 0
     assert "\x1b[1mCAUSE" in done.stdout
     assert cause["cause"] in done.stdout
+
+
+def test_in_a_pipe_no_path_and_no_command_is_in_pieces(dump, tmp_path):
+    first, second = (tmp_path / f"{name}-{'long-name-' * 12}" / "report" for name in ("one", "two"))
+    for report, more in ((first, []), (second, ["--diff", first])):
+        report.parent.mkdir()
+        done = auditor("audit", dump, "--report", report, *more)
+        assert done.returncode == 1, done.stderr
+        lines = done.stdout.splitlines()
+        assert f"Report: {report}" in lines
+        assert lines[-1].startswith(f"  auditor findings {report} ")
+        assert auditor(*shlex.split(lines[-1])[1:]).returncode == 0
+        assert len(lines) <= 25
+    assert any(str(first) in line for line in lines[:4]), "\n".join(lines)
 
 
 @pytest.mark.parametrize("words", [["--max-new", "low=0"], ["--severity", "low"], ["--fail-on", "awful"]])

@@ -10,6 +10,7 @@ from pipelines.cli.main import cli
 from tests.report.findings.reports import definition, widget
 from tests.report.summaries import summary_of
 from tests.sources.bolt_writer import History, bolt_file, etcd_buckets, snapshot
+from tests.sources.etcd.wal_writer import WalWriter, put
 
 CRD = b"/registry/apiextensions.k8s.io/customresourcedefinitions/widgets.example.com"
 KEY = "/registry/example.com/widgets/team/a"
@@ -17,8 +18,11 @@ GOOD = json.dumps(widget("a", {"size": 1}, creationTimestamp="2026-11-22T14:02:0
 OLD = json.dumps(widget("a", {"size": 1})).encode()
 
 
-def audited(folder, *values, key=KEY):
-    """Audit a snapshot in which a key had some values one after another; None deletes it."""
+def audited(folder, *values, key=KEY, log=None):
+    """Audit a snapshot in which a key had some values one after another; None deletes it.
+
+    Given keys that were put after the database was last written, audit a data directory with a write-ahead log.
+    """
     history = History()
     history.put(CRD, json.dumps(definition({"size": {"type": "integer"}})).encode())
     for value in values:
@@ -27,12 +31,28 @@ def audited(folder, *values, key=KEY):
         else:
             history.put(key.encode(), value)
     dump = folder / "dump.db"
-    dump.write_bytes(snapshot(bolt_file(etcd_buckets(history.rows))))
+    if log is None:
+        dump.write_bytes(snapshot(bolt_file(etcd_buckets(history.rows))))
+    else:
+        dump = folder / "etcd"
+        data_directory(dump, history, log)
     done = CliRunner().invoke(cli, ["audit", str(dump), "--report", str(folder / "report"), "--jobs", "1"])
     assert done.exit_code == 1, done.output
     return folder / "report"
 
 
+def data_directory(folder, history, later):
+    """Write the data directory of a member: each row of the database has an entry of the log, later puts have more."""
+    meta = {b"consistent_index": len(history.rows).to_bytes(8, "big")}
+    database = folder / "member" / "snap" / "db"
+    database.parent.mkdir(parents=True)
+    database.write_bytes(bolt_file({**etcd_buckets(history.rows), b"meta": meta}))
+    wal = WalWriter(folder / "member" / "wal")
+    for key in (*(CRD for _ in history.rows), *later):
+        wal.entry(put(key))
+
+
+@pytest.mark.parametrize("log", [None, (), (KEY.encode(), b"/registry/other")], ids=["snapshot", "log", "newer log"])
 @pytest.mark.parametrize(
     ("values", "at", "written"),
     [
@@ -44,11 +64,13 @@ def audited(folder, *values, key=KEY):
         ((GOOD, None, GOOD[:30]), None, None),  # what was deleted is not to come back
     ],
 )
-def test_the_last_good_revision_is_the_newest_that_can_be_read(tmp_path, values, at, written):
-    report = audited(tmp_path, *values)
+def test_the_last_good_revision_is_the_newest_that_can_be_read(tmp_path, values, at, written, log):
+    report = audited(tmp_path, *values, log=log)
     manifest = json.loads((report / "manifest.json").read_bytes())
     [breaking] = [kind["breaking"] for kind in manifest["kinds"] if kind["breaking"]]
     text = summary_of(report)
+    assert manifest["inputs"][0]["format"] == ("etcd-snapshot" if log is None else "etcd-data-dir")
+    assert ("2 entries of the write-ahead log" in text) == bool(log)
     if at is None:
         assert "last_good" not in breaking
         assert "last good" not in text

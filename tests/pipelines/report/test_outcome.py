@@ -106,18 +106,30 @@ def nights(tmp_path_factory):
             [
                 "WORSE",
                 "4 new causes since",
-                "CRITICAL 2 (2 new)",
+                "CRITICAL 2 causes (2 new)",
                 "cannot be listed or watched     1 key",
                 "cannot be deleted",
                 "team-0/torn: unexpected end of JSON input",
-                "NEW CAUSES 2",
+                "NEW 2 causes",
                 "spec.tier: Required value",
                 "definition changed: required: + spec.tier",
                 "30 objects, 3 namespaces",
                 "FIXED 0",
             ],
         ),
-        (3, 1, "better", ["BETTER", "1 object fixed", "CRITICAL 2", "STANDING 2", "29 objects", "FIXED 1"]),
+        (
+            3,
+            1,
+            "better",
+            [
+                "BETTER",
+                "1 object fixed",
+                "CRITICAL 2 causes",
+                "STANDING 2 causes (1 high, 1 medium)",
+                "29 objects",
+                "FIXED 1",
+            ],
+        ),
     ],
 )
 def test_each_night_says_what_changed(nights, night, code, word, texts):

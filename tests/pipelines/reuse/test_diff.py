@@ -178,7 +178,8 @@ def test_the_summary_says_what_changed(nights, tmp_path):
     assert re.search(r"\nFINDINGS  1 new, \d+ the same, 1 fixed", summary_of(tmp_path / "r"))
     assert "FIXED 1 · JUDGED " in done.stdout
     assert re.search(
-        r"\nMORE OBJECTS 2\n +[0-9a-f]{8} +MORE +Loaf +schema: 2 causes, first spec.grams: .* 3 objects\n", done.stdout
+        r"\nMORE OBJECTS 2 causes\n +[0-9a-f]{8} +MORE +Loaf +schema: 2 causes, first spec.grams: .* 3 objects\n",
+        done.stdout,
     )
 
 

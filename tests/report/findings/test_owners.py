@@ -2,6 +2,8 @@
 
 import json
 
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
 
 from auditor.base.arrow import may_hold
@@ -72,6 +74,66 @@ def test_files_of_another_form_are_refused(tmp_path, content):
     file.write_text(json.dumps(content))
     with pytest.raises(PlanError, match="--owners"):
         read_owner_rules(str(file))
+
+
+def read_table(report, table):
+    return ds.dataset(report / table, format="parquet").to_table().to_pylist()
+
+
+def ref(api_version, kind, name, **more):
+    return {"apiVersion": api_version, "kind": kind, "name": name, "uid": f"uid-{name}", "controller": True, **more}
+
+
+@pytest.mark.parametrize("warm", [0, 40], ids=["judged one by one", "behind the fast path"])
+def test_the_owner_is_the_top_of_the_chain_of_controllers(tmp_path, warm):
+    crd = definition({"size": {"type": "integer", "maximum": 5}})
+    widgets = [
+        *(widget(f"a-{number:03}", {"size": 1}, ownerReferences=[ref("v1", "Node", "n1")]) for number in range(warm)),
+        widget("child", {"size": 9}, ownerReferences=[ref("example.com/v1", "Widget", "mid")]),
+        widget("elsewhere", {"size": 9}, namespace="other", ownerReferences=[ref("example.com/v1", "Widget", "mid")]),
+        widget("helm", {"size": 9}, labels=HELM, ownerReferences=[ref("example.com/v1", "Widget", "mid")]),
+        widget("mid", {"size": 1}, ownerReferences=[ref("apps/v1", "Deployment", "web")]),
+        widget("no-controller", {"size": 9}, ownerReferences=[ref("v1", "Node", "n1", controller=False)]),
+        widget("round-1", {"size": 9}, ownerReferences=[ref("example.com/v1", "Widget", "round-2")]),
+        widget("round-2", {"size": 9}, ownerReferences=[ref("example.com/v1", "Widget", "round-1")]),
+    ]
+    ghost = {**widget("ghost", {}, ownerReferences=[ref("apps/v1", "Deployment", "web")]), "kind": "Ghost"}
+    old = widget("old", {}, ownerReferences=[ref("apps/v1", "Deployment", "web")]) | {"apiVersion": "example.com/v0"}
+    report = audited(tmp_path / "report", export(tmp_path / "dump.ndjson", crd, *widgets, ghost, old))
+    model = FindingsModel.open(report)
+    assert {one["name"]: one["owner"] for one in model.findings()} == {
+        "child": "controller:Deployment.apps/web",
+        "elsewhere": "controller:Widget.example.com/mid",
+        "helm": "helm:shop",
+        "no-controller": None,
+        "round-1": "controller:Widget.example.com/round-2",
+        "round-2": "controller:Widget.example.com/round-1",
+    }
+    owners = {one["name"]: one["owner"] for one in model.objects()}
+    assert owners == dict.fromkeys(("ghost", "old"), "controller:Deployment.apps/web")
+    rows = read_table(report, "objects")
+    assert {row["name"]: row["controller"] for row in rows if row["name"] in ("mid", "no-controller", "old")} == {
+        "mid": "Deployment.apps/web",
+        "no-controller": None,
+        "old": "Deployment.apps/web",
+    }
+    assert {row["controller"] for row in rows if row["name"].startswith("a-")} == ({"Node/n1"} if warm else set())
+
+
+def test_reports_without_the_column_are_read_and_not_reused(tmp_path):
+    crd = definition({"size": {"type": "integer", "maximum": 5}})
+    dump = export(tmp_path / "dump.ndjson", crd, widget("a", {"size": 9}, ownerReferences=[ref("v1", "Node", "n1")]))
+    old = audited(tmp_path / "old", dump)
+    for path in (old / "objects").glob("*.parquet"):
+        pq.write_table(pq.read_table(path).drop_columns(["controller"]), path)
+    assert [one["owner"] for one in FindingsModel.open(old).findings()] == [None]
+    new = audited(tmp_path / "new", dump, since=str(old), diff=str(old))
+    assert [one["owner"] for one in FindingsModel.open(new).findings()] == ["controller:Node/n1"]
+    assert json.loads((new / "manifest.json").read_bytes())["since"]["why"] == {
+        "the report was made by an older auditor": 2
+    }
+    again = audited(tmp_path / "again", dump, since=str(new))
+    assert [row["controller"] for row in read_table(again, "objects") if row["name"] == "a"] == ["Node/n1"]
 
 
 def test_a_file_without_labels_of_owners_is_known_by_its_footer(tmp_path):

@@ -61,7 +61,7 @@ def test_the_summary_has_a_line_for_a_topic_and_the_causes_of_each_are_found(tmp
     [topic] = model.topics
     assert (len(topic.causes), topic.objects, topic.area) == (30, 30, "schema")
     lines = [line.text for line in summary_lines(model, 120)]
-    at = lines.index("MEDIUM 30")
+    at = lines.index("MEDIUM 30 causes")
     assert lines[at + 1].split()[:4] == [topic.id, "Widget", "schema:", "30"]
     assert lines[at + 1].endswith("  30 objects")
     assert not [line for line in lines if "more cause" in line]

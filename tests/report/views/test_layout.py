@@ -6,7 +6,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auditor.report.views.layout import Column, Line, clipped, command_lines, painted, table_lines, width_of, wrapped
+from auditor.report.views.layout import (
+    Column,
+    Line,
+    clipped,
+    command_lines,
+    first_lines,
+    painted,
+    table_lines,
+    undivided,
+    width_of,
+    wrapped,
+)
 
 TEXTS = st.text(max_size=60) | st.text("漢字かな", max_size=40) | st.text("abc/", min_size=50, max_size=200)
 COLUMNS = (
@@ -67,3 +78,20 @@ def test_short_tables_are_not_cut():
 @pytest.mark.parametrize(("color", "text"), [(True, "\x1b[1;31ma\x1b[0m\nb\n"), (False, "a\nb\n")])
 def test_colour_is_only_printed_when_asked_for(color, text):
     assert painted([Line("a", "critical"), Line("b")], color=color) == text
+
+
+@given(st.lists(st.text("ab/-.", min_size=1, max_size=70), min_size=1, max_size=6), st.integers(20, 60))
+def test_without_a_width_no_word_is_in_pieces(words, width):
+    text = " ".join(words)
+    command = command_lines(Line(f"  auditor {text}", "dim"), width)
+    assert undivided(command) == [Line(f"  auditor {text}", "dim")]
+    lines = wrapped(Line(text), width, cuts_paths=False)
+    assert all(width_of(line.text) <= width for line in lines)
+    assert [word for line in undivided(lines) for word in line.text.split()] == words
+    assert undivided(wrapped(Line(text), width)) == wrapped(Line(text), width)
+
+
+def test_a_command_that_does_not_fit_as_a_whole_is_left_out():
+    lines = [Line("text"), *command_lines(Line("  auditor show " + "x" * 60), 40), Line("end")]
+    assert len(lines) == 5
+    assert [len(first_lines(lines, most)) for most in range(7)] == [0, 1, 1, 1, 4, 5, 5]

@@ -60,7 +60,7 @@ def test_the_summary_begins_with_the_verdict_and_ends_with_what_to_do(model):
     lines = texts(summary_lines(model, 120))
     assert lines[0].startswith("NOT COMPARED  sample.db at revision 50 · ")
     assert "46 keys" in lines[0]
-    assert lines[1] == "CRITICAL 1"
+    assert lines[1] == "CRITICAL 1 cause"
     assert "cannot be listed or watched" in lines[2]
     assert "unexpected end of JSON input" in lines[3]
     assert lines[4].startswith("      next: auditor show ")

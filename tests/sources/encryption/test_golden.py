@@ -86,7 +86,7 @@ def test_with_keys_of_another_user_the_reason_is_the_servers(folder: str, tmp_pa
     for provider in config["resources"][0]["providers"]:
         for keys in provider.values():
             for key in keys.get("keys", []):
-                key["secret"] = base64.b64encode(b"a key of another owner, 32 bytes.").decode()
+                key["secret"] = base64.b64encode(b"a key of another owner, 32 bytes").decode()
     path = tmp_path / "config.json"
     path.write_text(json.dumps(config))
     reasons: Counter[str] = Counter()

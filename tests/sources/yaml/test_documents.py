@@ -15,13 +15,11 @@ from hypothesis import strategies as st
 from auditor.golang import jsontext
 from auditor.sources.yaml import (
     YamlError,
-    document_chunks,
-    document_texts,
-    documents,
     yaml_chunks,
     yaml_to_json,
     yaml_to_json_text,
 )
+from tests.sources.yaml.go_streams import document_chunks, document_texts, documents
 
 # Where libyaml and Go's parser part ways.
 PARTINGS = [

@@ -12,14 +12,12 @@ import pytest
 from auditor.golang import jsontext
 from auditor.sources.yaml import (
     YamlError,
-    document_chunks,
-    document_texts,
-    documents,
     yaml_chunks,
     yaml_to_json,
     yaml_to_json_text,
 )
 from tests.shared import beside, second_check
+from tests.sources.yaml.go_streams import document_chunks, document_texts, documents
 
 pytestmark = second_check("vectors/yaml.json", by="tests/sources/yaml/test_documents.py")
 

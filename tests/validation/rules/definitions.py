@@ -3,29 +3,14 @@
 import json
 
 import auditor
+from tests.documents import named_definition
 
 
 def definition(schema, **spec):
     """Return a definition of Foo in g.io whose `spec` has a schema."""
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "foos.g.io"},
-        "spec": {
-            "group": "g.io",
-            "scope": "Namespaced",
-            "names": {"plural": "foos", "singular": "foo", "kind": "Foo", "listKind": "FooList"},
-            "versions": [
-                {
-                    "name": "v1",
-                    "served": True,
-                    "storage": True,
-                    "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": schema}}},
-                }
-            ],
-            **spec,
-        },
-    }
+    found = named_definition("foos.g.io", "Foo", {"type": "object", "properties": {"spec": schema}})
+    found["spec"].update(spec)
+    return found
 
 
 def foo(spec, name="a"):

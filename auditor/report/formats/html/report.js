@@ -1,5 +1,5 @@
 "use strict";
-// Shows all problems below the static tables: rows of one height, of which only the visible ones are in the document.
+// Shows all problems in place of the worst ones: rows of one height, of which only the visible ones are in the document.
 (async function () {
   const HEIGHT = 28, SPARE = 20, NAMES = ["severity", "cause", "kind", "object", "field", "message"];
   const RANK = {critical: 0, high: 1, medium: 2, low: 3};
@@ -22,6 +22,7 @@
   const rank = at => RANK[columns[0](at)];
   const worst = Uint32Array.from({length: count}, (_, at) => at).sort((a, b) => rank(a) - rank(b) || a - b);
   part.hidden = false;
+  document.getElementById("worst").className = "replaced";  // but in print
   const find = document.getElementById("find"), severity = document.getElementById("severity");
   const total = document.getElementById("count"), space = document.createElement("div");
   const head = document.createElement("div");
@@ -83,8 +84,14 @@
       columns.forEach((value, number) => {
         const cell = document.createElement("span");
         cell.setAttribute("role", "cell");
-        cell.textContent = cell.title = value(at);
+        cell.title = value(at);
         if (!number) cell.className = value(at);
+        if (number === 1) {
+          const link = document.createElement("a");
+          link.href = `#${value(at)}`;
+          link.textContent = value(at);
+          cell.append(link);
+        } else cell.textContent = value(at);
         row.append(cell);
       });
       rows.append(row);
@@ -105,7 +112,7 @@
   severity.addEventListener("change", update);
   box.addEventListener("scroll", () => requestAnimationFrame(draw));
   addEventListener("resize", draw);
-  addEventListener("hashchange", () => { restore(); update(); });
+  addEventListener("hashchange", () => { if (location.hash.includes("=")) { restore(); update(); } });
   restore();
   update();
 })();

@@ -1,37 +1,31 @@
-"""A stream of JSON values or YAML documents, as kubectl reads a file.
+"""Streams as two decoders of Go read them, put together of what the auditor reads documents with.
 
-Source: k8s.io/apimachinery/pkg/util/yaml, YAMLOrJSONDecoder with a buffer of 4096 bytes.
+The product cuts streams itself, where it knows places, goes on behind errors and has no limit of length
+(`auditor.sources.manifests`). The recorded cases of Go's decoders check the parts that both share.
+
+Source: k8s.io/apimachinery/pkg/util/yaml, YAMLOrJSONDecoder with a buffer of 4096 bytes, and splitYAMLDocument.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 
 from auditor.golang import jsontext
 from auditor.sources.json_stream import JsonSyntaxError, UnexpectedEnd, check_value, skip_space, value_end
-from auditor.sources.yaml.chunks import GO_SPACE, yaml_chunks
-from auditor.sources.yaml.errors import YamlError
-from auditor.sources.yaml.text import yaml_to_json, yaml_to_json_text
+from auditor.sources.yaml import Chunk, YamlError, yaml_chunks, yaml_to_json, yaml_to_json_text
+from auditor.sources.yaml.chunks import GO_SPACE, looks_like_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["document_texts", "documents", "looks_like_json"]
+__all__ = ["document_chunks", "document_texts", "documents"]
 
 _T = TypeVar("_T")
-
-PEEK: Final = 4096
-_LEADING_SPACE = re.compile(f"[{GO_SPACE}]*")
-
-
-def looks_like_json(data: bytes) -> bool:
-    """Tell whether the first 4096 bytes begin, after Unicode white space, with a brace."""
-    head = data[:PEEK].decode("utf-8", "replace")
-    match = _LEADING_SPACE.match(head)
-    return match is not None and head.startswith("{", match.end())
+MAX_TOKEN = 5 * 1024 * 1024
+"""Bytes of one chunk that splitYAMLDocument takes, the separator it looks for included."""
 
 
 def _next_json(data: bytes, at: int) -> int:
@@ -53,7 +47,7 @@ def _after_first_line(data: bytes, at: int) -> int | None:
         text = data[at : at + 4].decode("utf-8", "replace")
         if text[0] == "\N{REPLACEMENT CHARACTER}":
             return None
-        if not _LEADING_SPACE.fullmatch(text[0]):
+        if not re.match(f"[{GO_SPACE}]", text[0]):
             return at
         at += len(text[0].encode())
         if text[0] == "\n":
@@ -131,3 +125,25 @@ def _read(data: bytes, of_json: Callable[[bytes], _T], of_yaml: Callable[[bytes]
             json_error = ""
     except YamlError as error:
         raise YamlError(json_error or error.found) from None
+
+
+def document_chunks(data: bytes) -> Iterator[Chunk]:
+    r"""Yield the pieces between ``\n---`` and the end of that line, whatever is on it.
+
+    Raises:
+        YamlError: A piece is longer than five MiB.
+
+    Source: k8s.io/apimachinery/pkg/util/yaml, splitYAMLDocument, under bufio.Scanner.
+    """
+    begin = line = 0
+    while begin < len(data):
+        cut = data.find(b"\n---", begin)
+        after = cut + 4
+        end = len(data) if cut < 0 or after == len(data) else data.find(b"\n", after) + 1
+        if (end or len(data)) - begin > MAX_TOKEN or (end in (0, len(data)) and len(data) - begin == MAX_TOKEN):
+            raise YamlError("bufio.Scanner: token too long")
+        if not end:
+            return  # the scanner waits for the end of the line and loses what it has
+        yield Chunk(data[begin : cut if cut >= 0 else end], begin, line)
+        line += data.count(b"\n", begin, end)
+        begin = end
