@@ -115,7 +115,7 @@ def _scope_options(command: Any) -> Any:
 )
 @since_options
 @outcome_options
-@format_option
+@format_option("audit")
 @click.option("--redact", is_flag=True, help="Leave values of objects out of the report (and with them its index).")
 @click.option("--field-gates", default="", metavar="NAME=BOOL,...", help="Turn field-level gates on or off.")
 @click.option("--sidecar", multiple=True, metavar="FILE", help="File of field-level gates, by name of the definition.")

@@ -10,6 +10,7 @@ from auditor.plan.options import FAIL_ON
 from pipelines.cli.options.engine import engine_options, jobs_of
 from pipelines.cli.options.kubernetes import kubernetes_option
 from pipelines.cli.options.report_mode import report_mode_option
+from pipelines.cli.report.report import format_option
 from pipelines.console import ignore_closed_stdout
 
 __all__ = ["upgrade"]
@@ -62,14 +63,7 @@ __all__ = ["upgrade"]
     show_default=True,
     help="Exit with 1 if the upgrade reaches this level, or one listed before it; earlier errors do not count.",
 )
-@click.option(
-    "-o",
-    "--output",
-    multiple=True,
-    metavar="FORMAT[=FILE]",
-    help="table, json, ndjson or markdown of the scan; or the report as html, sarif, junit, codequality, github, "
-    "github-summary, csv, prometheus, openreports or wgpolicy. Without FILE it is printed. Several are possible.",
-)
+@format_option("upgrade", "output")
 @click.option("--fail-on-sealed", is_flag=True, help="Exit with 1 if a value is encrypted and no key is given.")
 @click.option(
     "--assume-format",
@@ -168,8 +162,8 @@ def upgrade(
     from auditor.selectors.grammar import parse_field_selector, parse_label_selector  # noqa: PLC0415
     from auditor.shards.upgrade import UpgradeOptions  # noqa: PLC0415
     from auditor.upgrade import parse_assumptions  # noqa: PLC0415
-    from pipelines.run.report.formats import check_place, parse_outputs, split_outputs  # noqa: PLC0415
-    from pipelines.run.upgrade import UPGRADE_FORMS, run_upgrade, write_upgrade  # noqa: PLC0415
+    from pipelines.run.report.formats import check_place, split_outputs  # noqa: PLC0415
+    from pipelines.run.upgrade import run_upgrade, write_upgrade  # noqa: PLC0415
 
     if helm_releases and not to_kubernetes:
         raise click.UsageError("--helm-releases needs --to-kubernetes RELEASE: what is removed depends on it")
@@ -208,8 +202,7 @@ def upgrade(
     assumed = parse_assumptions(assume_formats)
     later = find_release(to_kubernetes, reproduced=False).name if to_kubernetes else ""
     wanted = UpgradeOptions(new_crds, missing, assumed, old_sidecar, via, plan_file, later, helm_releases, today)
-    own, others = split_outputs(output, UPGRADE_FORMS, report)
-    formats = parse_outputs(others, report)
+    own, formats = split_outputs(output, "upgrade", report)
     if plan_file:
         check_place("--plan", plan_file, report)
     code, manifest = run_upgrade(options, wanted)

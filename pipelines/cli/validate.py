@@ -7,6 +7,7 @@ import sys
 import click
 
 from pipelines.cli.options.kubernetes import kubernetes_option
+from pipelines.cli.report.report import format_option
 
 __all__ = ["validate"]
 
@@ -24,14 +25,7 @@ __all__ = ["validate"]
 )
 @kubernetes_option
 @click.option("--ignore-missing", is_flag=True, help="Pass over objects of kinds that have no definition.")
-@click.option(
-    "-o",
-    "--output",
-    multiple=True,
-    metavar="FORMAT[=FILE]",
-    help="text (the default), table, json or ndjson are printed; html, sarif, junit, codequality, github, "
-    "github-summary, markdown and csv are printed, or written to FILE. Several are possible.",
-)
+@format_option("validate", "output")
 def validate(
     files: tuple[str, ...],
     crds: tuple[str, ...],
@@ -58,14 +52,9 @@ def validate(
       auditor validate --crds crds/ -o sarif=manifests.sarif -o junit=manifests.xml deploy/
       auditor validate --crds snapshot.db -n shop --ignore-missing manifests/
     """
-    from pipelines.run.report.formats import parse_outputs, prints, split_outputs  # noqa: PLC0415
+    from pipelines.run.report.formats import split_outputs  # noqa: PLC0415
     from pipelines.run.validate import ValidateOptions, run_validate  # noqa: PLC0415
-    from pipelines.run.validate_output import OUTPUTS  # noqa: PLC0415
 
-    own, others = split_outputs(output, OUTPUTS)
-    if written := [f"{name}={target}" for name, target in own if target]:
-        raise click.UsageError(f"-o {written[0]}: {written[0].partition('=')[0]} is only printed; give > FILE")
-    formats = tuple(parse_outputs(others))
-    shown = own[0][0] if own else "" if prints(formats) else OUTPUTS[0]
-    asked = ValidateOptions(files, crds, shown, namespace, field_validation, ignore_missing, formats)
+    own, formats = split_outputs(output, "validate")
+    asked = ValidateOptions(files, crds, tuple(own), namespace, field_validation, ignore_missing, tuple(formats))
     sys.exit(run_validate(asked))

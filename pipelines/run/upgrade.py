@@ -23,10 +23,7 @@ if TYPE_CHECKING:
     from auditor.shards.upgrade import UpgradeOptions, UpgradePlan
     from pipelines.run.report.formats import Output
 
-__all__ = ["UPGRADE_FORMS", "run_upgrade", "write_upgrade"]
-
-UPGRADE_FORMS = ("table", "json", "ndjson", "markdown")
-"""Forms of the scan itself; other formats are those of its report."""
+__all__ = ["run_upgrade", "write_upgrade"]
 
 _TEXT_MODE = 0o600
 """Permissions of a form of the scan: it can have values of objects."""
@@ -63,7 +60,7 @@ def write_upgrade(
     Args:
         manifest: The manifest.
         report: The report, as the user named it.
-        own: Names of `UPGRADE_FORMS`, each with a file; an empty one is standard output.
+        own: Names of its own formats, each with a file; an empty one is standard output.
         formats: Formats of the report.
     """
     import click  # noqa: PLC0415 - only at the end

@@ -22,13 +22,14 @@ from auditor.sources.manifests.placed import PlacedDocument, objects_in, placed_
 from auditor.sources.manifests.positions import field_line, repeated_keys
 from auditor.sources.registry_key import printable_name
 from pipelines.console import ignore_closed_stdout
-from pipelines.run.validate_output import print_results
+from pipelines.run.validate_output import DEFAULT, answer_parts, print_results
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from auditor.base.records import Finding, JsonObject
     from auditor.report.formats.manifests import Answer
+    from auditor.report.formats.problems import Content
     from auditor.updates.create import CreateAnswer, CreateJudge
     from pipelines.run.report.formats import Output
 
@@ -50,7 +51,7 @@ class ValidateOptions:
     Attributes:
         files: Files, folders, dumps of objects, URLs; ``-`` is standard input.
         crds: Where definitions are, as `definition_documents` takes them.
-        output: text, table, json or ndjson; empty: nothing is printed but the formats.
+        own: Formats of the answers themselves, each with a file; an empty one is standard output.
         formats: File formats to write.
         namespace: Namespace of the context; None: ``default``, and objects may name another one.
         field_validation: Strict, Warn or Ignore.
@@ -59,7 +60,7 @@ class ValidateOptions:
 
     files: tuple[str, ...]
     crds: tuple[str, ...] = ()
-    output: str = "text"
+    own: tuple[tuple[str, str], ...] = ()
     namespace: str | None = None
     field_validation: str = "Strict"
     ignore_missing: bool = False
@@ -107,17 +108,31 @@ def run_validate(options: ValidateOptions) -> int:
         seconds, damage = time.monotonic() - clock, manifests.damage
         content = content_of_answers(answers, started=started, seconds=seconds, exit_code=code, damage=damage)
     with ignore_closed_stdout():
-        if options.formats and content is not None:
-            from pipelines.run.report.formats import write_outputs  # noqa: PLC0415 - only when asked
-
-            write_outputs(content, options.formats, _FORMAT_MODE)
-        print_results(results, options.output, content, ignores_missing=options.ignore_missing)
+        printed = _write(options, results, content)
+        print_results(results, printed, content, ignores_missing=options.ignore_missing)
     if options.field_validation != "Strict":
         text = f"unknown and duplicate fields are no errors (--field-validation {options.field_validation})"
         click.echo(text, err=True)
     if not results and code != _NOT_READ:
         click.echo("no object found in what was given", err=True)
     return code
+
+
+def _write(options: ValidateOptions, results: list[dict[str, Any]], content: Content | None) -> str:
+    """Write what was asked for to files, and print a format of the content; return the form of the answers to print."""
+    if not options.formats and not options.own:
+        return DEFAULT
+    from pipelines.run.report.formats import prints, write_outputs  # noqa: PLC0415 - only when asked
+    from pipelines.run.report.targets import write_text  # noqa: PLC0415
+
+    if content is not None:
+        write_outputs(content, options.formats, _FORMAT_MODE)
+    for name, target in options.own:
+        if target:
+            text = "".join(answer_parts(results, name, ignores_missing=options.ignore_missing))
+            write_text(target, text, _FORMAT_MODE)
+    without = "" if prints(options.formats) else DEFAULT
+    return next((name for name, target in options.own if not target), without)
 
 
 def _is_listed(result: dict[str, Any]) -> bool:

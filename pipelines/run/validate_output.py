@@ -20,38 +20,52 @@ if TYPE_CHECKING:
 
     from auditor.report.formats.problems import Content
 
-__all__ = ["OUTPUTS", "print_results"]
+__all__ = ["DEFAULT", "answer_parts", "print_results"]
 
 _CAUSES: Final = 20
 """Lines about causes; with the sums the end has at most 25."""
-OUTPUTS: Final = ("text", "table", "json", "ndjson")
+DEFAULT: Final = "text"
+"""The form that is printed without -o."""
+
+
+def answer_parts(results: list[dict[str, Any]], form: str, *, ignores_missing: bool) -> Iterator[str]:
+    """Yield the answers to all objects in a form, part by part.
+
+    Args:
+        results: As `run_validate` makes them.
+        form: text, table, json or ndjson.
+        ignores_missing: Whether objects without a definition are no error.
+    """
+    if form == "json":
+        yield orjson.dumps(results, option=orjson.OPT_INDENT_2).decode() + "\n"
+        return
+    if form == "ndjson":
+        yield from (orjson.dumps(result).decode() + "\n" for result in results)
+        return
+    rows = [row for result in results for row in _rows(result, ignores_missing=ignores_missing)]
+    if form == "table" and rows:
+        header = ("FILE", "KIND", "NAMESPACE", "NAME", "STATUS", "REASON")
+        yield format_table(header, [(row[0], *row[2:5], row[1], row[5]) for row in rows]) + "\n"
+    elif form == "text":
+        for place, status, *names, message in rows:
+            yield visible(f"{place}: {status}: {_named(*names)}{message}") + "\n"
 
 
 def print_results(
     results: list[dict[str, Any]], output: str, content: Content | None, *, ignores_missing: bool
 ) -> None:
-    """Print the results of all objects.
+    """Print the answers to all objects; causes and sums follow on standard error, but not after data.
 
     Args:
         results: As `run_validate` makes them.
-        output: One of `OUTPUTS`; empty: only causes and sums are printed, on standard error.
+        output: text, table, json or ndjson; empty: only causes and sums are printed.
         content: Has the causes of what is said of objects; None: nothing is.
         ignores_missing: Whether objects without a definition are no error.
     """
-    if output == "json":
-        click.echo(orjson.dumps(results, option=orjson.OPT_INDENT_2).decode())
+    for part in answer_parts(results, output, ignores_missing=ignores_missing):
+        click.echo(part, nl=False)
+    if output in ("json", "ndjson"):
         return
-    if output == "ndjson":
-        for result in results:
-            click.echo(orjson.dumps(result).decode())
-        return
-    rows = [row for result in results for row in _rows(result, ignores_missing=ignores_missing)]
-    if output == "table" and rows:
-        header = ("FILE", "KIND", "NAMESPACE", "NAME", "STATUS", "REASON")
-        click.echo(format_table(header, [(row[0], *row[2:5], row[1], row[5]) for row in rows]))
-    elif output == "text":
-        for place, status, *names, message in rows:
-            click.echo(visible(f"{place}: {status}: {_named(*names)}{message}"))
     if content is not None:
         from auditor.report.views.answers import answer_lines  # noqa: PLC0415 - only where something is said
         from pipelines.run.report.findings import terminal_width  # noqa: PLC0415

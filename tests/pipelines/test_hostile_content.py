@@ -332,7 +332,7 @@ def test_a_manifest_that_breaks_the_auditor_is_unreadable_and_the_others_are_jud
 
     monkeypatch.setattr(CreateJudge, "judge", failing)
     dump = dumped(tmp_path, definition(), *(resource(f"o{number}") for number in range(3)))
-    assert run_validate(ValidateOptions((str(dump),), output="ndjson")) == 1
+    assert run_validate(ValidateOptions((str(dump),), own=(("ndjson", ""),))) == 1
     reported = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [one["status"] for one in reported] == ["definition", "valid", "unreadable", "valid"]
     assert reported[2]["reason"] == "the auditor failed on it (RuntimeError: what now); please report it"

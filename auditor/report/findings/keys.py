@@ -9,12 +9,16 @@ from typing import Final
 
 import orjson
 
-__all__ = ["AREAS", "ID_DIGITS", "CauseKey", "area_of", "form_of", "ids_of", "topic_of"]
+__all__ = ["AREAS", "ID_DIGITS", "CauseKey", "area_of", "form_of", "ids_of", "renewed_form", "topic_of"]
 
 ID_DIGITS: Final = 8
 """Hexadecimal digits of an id; more where two causes of a report have the same first ones."""
 _QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)\'|`[^`]*`|\(redacted\)')
 _LISTED: Final = re.compile(r'""(?:, "")+')
+_ACCESSED: Final = re.compile(r"accessor error: .* is of the type ", re.DOTALL)
+"""The scale subresource: the value is not quoted."""
+_OWNERS: Final = re.compile(r'Found "" in references for .* and .*', re.DOTALL)
+"""Two controllers of an object: their kinds and names are not quoted."""
 _NUMBER: Final = re.compile(r"(?<![A-Za-z_])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _VERSION: Final = "1"
 AREAS: Final = {
@@ -72,7 +76,14 @@ def form_of(text: str, field: str = "") -> str:
         return ""
     if field:
         text = text.replace(field, "")
-    return _NUMBER.sub("N", _LISTED.sub('""', _QUOTED.sub('""', text))).strip()
+    text = _ACCESSED.sub('accessor error: "" is of the type ', text)
+    text = _OWNERS.sub('Found "" in references', _LISTED.sub('""', _QUOTED.sub('""', text)))
+    return _NUMBER.sub("N", text).strip()
+
+
+def renewed_form(form: str) -> str:
+    """Return the form of a cause of an earlier report, which may have values that are left out now."""
+    return form_of(form) if _ACCESSED.search(form) or _OWNERS.search(form) else form
 
 
 def ids_of(digests: list[str]) -> dict[str, str]:

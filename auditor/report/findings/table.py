@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,6 +12,8 @@ import auditor
 from auditor.base import tables
 from auditor.base.arrow import dictionary_encoded, read_parquet, whole_parquet
 from auditor.releases import active
+from auditor.report.findings.keys import CauseKey, ids_of, renewed_form
+from auditor.report.findings.titles import title_of
 from auditor.shards.columns import write_parquet
 
 if TYPE_CHECKING:
@@ -98,7 +101,23 @@ def read_rows(report: Path) -> list[dict[str, Any]] | None:
         return None
     with whole_parquet(path):
         rows: list[dict[str, Any]] = table.cast(pa.schema([_plain(field) for field in CAUSES])).to_pylist()
-    return rows
+    return _renewed(rows)
+
+
+def _renewed(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows of a report with the ids that causes have now: an earlier auditor left fewer values out."""
+    changed = {}
+    for number, row in enumerate(rows):
+        form = renewed_form(row["form"] or "")
+        if form != (row["form"] or ""):
+            names = [one.name for one in fields(CauseKey)]
+            key = CauseKey(**{name: row[name] or "" for name in names} | {"form": form})
+            changed[number] = {**row, "form": form, "digest": key.digest(), "title": title_of(key)}
+    if not changed:
+        return rows
+    found = [changed.get(number, row) for number, row in enumerate(rows)]
+    ids = ids_of([row["digest"] for row in found])
+    return [{**row, "cause": ids[row["digest"]]} for row in found]
 
 
 def _plain(field: Any) -> Any:

@@ -50,6 +50,7 @@ def title_of(key: CauseKey) -> str:
     if key.rule:
         return f"{field}: {what}: rule {_short(key.rule)}"
     form = key.form.removeprefix("in body ").replace('""', "…").removesuffix(": …")
+    form = form.replace("float6N", "float64").replace("int6N", "int64")  # the rest of a type whose bits are a number
     form = "" if form.lower().startswith(what.lower()) else form
     return f"{field}: {what}" + (f": {_short(form)}" if form else "")
 

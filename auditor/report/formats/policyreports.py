@@ -77,13 +77,14 @@ def _text(value: Any) -> str:
 
 def _write(content: Content, out: TextIO, api: _Api) -> None:
     parts: dict[tuple[str, str], _Part] = {}
+    category = "manifests" if content.has_manifests else "stored objects"
     stamp = {"seconds": int(content.run.started.timestamp()), "nanos": 0}
     size = 0
     for problem in content.problems():
         namespace = problem.namespace if _NAME.fullmatch(problem.namespace) else ""
         place = (problem.cluster, namespace)
         part = parts.setdefault(place, _Part())
-        text = _text(_result(problem, stamp))
+        text = _text(_result(problem, stamp, category))
         if part.results and part.size + len(text) > MOST_BYTES - 5000:
             size -= part.size
             _flush(content, out, api, place, part)
@@ -108,7 +109,7 @@ def _outcome(problem: Problem) -> str:
     return "warn" if problem.severity == "low" else "fail"
 
 
-def _result(problem: Problem, stamp: dict[str, int]) -> dict[str, Any]:
+def _result(problem: Problem, stamp: dict[str, int], category: str) -> dict[str, Any]:
     api_version = "/".join(one for one in (problem.group, problem.version or "v1") if one)
     resource = {"apiVersion": api_version, "kind": problem.kind, "name": problem.name or problem.key}
     if problem.namespace:
@@ -125,7 +126,7 @@ def _result(problem: Problem, stamp: dict[str, int]) -> dict[str, Any]:
         "source": _SOURCE,
         "policy": cut(problem.check, _LONGEST),
         "rule": cut(problem.type, _LONGEST),
-        "category": "stored objects",
+        "category": category,
         "severity": problem.severity,
         "timestamp": stamp,
         "result": _outcome(problem),

@@ -167,6 +167,7 @@ class Content:
         problems: Returns an iterator over all problems, each time it is called.
         space: Returns the bytes of the stored values of each kind, the most first; None if sizes are not known.
         nights: For each run of a history, oldest first: when it began, and objects in causes by severity.
+        details: Returns what only JSON has of a report: arguments of `views.data.cause_document`; None without one.
         last_success: When the last successful run before this one began, in seconds since 1970; None if that is not
             known.
     """
@@ -184,8 +185,14 @@ class Content:
     problems: Callable[[], Iterator[Problem]]
     space: Callable[[], dict[str, int]] | None = None
     nights: Sequence[tuple[datetime.datetime, dict[str, int]]] = ()
+    details: Callable[[], dict[str, Any]] | None = None
     last_success: float | None = None
     _tally: Tally | None = None
+
+    @property
+    def has_manifests(self) -> bool:
+        """Whether manifests were judged, not the keys of dumps."""
+        return any(source.format == "manifests" for source in self.run.sources)
 
     @property
     def open_causes(self) -> list[Cause]:
@@ -234,6 +241,7 @@ def of_model(model: FindingsModel, clusters: Sequence[str] = (), history: Histor
     """
     from auditor.report.formats.chosen import of_clusters  # noqa: PLC0415 - it needs this package's neighbours
     from auditor.report.formats.series import bytes_of_kinds, nights_of  # noqa: PLC0415 - they read tables
+    from auditor.report.views.data import details_of  # noqa: PLC0415 - only JSON needs it
 
     clusters = tuple(chosen_clusters(model.manifest, clusters)) if clusters else ()
     everything, model = model, of_clusters(model, clusters)
@@ -256,6 +264,7 @@ def of_model(model: FindingsModel, clusters: Sequence[str] = (), history: Histor
         ],
         problems=lambda: _problems(everything, Filters(clusters=tuple(clusters))),
         space=lambda: bytes_of_kinds(model.path, clusters),
+        details=lambda: details_of(model),
         nights=nights_of(history) if history is not None else (),
     )
 

@@ -68,7 +68,8 @@ def write_prometheus(content: Content, out: TextIO) -> None:
     put("auditor_run_duration_seconds", run.seconds)
     put("auditor_run_exit_code", run.exit_code)
     put("auditor_unread_parts", len(content.warnings))
-    put("auditor_unread_keys", sum(kind.statuses.get("unreadable", 0) for kind in content.kinds))
+    if not content.has_manifests:
+        put("auditor_unread_keys", sum(kind.statuses.get("unreadable", 0) for kind in content.kinds))
     left = MOST_SERIES - 100
     shown, folded = _oldest(run.sources, left // 6)
     left -= 3 * len(shown) + 2

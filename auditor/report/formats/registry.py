@@ -1,9 +1,9 @@
-"""The formats that a report can be written in: `-o NAME` prints one, `-o NAME=FILE` writes it."""
+"""The formats of `audit`, `upgrade`, `validate` and `report`: `-o NAME` prints one, `-o NAME=FILE` writes it."""
 
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from auditor.report.formats.problems import Content
 
-__all__ = ["FORMATS", "Format"]
+__all__ = ["FORMATS", "Format", "formats_of", "own_forms", "why_not"]
 
 _PACKAGE: Final = "auditor.report.formats"
 
@@ -24,22 +24,26 @@ class Format:
     Attributes:
         name: Its name on the command line.
         text: What it is, in a few words.
-        module: Module below this package that writes it.
+        module: Module below this package that writes it; empty: only the commands in `own` have it.
         function: Function of that module that takes a `Content` and a text stream.
         folder: Function that takes a `Content` and returns the text of each file of a folder by name, the page last;
             empty: it is always one file.
         earlier: Function that takes a `Content` and the text of the file that is replaced, and returns the content to
             write; empty: what was there before has no influence.
         mode: Permissions of the file; 0: those of the report. Metrics are read by another user.
+        own: Commands that write their own answer under this name, each with what that is; not the report.
+        elsewhere: Why the other commands do not have it, where only those in `own` do.
     """
 
     name: str
     text: str
-    module: str
-    function: str
+    module: str = ""
+    function: str = ""
     folder: str = ""
     earlier: str = ""
     mode: int = 0
+    own: dict[str, str] = field(default_factory=dict)
+    elsewhere: str = ""
 
     def write(self, content: Content, out: TextIO) -> None:
         """Write a report to a stream."""
@@ -60,28 +64,74 @@ class Format:
         return getattr(importlib.import_module(f"{_PACKAGE}.{self.module}"), name)
 
 
-FORMATS: Final = {
-    one.name: one
-    for one in (
-        Format("html", "page for a browser; html=DIR/ for a folder", "html.page", "write_html", folder="html_files"),
-        Format("sarif", "SARIF 2.1.0 for code scanning", "sarif", "write_sarif"),
-        Format("junit", "JUnit XML", "junit", "write_junit"),
-        Format("codequality", "GitLab Code Quality", "codequality", "write_code_quality"),
-        Format("github", "annotations of a GitHub job", "github", "write_annotations"),
-        Format("github-summary", "summary of a GitHub job", "github", "write_job_summary"),
-        Format("markdown", "Markdown for a chat", "markdown", "write_markdown"),
-        Format("csv", "a row for each problem", "delimited", "write_csv"),
-        Format("ndjson", "a JSON object for each problem", "delimited", "write_ndjson"),
-        Format(
-            "prometheus",
-            "metrics for a textfile collector",
-            "prometheus",
-            "write_prometheus",
-            earlier="after_earlier",
-            mode=0o644,
-        ),
-        Format("openreports", "Report and ClusterReport objects", "policyreports", "write_openreports"),
-        Format("wgpolicy", "PolicyReport and ClusterPolicyReport objects", "policyreports", "write_policy_reports"),
-    )
-}
-"""By name."""
+_ALL: Final = (
+    Format(
+        "text",
+        "a line for each finding",
+        own={"validate": "a line for each finding, with its file and line"},
+        elsewhere="only `auditor validate` has it, whose findings have a file and a line",
+    ),
+    Format(
+        "table",
+        "a table",
+        own={"upgrade": "the summary of the scan", "validate": "a row for each finding"},
+        elsewhere="the summary is printed without -o, and again by `auditor summary REPORT`",
+    ),
+    Format(
+        "json",
+        "the causes as data, as `auditor summary -o json`",
+        "causes_json",
+        "write_json",
+        own={"upgrade": "the scan, as `auditor changes -o json`", "validate": "the answer to each object"},
+    ),
+    Format(
+        "ndjson",
+        "a JSON object for each problem",
+        "delimited",
+        "write_ndjson",
+        own={"upgrade": "the scan, then a line for each definition", "validate": "the answer to each object"},
+    ),
+    Format("html", "page for a browser; html=DIR/ for a folder", "html.page", "write_html", folder="html_files"),
+    Format("sarif", "SARIF 2.1.0 for code scanning", "sarif", "write_sarif"),
+    Format("junit", "JUnit XML", "junit", "write_junit"),
+    Format("codequality", "GitLab Code Quality", "codequality", "write_code_quality"),
+    Format("github", "annotations of a GitHub job", "github", "write_annotations"),
+    Format("github-summary", "summary of a GitHub job", "github", "write_job_summary"),
+    Format(
+        "markdown",
+        "Markdown for a chat",
+        "markdown",
+        "write_markdown",
+        own={"upgrade": "the scan, with what each definition narrows"},
+    ),
+    Format("csv", "a row for each problem", "delimited", "write_csv"),
+    Format(
+        "prometheus",
+        "metrics for a textfile collector",
+        "prometheus",
+        "write_prometheus",
+        earlier="after_earlier",
+        mode=0o644,
+    ),
+    Format("openreports", "Report and ClusterReport objects", "policyreports", "write_openreports"),
+    Format("wgpolicy", "PolicyReport and ClusterPolicyReport objects", "policyreports", "write_policy_reports"),
+)
+"""Every name that -o takes."""
+FORMATS: Final = {one.name: one for one in _ALL if one.function}
+"""Formats that a report is written in, by name."""
+
+
+def own_forms(command: str) -> tuple[str, ...]:
+    """Return the names under which a command writes its own answer; the first is printed without -o."""
+    return tuple(one.name for one in _ALL if command in one.own)
+
+
+def formats_of(command: str) -> tuple[str, ...]:
+    """Return the names that -o of a command takes: those of its own answer, then those of the report."""
+    own = own_forms(command)
+    return (*own, *(name for name in FORMATS if name not in own))
+
+
+def why_not(name: str, command: str) -> str:
+    """Return why a command does not have a format that others have; empty if it has, or if none has."""
+    return next((one.elsewhere for one in _ALL if one.name == name and command not in one.own), "")

@@ -19,9 +19,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from auditor.report.findings.causes import Topic
-    from auditor.report.findings.model import FindingsModel
+    from auditor.report.findings.model import FindingsModel, Run
 
-__all__ = ["OUTPUTS", "SCHEMA", "SCHEMA_VERSION", "cause_data", "document", "row_data", "topic_data", "written"]
+__all__ = [
+    "OUTPUTS",
+    "SCHEMA",
+    "SCHEMA_VERSION",
+    "cause_data",
+    "cause_document",
+    "details_of",
+    "document",
+    "row_data",
+    "topic_data",
+    "written",
+]
 
 OUTPUTS: Final = ("table", "wide", "json", "yaml", "ndjson", "csv", "markdown")
 SCHEMA_VERSION: Final = "auditor/findings/v1"
@@ -79,46 +90,103 @@ def document(
         causes: The causes that are wanted.
         rows: Findings or objects of a cause; None: they are not asked for.
     """
-    run = model.run
-    out: dict[str, Any] = {
-        "schema": SCHEMA_VERSION,
-        "report": model.shown,
-        "verdict": {"word": model.verdict.word, "reasons": list(model.verdict.reasons)},
-        "run": {
-            "clusters": list(run.clusters),
-            "sources": [
-                {
-                    "name": source.name,
-                    "cluster": source.cluster,
-                    "format": source.format,
-                    "revision": source.revision,
-                    "modified": None if source.modified is None else _time(source.modified),
-                    "keys": source.keys,
-                }
-                for source in run.sources
-            ],
-            "started": _time(run.started),
-            "seconds": run.seconds,
-            "keys": run.keys,
-            "checked": run.checked,
-            "reused": run.reused,
-            "auditor": run.tool,
-            "kubernetes": run.kubernetes,
-            "exit_code": run.exit_code,
-            "compared_with": run.compared_with,
-        },
-        "missing": model.missing,
-        "stale": model.stale,
-        "damage": model.damage,
-        "not_judged": model.not_judged,
-        "accepted": model.accepted or None,
-        "clusters": cluster_rows(model) if model.has_clusters else [],
-        "topics": [topic_data(topic) for topic in model.topics],
-        "causes": [cause_data(cause) for cause in causes],
-    }
+    out = cause_document(
+        shown=model.shown,
+        verdict=model.verdict.word,
+        reasons=model.verdict.reasons,
+        run=model.run,
+        not_judged=model.not_judged,
+        causes=causes,
+        **details_of(model),
+    )
     if rows is not None:
         out["rows"] = [row_data(row) for row in rows]
     return out
+
+
+def details_of(model: FindingsModel) -> dict[str, Any]:
+    """Return the arguments of `cause_document` that only a report has."""
+    return {
+        "missing": model.missing,
+        "stale": model.stale,
+        "damage": model.damage,
+        "accepted": model.accepted or None,
+        "clusters": cluster_rows(model) if model.has_clusters else [],
+        "topics": model.topics,
+    }
+
+
+def cause_document(
+    *,
+    shown: str,
+    verdict: str,
+    reasons: Sequence[str],
+    run: Run,
+    not_judged: Sequence[str],
+    causes: Sequence[Cause],
+    missing: Sequence[str] = (),
+    stale: Sequence[str] = (),
+    damage: Sequence[str] = (),
+    accepted: dict[str, Any] | None = None,
+    clusters: Sequence[dict[str, Any]] = (),
+    topics: Sequence[Topic] = (),
+) -> dict[str, Any]:
+    """Return causes and the run that found them as JSON data.
+
+    Args:
+        shown: The report as the user named it.
+        verdict: worse, same, better or not-compared.
+        reasons: Why.
+        run: The run.
+        not_judged: Reasons against an all-clear.
+        causes: The causes.
+        missing: Lines about clusters without a dump.
+        stale: Lines about dumps that are too old.
+        damage: Lines about what could not be read.
+        accepted: The section of the manifest about accepted findings; None without one.
+        clusters: A row for each cluster of a fleet.
+        topics: The topics of the causes.
+    """
+    return {
+        "schema": SCHEMA_VERSION,
+        "report": shown,
+        "verdict": {"word": verdict, "reasons": list(reasons)},
+        "run": _run_data(run),
+        "missing": list(missing),
+        "stale": list(stale),
+        "damage": list(damage),
+        "not_judged": list(not_judged),
+        "accepted": accepted,
+        "clusters": list(clusters),
+        "topics": [topic_data(topic) for topic in topics],
+        "causes": [cause_data(cause) for cause in causes],
+    }
+
+
+def _run_data(run: Run) -> dict[str, Any]:
+    return {
+        "clusters": list(run.clusters),
+        "sources": [
+            {
+                "name": source.name,
+                "cluster": source.cluster,
+                "format": source.format,
+                "revision": source.revision,
+                "modified": None if source.modified is None else _time(source.modified),
+                "keys": source.keys,
+            }
+            for source in run.sources
+        ],
+        "started": _time(run.started),
+        "seconds": run.seconds,
+        "keys": run.keys,
+        "checked": run.checked,
+        "reused": run.reused,
+        "auditor": run.tool,
+        "kubernetes": run.kubernetes,
+        "exit_code": run.exit_code,
+        "compared_with": run.compared_with,
+    }
 
 
 def written(

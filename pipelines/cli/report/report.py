@@ -2,27 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from auditor.report.formats.registry import formats_of, own_forms
 from pipelines.console import ignore_closed_stdout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 __all__ = ["format_option", "report"]
 
 
-def format_option(command: Any) -> Any:
-    """Add -o to a command that writes a report."""
-    option = click.option(
+def format_option(command: str, name: str = "outputs") -> Callable[[Any], Any]:
+    """Return a decorator that adds -o to a command.
+
+    Args:
+        command: Name of the command, as the table of formats has it.
+        name: Name of the parameter.
+    """
+    own = own_forms(command)
+    others = _listed([one for one in formats_of(command) if one not in own], "or")
+    if not own:
+        text = f"Also write the report as {others}; without FILE it is printed instead of the summary."
+    else:
+        text = f"{_listed(own, 'or')} of the answer itself ({own[0]} is the default), or its findings as {others}. "
+        text += "Without FILE it is printed."
+    return click.option(
         "-o",
         "--output",
-        "outputs",
+        name,
         multiple=True,
         metavar="FORMAT[=FILE]",
-        help="Also write the report as html, sarif, junit, codequality, github, github-summary, markdown, csv, ndjson, "
-        "prometheus, openreports or wgpolicy; without FILE it is printed instead of the summary. Several are possible.",
+        help=f"{text} Several are possible.",
     )
-    return option(command)
+
+
+def _listed(names: Sequence[str], last: str) -> str:
+    return f"{', '.join(names[:-1])} {last} {names[-1]}"
 
 
 @click.command(short_help="Write a report as HTML, SARIF, JUnit, metrics and other formats.")
@@ -31,13 +49,14 @@ def format_option(command: Any) -> Any:
 @click.option(
     "--history", default="", metavar="DIR", help="Show the runs of this history of `auditor audit` in a page."
 )
-@format_option
+@format_option("report")
 def report(report: str, cluster: tuple[str, ...], history: str, outputs: tuple[str, ...]) -> None:
     """Write a stored report in other formats: `-o FORMAT` prints one, `-o FORMAT=FILE` writes it.
 
     REPORT is a folder that `auditor audit` or `auditor upgrade` wrote, or its URL in an object store.
 
     \b
+    json            run, verdict and causes, as `auditor summary -o json`
     html            page with everything in it; html=DIR/ writes a folder for servers that forbid inline scripts
     sarif           SARIF 2.1.0 for code scanning
     junit           JUnit XML

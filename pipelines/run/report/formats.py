@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from auditor.base.errors import AuditorError, PlanError
-from auditor.report.formats.registry import FORMATS, Format
+from auditor.report.formats.registry import FORMATS, Format, formats_of, own_forms, why_not
 from auditor.report.manifest import MANIFEST
 from auditor.sources.stores.locations import is_web, local_path, shown_url
 from pipelines.exit_codes import exit_code_of
@@ -20,7 +20,7 @@ from pipelines.run.report.targets import earlier_text, is_below, new_file, write
 from pipelines.streams import ErrorLines, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from auditor.report.formats.problems import Content, Problem
     from auditor.report.trend.history import History
@@ -59,7 +59,7 @@ class Output:
 
 
 def parse_outputs(texts: Sequence[str], report: str = "") -> list[Output]:
-    """Return the outputs that `-o FORMAT` and `-o FORMAT=FILE` name.
+    """Return the outputs that `-o FORMAT` and `-o FORMAT=FILE` of `audit` and `report` name.
 
     Args:
         texts: The values of the option.
@@ -68,62 +68,48 @@ def parse_outputs(texts: Sequence[str], report: str = "") -> list[Output]:
     Raises:
         PlanError: A format is unknown, two print, or a file lies in the report.
     """
-    found = []
-    for text in texts:
-        name, equals, target = _parsed(text, FORMATS)
-        if equals and not target:
-            raise PlanError("-o", f"{text!r} names no file", f"{name}=FILE")
-        target = local_path(target) or target
-        if is_web(target):
-            raise PlanError("-o", f"{shown_url(target)}: a web server takes no files", "a file, or a URL such as s3://")
-        if target.endswith("/") and not FORMATS[name].folder:
-            raise PlanError("-o", f"{name} is one file", f"{name}=FILE", f"{target} is a folder")
-        check_place("-o", target, report)
-        found.append(Output(FORMATS[name], target))
-    _check_printed(texts)
-    return found
+    return split_outputs(texts, "report", report)[1]
 
 
-def split_outputs(
-    texts: Sequence[str], own: Sequence[str], report: str = ""
-) -> tuple[list[tuple[str, str]], list[str]]:
-    """Return the outputs that are forms of a command itself, as (name, file or empty), and the others.
+def split_outputs(texts: Sequence[str], command: str, report: str = "") -> tuple[list[tuple[str, str]], list[Output]]:
+    """Return the outputs that are a command's own answer, as (name, file or empty), and those of its report.
 
     Args:
         texts: The values of the option.
-        own: Names of the forms.
+        command: Name of the command.
         report: Folder of the report; no file may be written into it.
 
     Raises:
-        PlanError: Several are to be printed, a form names no file, or a file lies in the report.
+        PlanError: A format is unknown, two print, or a file lies in the report.
     """
-    mine, others = [], []
+    own, mine, others = own_forms(command), [], []
     for text in texts:
-        name, equals, target = _parsed(text, dict.fromkeys((*own, *FORMATS)))
-        if name not in own:
-            others.append(text)
-            continue
-        if equals and (not target or is_web(target) or target.endswith("/")):
-            raise PlanError("-o", f"{text!r} names no file", f"{name}=FILE")
-        target = local_path(target) or target
-        check_place("-o", target, report)
-        mine.append((name, target))
-    _check_printed(texts)
+        name, target = _parsed(text, command, report)
+        if name in own:
+            mine.append((name, target))
+        else:
+            others.append(Output(FORMATS[name], target))
+    if sum("=" not in text for text in texts) > 1:
+        raise PlanError("-o", "two formats are to be printed", "one at most", "give the others as FORMAT=FILE")
     return mine, others
 
 
-def _parsed(text: str, known: Collection[str]) -> tuple[str, str, str]:
-    """Return name, ``=`` and target of a value of -o, whose name must be known."""
+def _parsed(text: str, command: str, report: str) -> tuple[str, str]:
+    """Return the name of a format that the command has, and a file, a folder or a URL; empty: it is printed."""
     name, equals, target = text.partition("=")
+    known = formats_of(command)
     if name not in known:
-        raise PlanError("-o", f"{name!r} is no format", f"one of {', '.join(known)}")
-    return name, equals, target
-
-
-def _check_printed(texts: Sequence[str]) -> None:
-    """Refuse several values of -o that print."""
-    if sum("=" not in text for text in texts) > 1:
-        raise PlanError("-o", "two formats are to be printed", "one at most", "give the others as FORMAT=FILE")
+        found = f"{name!r} is no format of this command: {why}" if (why := why_not(name, command)) else ""
+        raise PlanError("-o", found or f"{name!r} is no format", f"one of {', '.join(known)}")
+    if equals and not target:
+        raise PlanError("-o", f"{text!r} names no file", f"{name}=FILE")
+    target = local_path(target) or target
+    if is_web(target):
+        raise PlanError("-o", f"{shown_url(target)}: a web server takes no files", "a file, or a URL such as s3://")
+    if target.endswith("/") and (name in own_forms(command) or not FORMATS[name].folder):
+        raise PlanError("-o", f"{name} is one file", f"{name}=FILE", f"{target} is a folder")
+    check_place("-o", target, report)
+    return name, target
 
 
 def prints(outputs: Sequence[Output]) -> bool:

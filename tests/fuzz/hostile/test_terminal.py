@@ -32,7 +32,7 @@ _AUDITS = tuple(
 )
 _REPORTS = ("report", "report-export", "report-upgrade", "report-fleet", "report-diff")
 _TABLES = ("table", "wide", "json", "yaml", "ndjson", "csv", "markdown")
-_FORMATS = ("html", "sarif", "junit", "codequality", "github", "github-summary", "markdown", "csv", "ndjson", "prometheus",
+_FORMATS = ("json", "html", "sarif", "junit", "codequality", "github", "github-summary", "markdown", "csv", "ndjson", "prometheus",
             "openreports", "wgpolicy")  # fmt: skip
 COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "accept": (

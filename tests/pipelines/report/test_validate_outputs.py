@@ -93,7 +93,10 @@ def test_what_is_no_error_is_a_note(folder):
     assert result["level"] == "note"
 
 
-def test_a_form_that_is_only_printed_takes_no_file(folder):
-    done = auditor("validate", "m", "-o", "json=x.json")
-    assert done.returncode == 2
-    assert "json is only printed" in done.stderr
+@pytest.mark.parametrize("name", ["text", "table", "json", "ndjson"])
+def test_the_answers_are_written_as_they_are_printed(name, folder):
+    printed = auditor("validate", "--crds", "crd.json", "m", "-o", name)
+    beside = auditor("validate", "--crds", "crd.json", "m", "-o", f"{name}=out", "-o", "markdown")
+    assert (folder / "out").read_text() == printed.stdout
+    assert beside.stdout.startswith("**") or "|" in beside.stdout
+    assert beside.returncode == printed.returncode == 1

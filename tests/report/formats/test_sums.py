@@ -194,7 +194,21 @@ def page(text: str) -> Found:
     return Found(severities.total(), numbers["accepted"], severities, statuses)
 
 
+def causes(text: str) -> Found:
+    """Return the numbers of the causes; here a cause is accepted as a whole or not at all."""
+    found = Found(0, 0)
+    for one in json.loads(text)["causes"]:
+        count = one["objects"] if one["impact"] else one["distinct_findings"]
+        if one["accepted_objects"]:
+            assert one["accepted_objects"] == one["objects"]
+            found.accepted = (found.accepted or 0) + count
+        else:
+            found.total += count
+    return found
+
+
 READERS: dict[str, Callable[[str], Found]] = {
+    "json": causes,
     "html": page,
     "sarif": sarif,
     "junit": junit,
