@@ -3,16 +3,20 @@
 Schemas hold schemas, and some of their fields take values of several forms, which the types of `quick_json` cannot say.
 The walk proves what is usual: names in their own spelling and once in an object, numbers that are finite. All the rest
 is left to the exact reader, which takes a hundred times as long.
+
+Clusters of a fleet mostly have the same definitions: a spec that was proven once is not walked again.
 """
 
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 import re
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 import orjson
 
 from auditor.builtin.scheme import type_named, types
@@ -20,10 +24,60 @@ from auditor.builtin.scheme import type_named, types
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["proven_definition"]
+__all__ = ["ProvenSpecs", "proven_definition"]
 
 _TIME: Final = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ", re.ASCII)
 _BASE64: Final = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+
+
+_LEAST_BYTES: Final = 1000
+"""Shorter specs are walked faster than they are looked up."""
+_START: Final = 200
+"""Bytes at the beginning of a spec that its place is found by."""
+
+
+class _WithSpec(msgspec.Struct):
+    spec: msgspec.Raw = msgspec.Raw()
+
+
+class ProvenSpecs:
+    """The specs of definitions that were proven, by digest: uid, times and managed fields differ in each cluster.
+
+    Args:
+        most: Most specs that are remembered.
+    """
+
+    def __init__(self, most: int = 10_000) -> None:
+        self._most = most
+        self._known: set[bytes] = set()
+        self._decoder = msgspec.json.Decoder(_WithSpec)
+
+    def left_out(self, label: str, data: bytes) -> tuple[bytes, bytes | None]:
+        """Return the JSON of a definition with ``{}`` for its spec if that was proven, which proves as much.
+
+        Args:
+            label: Its API version and kind.
+            data: Its JSON.
+        Returns:
+            The JSON, and the digest to `add` if all of it is proven; None: there is nothing to add.
+        Raises:
+            msgspec.MsgspecError: It is not JSON.
+        """
+        spec = bytes(self._decoder.decode(data).spec)
+        start = spec[:_START]
+        at = data.find(start)
+        if len(spec) < _LEAST_BYTES or spec[:1] != b"{" or data.find(start, at + 1) >= 0:
+            return data, None  # it begins like something else, so its place is not known
+        digest = hashlib.sha256(label.encode() + spec).digest()
+        if digest in self._known:
+            return data[:at] + b"{}" + data[at + len(spec) :], None
+        return data, digest
+
+    def add(self, digest: bytes) -> None:
+        """Remember the spec of a definition that was proven."""
+        if len(self._known) >= self._most:
+            self._known.clear()
+        self._known.add(digest)
 
 
 class _UnprovenError(ValueError):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import msgspec
 import orjson
 
-from auditor.builtin.quick_definition import proven_definition
+from auditor.builtin.quick_definition import ProvenSpecs, proven_definition
 from auditor.builtin.scheme import type_named, types
 
 if TYPE_CHECKING:
@@ -42,12 +42,14 @@ class _Head(msgspec.Struct):
     kind: str = ""
 
 
-def _definition(label: str, data: bytes) -> tuple[str, bool, bool] | None:
-    found = proven_definition(label, data)
-    if found is None:
-        return None
-    metadata = found.get("metadata") or {}
-    return label.split("/")[1], bool(metadata.get("namespace")), bool(metadata.get("name"))
+def _has_other_case(data: bytes) -> bool:
+    """Whether there may be a `kind` or an `apiVersion` that only a reader that does not mind the case takes for it."""
+    lower = data.lower()
+    return (
+        lower.count(b'"kind"') != data.count(b'"kind"')
+        or lower.count(b'"apiversion"') != data.count(b'"apiVersion"')
+        or _OTHER_CASE.search(data) is not None
+    )
 
 
 class JsonProver:
@@ -57,6 +59,7 @@ class JsonProver:
         self._types: dict[int, Any] = {}
         self._decoders: dict[str, msgspec.json.Decoder[Any] | None] = {}
         self._head = msgspec.json.Decoder(_Head)
+        self._specs = ProvenSpecs()
 
     def prove(self, target: Target, data: bytes) -> tuple[str, bool, bool] | None:
         """Return the stored version of a value that decodes, whether it has a namespace and a name; None if not proven.
@@ -70,17 +73,12 @@ class JsonProver:
             label = f"{head.apiVersion}/{head.kind}" if "/" in head.apiVersion else f"/{head.apiVersion}/{head.kind}"
             if label not in target.versions:
                 return None
+            if target.group == "apiextensions.k8s.io":
+                return self._definition(label, data)
             if target.group == "apps" and b"deprecated.d" in data:  # annotations that are read as numbers
                 return None
-            lower = data.lower()
-            if (
-                lower.count(b'"kind"') != data.count(b'"kind"')
-                or lower.count(b'"apiversion"') != data.count(b'"apiVersion"')
-                or _OTHER_CASE.search(data)
-            ):
+            if _has_other_case(data):
                 return None
-            if target.group == "apiextensions.k8s.io":
-                return _definition(label, data)
             decoder = self._decoder(label)
             if decoder is None:
                 return None
@@ -92,6 +90,16 @@ class JsonProver:
         if metadata is None:
             return version, False, False
         return version, bool(metadata.namespace), bool(metadata.name)
+
+    def _definition(self, label: str, data: bytes) -> tuple[str, bool, bool] | None:
+        rest, digest = self._specs.left_out(label, data)
+        found = None if _has_other_case(rest) else proven_definition(label, rest)
+        if found is None:
+            return None
+        if digest is not None:
+            self._specs.add(digest)
+        metadata = found.get("metadata") or {}
+        return label.split("/")[1], bool(metadata.get("namespace")), bool(metadata.get("name"))
 
     def _decoder(self, label: str) -> msgspec.json.Decoder[Any] | None:
         if label not in self._decoders:

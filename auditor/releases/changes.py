@@ -83,7 +83,7 @@ class Change:
 
     def is_in(self, release: Release) -> bool:
         """Tell whether a release behaves in the new way."""
-        return release.minor >= self.since
+        return release.minor >= self.since or self.name in release.also
 
     @property
     def version(self) -> tuple[int, int]:
@@ -93,7 +93,7 @@ class Change:
     @property
     def holds(self) -> bool:
         """Whether the release that is reproduced at the moment behaves in the new way."""
-        return active().minor >= self.since
+        return self.is_in(active())
 
 
 NO_NULL_TIMES: Final = Change(

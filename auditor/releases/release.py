@@ -28,12 +28,14 @@ class Release:
         version: The version whose behaviour is reproduced.
         is_final: Whether it is more than a pre-release.
         is_reproduced: Whether all recorded answers of its libraries are reproduced. If not, it is refused.
+        also: Names of later changes that it has as well: no release, but a way to see what one change does.
     """
 
     minor: int
     version: str
     is_final: bool = True
     is_reproduced: bool = False
+    also: frozenset[str] = frozenset()
 
     @property
     def name(self) -> str:

@@ -13,8 +13,8 @@ from auditor.crds.definition import parse_definition
 from auditor.gates.change import gate_changes
 from auditor.golang.text import quote
 from auditor.plan.options import FAIL_ON
-from auditor.releases.changes import between
-from auditor.report.releases.apis import api_decisions, api_section, not_compared
+from auditor.report.releases.apis import REMOVED_VERSIONS, api_decisions, api_section, not_compared
+from auditor.report.releases.records import records_section
 from auditor.report.upgrade_plan import name_conflicts, plan_of
 from auditor.shards.gates import GatedFields
 from auditor.shards.upgrade import ApiTally
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from auditor.shards.result import ShardResult
     from auditor.shards.upgrade import UpgradePlan
     from auditor.upgrade import Decision, DefinitionChange, Sample
+    from auditor.upgrade.release_change import ReleaseChange
 
 __all__ = ["qualified", "reaches", "upgrade_section"]
 
@@ -47,6 +48,7 @@ def upgrade_section(
     is_complete = not (total.out_of_scope or total.lost or total.given_up or is_damaged)
     entries = {entry.name: entry for entry in (*scan.new.entries, *scan.old.entries)}
     definitions, decisions = [], []
+    released: dict[str, ReleaseChange] = {}
     gates = _Gates(scan)
     scope = scan.new.options.scope
     conflicts = name_conflicts(scan)
@@ -63,7 +65,8 @@ def upgrade_section(
         migration = migration_of(change, parsed(old), parsed(new), tally, stored, is_complete=is_complete)
         decision = decide(change, tally, stored, unknown="" if is_complete else INCOMPLETE, migration=migration)
         if scan.changes_release and new is not None and name not in scan.applied:
-            decision = with_release_change(decision, release_change(new, *scan.releases), scan.releases[1])
+            released[name] = release_change(new, *scan.releases)
+            decision = with_release_change(decision, released[name], scan.releases[1])
         decisions.append((name, decision))
         definitions.append(
             {"name": name, "group": entries[name].group, "kind": entries[name].kind}
@@ -77,10 +80,10 @@ def upgrade_section(
     decided = decide_all([*api_decisions(apis), *decisions])
     return {
         "decision": decided.word,
-        "sentence": decided.sentence + ("" if scope.is_everything else " (of the objects in scope)"),
+        "sentence": decided.sentence + _extent(scan, apis),
         "named": list(decided.reasons[:NAMED]),
         "levels": sorted(decided.levels),
-        "kubernetes": _releases(scan),
+        "kubernetes": _releases(scan, tallies, released),
         "new_crds": list(scan.options.new_crds),
         "old_crds": list(scan.old.options.crds),
         "missing": scan.options.missing,
@@ -92,13 +95,22 @@ def upgrade_section(
     }
 
 
-def _releases(scan: UpgradePlan) -> dict[str, Any] | None:
+def _extent(scan: UpgradePlan, apis: dict[str, Any] | None) -> str:
+    """Return what the sentence is about where filters leave objects out."""
+    if scan.new.options.scope.is_everything:
+        return ""
+    is_left_out = scan.options.to_kubernetes and apis is None
+    return f" (of the objects in scope{f'; not of {REMOVED_VERSIONS}' if is_left_out else ''})"
+
+
+def _releases(
+    scan: UpgradePlan, tallies: Mapping[str, Tally], released: Mapping[str, ReleaseChange]
+) -> dict[str, Any] | None:
     """Return the releases before and after, with what differs between them; None if objects are judged as by one."""
     if not scan.changes_release:
         return None
     old, new = scan.releases
-    records = [{"name": one.name, "affects": str(one.affects), "what": one.what} for one in between(old, new)]
-    return {"from": old.version, "to": new.version, "records": records}
+    return {"from": old.version, "to": new.version, "records": records_section(scan, tallies, released)}
 
 
 def qualified(section: dict[str, Any], reasons: list[str], *, scope_only: bool) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from auditor.base.visible import label, visible_tree
 from auditor.base.wording import are, counted, objects
 from auditor.report.releases.api_lines import api_lines
+from auditor.report.releases.records import record_lines
 from auditor.report.terminal import damage_lines, format_table, release_lines
 from auditor.shards.sealed import sealed_lines
 
@@ -69,17 +70,15 @@ def upgrade_summary(manifest: dict[str, Any], report: str, *, most: int | None =
             blocks.append(lines)
         else:
             quiet.append(one)
-    if section.get("apis"):
-        blocks.insert(0, list(api_lines(section["apis"], report, everything=most is None)))
-        blocks = blocks if blocks[0] else blocks[1:]
     if quiet:
         blocks.append(list(_quiet(quiet, everything=most is None)))
     free = None if most is None else most - len(list(_head(section))) - len(tail)
+    leading = [lines for lines in _leading(section, report, everything=most is None) if lines]
     if free is not None and len(blocks) > _SECTIONS and sum(len(lines) + 1 for lines in blocks) > free:
-        first = ["", *blocks[0]] if section.get("apis") and len(blocks[0]) < free // 2 else []
-        body = [*first, "", *_overview(section["definitions"], free - 1 - len(first), report)]
+        body = list(_fitting(leading, free // 2, report)) if leading else []
+        body += ["", *_overview(section["definitions"], free - 1 - len(body), report)]
     else:
-        body = list(_fitting(blocks, free, report))
+        body = list(_fitting([*leading, *blocks], free, report))
     return "\n".join([*_head(section), *body, *tail])
 
 
@@ -87,11 +86,19 @@ def _head(section: dict[str, Any]) -> Iterator[str]:
     yield section["sentence"]
     if release := section.get("kubernetes"):
         old, new = (".".join(release[key].split(".")[:2]).removeprefix("v") for key in ("from", "to"))
-        count = counted(len(release["records"]), "behaviour")
+        count = counted(sum(one["name"] is not None for one in release["records"]), "behaviour")
         yield f"Kubernetes {release['from']} to {release['to']}: {count} differ (auditor releases {old} {new})"
     hop = section.get("via")
     if hop:
         yield f"first hop ({', '.join(hop['new_crds'])}): {hop['sentence']}"
+
+
+def _leading(section: dict[str, Any], report: str, *, everything: bool) -> Iterator[list[str]]:
+    """Yield the blocks on the whole cluster, which come before those on definitions."""
+    if section.get("apis"):
+        yield list(api_lines(section["apis"], report, everything=everything))
+    if section.get("kubernetes"):
+        yield list(record_lines(section["kubernetes"]["records"], everything=everything))
 
 
 def _overview(definitions: list[dict[str, Any]], free: int, report: str) -> Iterator[str]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from auditor.crdcheck import check_crd
 from auditor.crds.as_v1 import as_manifest
 from auditor.releases import running_as
+from auditor.releases.changes import between
 from auditor.upgrade.decision import ATTENTION, Decision
 
 if TYPE_CHECKING:
@@ -22,25 +24,69 @@ class ReleaseChange(NamedTuple):
     Attributes:
         refused: Messages of the new server alone.
         accepted: Messages of the old server alone.
+        dearer: Path of each expression of a rule that costs more by the estimate of the new server; `cheaper`: less.
+        records: Names of the records of the table of changes that alone make a difference, by what differs: refused,
+            accepted, dearer or cheaper. An empty name: none does.
     """
 
     refused: tuple[str, ...] = ()
     accepted: tuple[str, ...] = ()
+    dearer: tuple[str, ...] = ()
+    cheaper: tuple[str, ...] = ()
+    records: tuple[tuple[str, str], ...] = ()
+
+    def records_of(self, how: str) -> set[str]:
+        """Return the names of the records that make one difference."""
+        return {name for own, name in self.records if own == how}
+
+
+class _Said(NamedTuple):
+    """What one server says to a create: its messages, and the estimated cost of each expression."""
+
+    messages: frozenset[str]
+    costs: tuple[tuple[str, int], ...]
 
 
 def release_change(document: JsonObject, old: Release, new: Release) -> ReleaseChange:
     """Compare what the servers of two releases say to a create of a definition, as after a restore."""
-    before, after = (_messages(document, release) for release in (old, new))
+    before, after = _said(document, old), _said(document, new)
+    made = _compared(before, after)
+    differs = [how for how in _HOW if getattr(made, how)]
+    if not differs:
+        return made
+    is_forward = old.minor <= new.minor
+    older, said = (old, before) if is_forward else (new, after)
+    found: set[tuple[str, str]] = set()
+    for record in between(old, new):
+        alone = _said(document, replace(older, also=frozenset({record.name})))
+        one = _compared(said, alone) if is_forward else _compared(alone, said)
+        found |= {(how, record.name) for how in differs if getattr(one, how)}
+    found |= {(how, "") for how in differs if not any(how == own for own, _ in found)}
+    return made._replace(records=tuple(sorted(found)))
+
+
+_HOW: Final = ("refused", "accepted", "dearer", "cheaper")
+
+
+def _compared(before: _Said, after: _Said) -> ReleaseChange:
+    costs = [
+        (path, was, now)
+        for (path, was), (other, now) in zip(before.costs, after.costs, strict=False)
+        if path == other and was != now
+    ]
     return ReleaseChange(
-        tuple(text for text in after if text not in before), tuple(text for text in before if text not in after)
+        tuple(sorted(after.messages - before.messages)),
+        tuple(sorted(before.messages - after.messages)),
+        tuple(path for path, was, now in costs if now > was),
+        tuple(path for path, was, now in costs if now < was),
     )
 
 
-def _messages(document: JsonObject, release: Release) -> dict[str, None]:
+def _said(document: JsonObject, release: Release) -> _Said:
     with running_as(release):
         checked = check_crd(as_manifest(document))
     reason = [] if checked.unreadable is None else [checked.unreadable.reason]
-    return dict.fromkeys([*reason, *(str(one.words) for one in checked.findings)])
+    return _Said(frozenset([*reason, *(str(one.words) for one in checked.findings)]), tuple(checked.costs))
 
 
 _LONGEST: Final = 160

@@ -22,6 +22,7 @@ SHOWN_AGAIN: Final = "shown-again"
 _LONGEST: Final = 80
 _COUNTERS: Final = (
     *("categories", "changes", "managed", "rewrites", "gates", "closed", "formats", "failing", "hits", "users", "uses"),
+    "records",
 )
 
 
@@ -74,6 +75,8 @@ class Tally:
         users: Number of objects by (what goes: ``version v1`` or ``subresource status``, manager that used it).
         uses: Number of objects by what goes.
         unreadable_before: Objects that cannot be read before and after.
+        records: Number of objects by (record of the table of changes between releases, category); an empty name: no
+            record makes the difference alone.
     """
 
     objects: int = 0
@@ -92,6 +95,7 @@ class Tally:
     users: Counter[tuple[str, str]] = field(default_factory=Counter)
     uses: Counter[str] = field(default_factory=Counter)
     unreadable_before: int = 0
+    records: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def sample(self, category: str, one: Sample) -> None:
         """Keep an example, unless there are enough."""

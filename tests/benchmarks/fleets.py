@@ -3,7 +3,8 @@
     python tests/benchmarks/fleets.py                 # needs ../shared (generator, definitions) and Go
     python tests/benchmarks/fleets.py --scale 0.1     # a tenth of the objects
 
-Each cluster is a dump of its own (what `etcdctl get -w json` prints) with all definitions. Time is from process start to
+Each cluster is a dump of its own (what `etcdctl get -w json` prints) with all definitions, which have another uid and
+another time in each. Time is from process start to
 finished report, with verdicts on updates; processor time is that of all processes. What two workers gain is also worked
 out from processor time, for machines that others use meanwhile: what the command's own process takes stays, the rest is
 divided by two.
@@ -15,6 +16,8 @@ import json
 import os
 import sys
 import tempfile
+import uuid
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -44,8 +47,16 @@ def write_fleet(folder: Path, lines: list[bytes], sizes: list[int], documents: l
     for number, size in enumerate(sizes):
         objects = [lines[(at + one) % len(lines)] for one in range(size)]
         at += size
-        (folder / f"c{number:03}.json").write_text(at_keys(objects, documents))
+        (folder / f"c{number:03}.json").write_text(at_keys(objects, [_of_cluster(one, number) for one in documents]))
     return at
+
+
+def _of_cluster(document: dict[str, Any], number: int) -> dict[str, Any]:
+    """Return a definition as a cluster of its own has it; equal texts in all clusters would flatter what remembers."""
+    name = f"{number}/{document['metadata']['name']}"
+    created = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=number)
+    own = {"uid": str(uuid.uuid5(uuid.NAMESPACE_URL, name)), "creationTimestamp": f"{created:%Y-%m-%dT%H:%M:%SZ}"}
+    return {**document, "metadata": {**document["metadata"], **own}}
 
 
 def run(folder: Path, clusters: int, jobs: int, runs: list[Run]) -> float:

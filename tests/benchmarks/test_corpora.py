@@ -1,11 +1,13 @@
 """What benchmarks make of drawn objects: JSON Schemas for a peer, mixtures, large objects, files."""
 
+import base64
 import itertools
 import json
 
 import pytest
 
-from tests.benchmarks import harness, invalid, peers, sizes, yardstick
+from tests.benchmarks import fleets, harness, invalid, peers, sizes, yardstick
+from tests.documents import definition_of
 from tests.shared import ROOT, shared
 
 
@@ -133,3 +135,19 @@ def test_an_audit_that_lost_keys_is_no_figure(tmp_path):
     assert run.wall > 0
     with pytest.raises(SystemExit, match="3 keys are in the report, 4 were in the dump"):
         harness.audit(dump, crds, objects=4)
+
+
+def test_clusters_of_a_fleet_have_definitions_that_differ_in_uid_and_time(tmp_path):
+    line = {"apiVersion": "x.example.com/v1", "kind": "X", "metadata": {"name": "a", "namespace": "b"}}
+    document = definition_of({"type": "object"})
+    assert fleets.write_fleet(tmp_path / "fleet", [json.dumps(line).encode()], [1, 1], [document]) == 2
+    found = []
+    for path in sorted((tmp_path / "fleet").iterdir()):
+        values = [json.loads(base64.b64decode(row["value"])) for row in json.loads(path.read_text())["kvs"]]
+        assert line in values
+        found += [value for value in values if value["kind"] == "CustomResourceDefinition"]
+    one, other = found
+    assert one["spec"] == other["spec"] == document["spec"]
+    assert one["metadata"]["uid"] != other["metadata"]["uid"]
+    assert one["metadata"]["creationTimestamp"] != other["metadata"]["creationTimestamp"]
+    assert "uid" not in document["metadata"]

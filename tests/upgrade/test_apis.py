@@ -6,11 +6,12 @@ import json
 
 import pytest
 
-from auditor.plan.options import AuditOptions
+from auditor.plan.options import AuditOptions, Scope
 from auditor.releases import RELEASES
 from auditor.releases.release import Release
 from auditor.report.upgrade_formats import upgrade_text
 from auditor.shards.upgrade.plan import UpgradeOptions
+from auditor.sources.storage_value import CBOR_TAG
 from pipelines.run.upgrade import run_upgrade
 from tests.upgrade.support import GROUP, crd, encoded, managed, thing, version, write_crds
 
@@ -211,8 +212,9 @@ def test_helm_releases_with_removed_versions_by_a_flag(tmp_path, kind, labels):
 
 
 def test_older_revisions_of_helm_releases_do_not_count(tmp_path):
-    code, section, _ = upgraded(tmp_path, {RELEASE: helm("superseded", labels=False)}, helm=True)
-    assert (code, section["apis"]["helm"]) == (0, {"read": 0, "unread": [], "releases": []})
+    code, section, shown = upgraded(tmp_path, {RELEASE: helm("superseded", labels=False)}, helm=True)
+    assert (code, section["apis"]["helm"]) == (0, {"read": 0, "older": 1, "more": 0, "unread": [], "releases": []})
+    assert "HELM    0 deployed releases read; 1 older revision not read: a rollback to one may need more" in shown
 
 
 BOMB = base64.b64encode(gzip.compress(b"[" + b"0," * (20 << 20) + b"0]", 1, mtime=0))
@@ -325,3 +327,46 @@ def test_new_definitions_alone_look_for_no_removed_versions(tmp_path):
     assert section["apis"] is None
     assert section["not_compared"] == []
     assert shown.startswith("safe")
+
+
+def cbor(value):
+    """Return a value of maps, lists and short texts in CBOR, texts as byte strings, as the server writes them."""
+
+    def head(major, size):
+        return bytes([major << 5 | size]) if size < 24 else bytes([major << 5 | 24, size])
+
+    if isinstance(value, dict):
+        return head(5, len(value)) + b"".join(cbor(part) for pair in value.items() for part in pair)
+    if isinstance(value, list):
+        return head(4, len(value)) + b"".join(map(cbor, value))
+    return head(2, len(value)) + value.encode()
+
+
+def test_values_in_cbor_are_searched_as_well(tmp_path):
+    value = claim(entry("driver", "resource.k8s.io/v1beta1"))
+    _, section, _ = upgraded(tmp_path, {CLAIM: CBOR_TAG + cbor(value)})
+    assert [one["manager"] for one in section["apis"]["clients"]] == ["driver"]
+
+
+def test_more_helm_entries_than_are_named_are_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr("auditor.shards.upgrade.apis._MOST", 1)
+    keys = [RELEASE.replace("default", namespace) for namespace in ("a", "b", "c")]
+    values = {key: {**helm(), "metadata": {**helm()["metadata"], "namespace": key.split("/")[3]}} for key in keys}
+    _, section, shown = upgraded(tmp_path, values, helm=True)
+    assert (len(section["apis"]["helm"]["releases"]), section["apis"]["helm"]["more"]) == (1, 2)
+    assert "HELM    and 2 more versions that are gone, in manifests of deployed releases" in shown
+
+
+def test_a_filter_leaves_removed_versions_out_and_the_first_line_says_so(tmp_path):
+    value = claim(entry("driver", "resource.k8s.io/v1beta1"))
+    _, section, shown = upgraded(tmp_path, {CLAIM: value}, scope=Scope(include=("things.example.com",)))
+    assert section["apis"] is None
+    left_out = "removed and deprecated versions of kinds, which are looked for in whole dumps alone"
+    assert shown.startswith(f"safe (of the objects in scope; not of {left_out})\n")
+    assert section["not_compared"] == [left_out]
+
+
+def test_endpoints_are_no_sign_of_a_client(tmp_path):
+    value = of("v1", "Endpoints", "web", metadata={"managedFields": [entry("kube-controller-manager", "v1")]})
+    _, section, _ = upgraded(tmp_path, {"/registry/services/endpoints/default/web": value})
+    assert section["apis"]["clients"] == []

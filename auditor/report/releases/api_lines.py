@@ -73,7 +73,11 @@ def _helm(section: dict[str, Any]) -> Iterator[str]:
         yield f"HELM    {name}: its manifest has {label(one['api_version'])} {label(one['kind'])}, {_gone(one)}"
     for one in section["helm"]["unread"]:
         yield f"HELM    {counted(one['count'], 'release')} could not be read: {one['reason']}"
-    yield f"HELM    {counted(section['helm']['read'], 'deployed release')} read"
+    if more := section["helm"]["more"]:
+        yield f"HELM    and {more} more versions that are gone, in manifests of deployed releases"
+    older = section["helm"]["older"]
+    rest = f"; {counted(older, 'older revision')} not read: a rollback to one may need more" if older else ""
+    yield f"HELM    {counted(section['helm']['read'], 'deployed release')} read{rest}"
 
 
 def _without_server(section: dict[str, Any]) -> Iterator[str]:

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from auditor.shards.result import ShardResult
     from auditor.shards.upgrade import ApiTally, UpgradePlan
 
-__all__ = ["api_decisions", "api_section", "not_compared"]
+__all__ = ["REMOVED_VERSIONS", "api_decisions", "api_section", "not_compared"]
 
+REMOVED_VERSIONS: Final = "removed and deprecated versions of kinds, which are looked for in whole dumps alone"
+"""What a scan with filters leaves out."""
 _MANAGERS: Final = 3
 
 
@@ -70,8 +72,9 @@ def not_compared(scan: UpgradePlan, section: dict[str, Any] | None) -> list[str]
     name = f"Kubernetes {scan.target.name}"
     if not scan.target.is_reproduced:
         out.append(f"how {name} reads, validates and accepts objects and definitions (that release is not reproduced)")
-    if scan.options.to_kubernetes and section is None and scan.old.options.scope.is_everything:
-        out.append(f"which kinds and versions {name}, the older release, lacks")
+    if scan.options.to_kubernetes and section is None:
+        is_whole = scan.old.options.scope.is_everything
+        out.append(f"which kinds and versions {name}, the older release, lacks" if is_whole else REMOVED_VERSIONS)
     if section and section["helm"] and (unread := sum(one["count"] for one in section["helm"]["unread"])):
         out.append(f"{counted(unread, 'Helm release')} that could not be read")
     if section and scan.target.minor > newest_known():
@@ -164,7 +167,8 @@ def _helm(tally: ApiTally, target: Release) -> dict[str, Any]:
         if api is not None and api.is_gone(target.minor):
             found.append({"namespace": namespace, "release": name, "revision": revision} | _of_api(api))
     unread = [{"reason": reason, "count": count} for reason, count in sorted(tally.helm_unread.items())]
-    return {"read": tally.helm_read, "unread": unread, "releases": found}
+    counts = {"read": tally.helm_read, "older": tally.helm_older, "more": tally.helm_more}
+    return {**counts, "unread": unread, "releases": found}
 
 
 # -- what has no server ------------------------------------------------------------------------------------------------

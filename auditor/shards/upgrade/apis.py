@@ -15,10 +15,12 @@ import orjson
 from auditor.base.errors import ChangedDump
 from auditor.builtin.protobuf import MAGIC, WireError, decode_message, decode_unknown
 from auditor.builtin.scheme import kind_of_resource
+from auditor.golang.cbor import CborError, decode_object
 from auditor.plan.plan import cut_values
 from auditor.releases.apis import apis
 from auditor.sources.encryption import resource_of
 from auditor.sources.registry_key import classify, printable_key, split_key
+from auditor.sources.storage_value import CBOR_TAG
 from auditor.upgrade.api_uses import HELM_PREFIX, UnreadableRelease, client_uses, helm_release
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ _BETA: Final = re.compile(rb"/v\d+(?:alpha|beta)\d+")
 _LONGEST: Final = 300
 """Most bytes of a version with its group; a group has at most 253."""
 _MOST: Final = 1000
-"""Most managers of a kind and version, and most Helm releases, that are named; the others count together."""
+"""Most managers of a kind and version, and most entries of Helm releases, that are named; the others count together."""
 _SAMPLES: Final = 3
 _WRITTEN: Final = {("apiextensions.k8s.io/v1beta1", "CustomResourceDefinition")}
 """Versions that servers themselves write, though they do not serve them.
@@ -52,7 +54,9 @@ class ApiTally:
         last: The newest time of such a write.
         samples: Keys of some objects, by the key of their counter.
         helm: (namespace, release, revision, apiVersion, kind) in manifests of Helm releases.
-        helm_read: Helm releases that were read.
+        helm_more: Further such entries, beyond the first 1,000.
+        helm_read: Deployed Helm releases that were read.
+        helm_older: Revisions of Helm releases that are not deployed; they are not read.
         helm_unread: Helm releases that could not be read, by the reason.
         services: (namespace, name) of each Service.
         api_services: The (namespace, name) that serves an APIService, by its name.
@@ -63,7 +67,9 @@ class ApiTally:
     last: dict[tuple[str, str, str, str], str] = field(default_factory=dict)
     samples: dict[tuple[Any, ...], list[str]] = field(default_factory=dict)
     helm: set[tuple[str, str, int, str, str]] = field(default_factory=set)
+    helm_more: int = 0
     helm_read: int = 0
+    helm_older: int = 0
     helm_unread: Counter[str] = field(default_factory=Counter)
     services: set[tuple[str, str]] = field(default_factory=set)
     api_services: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -77,11 +83,21 @@ class ApiTally:
         for at, keys in other.samples.items():
             for key in keys:
                 self.sample(at, key)
-        self.helm |= other.helm
+        for entry in sorted(other.helm):
+            self.add_helm(entry)
+        self.helm_more += other.helm_more
         self.helm_read += other.helm_read
+        self.helm_older += other.helm_older
         self.helm_unread.update(other.helm_unread)
         self.services |= other.services
         self.api_services |= other.api_services
+
+    def add_helm(self, entry: tuple[str, str, int, str, str]) -> None:
+        """Add an entry of `helm`, or count it where there are many."""
+        if entry in self.helm or len(self.helm) < _MOST:
+            self.helm.add(entry)
+        else:
+            self.helm_more += 1
 
     def sample(self, at: tuple[Any, ...], key: str) -> None:
         """Add a key, unless there are enough."""
@@ -103,12 +119,12 @@ class ApiScan:
         prefix = owner.plan.options.etcd_prefix.rstrip("/")
         self._owner = owner
         self._reads_helm = scan.options.helm_releases
-        self._watched = {
-            (one.api_version, one.kind) for one in apis() if one.is_gone(minor) or 0 < one.deprecated <= minor
-        }
+        self._gone = {(one.api_version, one.kind) for one in apis() if one.is_gone(minor)}
+        later = {(one.api_version, one.kind) for one in apis() if 0 < one.deprecated <= minor}
+        self._watched = {at for at in self._gone | later if "/" in at[0]}  # Endpoints, written by servers themselves
         own = scan.deprecated_versions
         self._watched |= {(f"{one.group}/{one.version}", one.kind) for one in own}
-        texts = {api_version for api_version, _ in self._watched if "/" in api_version}
+        texts = {api_version for api_version, _ in self._watched}
         self._beta = tuple(text.encode() for text in texts if _BETA.search(text.encode()))
         self._others = tuple(text.encode() for text in texts if not _BETA.search(text.encode()))
         self._services = f"{prefix}/services/specs/".encode()
@@ -158,7 +174,7 @@ class ApiScan:
             return
         try:
             api_version, kind, obj = _decoded(data)
-        except (WireError, orjson.JSONDecodeError, RecursionError):  # its row says so
+        except (WireError, CborError, orjson.JSONDecodeError, RecursionError):  # its row says so
             return
         if is_service:
             self._api_service(obj)
@@ -218,13 +234,14 @@ class ApiScan:
             tally.helm_unread[str(error)] += 1
             return
         if release is None:
+            tally.helm_older += 1
             return
         tally.helm_read += 1
         metadata = obj.get("metadata") or {}
         namespace = metadata.get("namespace")
-        for api_version, kind in release.kinds:
-            if (api_version, kind) in self._watched and len(tally.helm) < _MOST:
-                tally.helm.add((str(namespace), release.name, release.revision, api_version, kind))
+        for api_version, kind in sorted(release.kinds):
+            if (api_version, kind) in self._gone:
+                tally.add_helm((str(namespace), release.name, release.revision, api_version, kind))
 
 
 def _decoded(data: bytes) -> tuple[str, str, JsonObject]:
@@ -233,12 +250,13 @@ def _decoded(data: bytes) -> tuple[str, str, JsonObject]:
     Raises:
         WireError: It cannot be decoded.
         JSONDecodeError: Likewise.
+        CborError: Likewise.
     """
     if data.startswith(MAGIC):
         api_version, kind, raw = decode_unknown(data)
         label = f"{api_version}/{kind}" if "/" in api_version else f"/{api_version}/{kind}"
         return api_version, kind, decode_message(label, raw) or {}
-    obj = orjson.loads(data)
+    obj = decode_object(data) if data.startswith(CBOR_TAG) else orjson.loads(data)
     if type(obj) is not dict:
         return "", "", {}
     names = [text if type(text) is str else "" for text in (obj.get("apiVersion"), obj.get("kind"))]

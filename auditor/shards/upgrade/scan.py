@@ -25,6 +25,7 @@ from auditor.shards.conversions import convert_ahead
 from auditor.shards.row_writer import JudgedVersion
 from auditor.shards.updates import NOT_ASKED
 from auditor.shards.upgrade.apis import ApiScan, ApiTally
+from auditor.shards.upgrade.causes import ReleaseCauses
 from auditor.shards.upgrade.concerns import Concerns, concerns_of, hit_of, used_by
 from auditor.shards.upgrade.sides import (
     Side,
@@ -87,6 +88,7 @@ class UpgradeAuditor:
         self.auditor = ShardAuditor(scan.new, parts, observer=self)
         self.scan = scan
         self.before = ShardAuditor(scan.old, parts)
+        self.causes = ReleaseCauses(scan, parts) if scan.changes_release else None
         self.apis = ApiScan(self.before, scan) if scan.looks_for_apis else None
         self.tallies: dict[str, Tally] = {}
         self.pairings: dict[tuple[str, str, str], Pairing] = {}
@@ -168,12 +170,16 @@ class UpgradeAuditor:
         self._count_gates(tally, row, definition, old_definition)
         self._count_concerns(tally, row, definition, old_definition)
         pairing = self._pairing(old_definition, definition, audited)
-        if pairing is not None and not self.scan.changes_release and pairing.is_same(audited.stored_version):
+        if pairing is not None and pairing.is_same(audited.stored_version) and self._is_untouched(definition, new):
             tally.unreadable_before += new.rank == 4
             self._add(row, tally, new, [], {"broken-before"} if new.rank >= 3 else set())
             return
         may_confuse = pairing is None or pairing.may_confuse
         self._compare(row, tally, definition, old_definition, new, judged.rewritten, may_confuse=may_confuse)
+
+    def _is_untouched(self, definition: CustomResourceDefinition, new: Side) -> bool:
+        """Whether both releases say the same of an object of a definition that stays as it is."""
+        return self.causes is None or self.causes.is_untouched(definition.name, new)
 
     def _pairing(
         self, old: CustomResourceDefinition, new: CustomResourceDefinition, audited: AuditedObject
@@ -198,12 +204,14 @@ class UpgradeAuditor:
             return storage if storage == version or version not in old.versions else None
         return version if version in old.versions else storage
 
-    def _judged_before(self, old: CustomResourceDefinition, version: str, data: bytes) -> AuditedObject:
+    def _judged_by(
+        self, side: ShardAuditor, definition: CustomResourceDefinition, version: str, data: bytes
+    ) -> AuditedObject:
         at = self.plan.options.at_of_exports if self.is_export else self.plan.options.at
         if at in ("storage", "stored"):
-            return self.before.judge(old, data, at)[0].audited
-        fallback = self.before.storage_of(old) or next(iter(old.versions))
-        return self.before.at_version(old, version if version in old.versions else fallback, data).audited
+            return side.judge_alone(definition, data, at)[0].audited
+        fallback = side.storage_of(definition) or next(iter(definition.versions))
+        return side.at_version(definition, version if version in definition.versions else fallback, data).audited
 
     def _outcome_of(
         self,
@@ -231,7 +239,7 @@ class UpgradeAuditor:
         *,
         may_confuse: bool,
     ) -> None:
-        before = rewritten or self._judged_before(old, new.audited.audited_version or "", row.data)
+        before = rewritten or self._judged_by(self.before, old, new.audited.audited_version or "", row.data)
         outcome = NOT_ASKED
         if before.findings or new.audited.findings or new.outcome.verdict is not None or new.audited.object is None:
             outcome = self._outcome_of(self.before, row, old, before, row.data)
@@ -278,6 +286,14 @@ class UpgradeAuditor:
         tally.unreadable_before += new.rank == 4 and was.rank == 4
         if new.rank in (1, 2) and any(one.change == VERDICT and one.path and one.old is ABSENT for one in changes):
             categories.add("tolerated" if new.rank == 1 else "invalid")
+        if self.causes is not None:
+            own = old if self.causes.is_forward else new_definition
+
+            def again(side: ShardAuditor) -> Side:
+                audited = self._judged_by(side, own, new.audited.audited_version or "", row.data)
+                return side_of(audited, self._outcome_of(side, row, own, audited, row.data))
+
+            self.causes.count(tally, row, (was, new), categories, again)
         self._add(row, tally, new, changes, categories)
 
     def _lost_on_the_way(
