@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.statuses import KeyClass
@@ -14,7 +15,7 @@ from pipelines.run.query import QueryOptions
 from pipelines.run.show import resource_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from auditor.plan.plan import Plan
     from auditor.server.history import Revision
@@ -39,7 +40,7 @@ def note_last_good(plan: Plan, manifest: dict[str, Any]) -> None:
     if not breaking or not sources:
         return
     try:
-        store = DumpStore(plan, ReadMode(), lambda text: LOG.debug("last-good", text.rstrip()))
+        store = DumpStore(_narrowed(plan, breaking), ReadMode(), lambda text: LOG.debug("last-good", text.rstrip()))
         for number in sources:
             known: dict[bytes, list[Revision]] = {}
             for one in revisions_of(plan.sources[number], list(breaking)):
@@ -49,6 +50,13 @@ def note_last_good(plan: Plan, manifest: dict[str, Any]) -> None:
                     breaking[key]["last_good"] = found
     except Exception as error:  # noqa: BLE001 - the report is complete without it
         LOG.warning("last-good", f"older revisions were not searched: {type(error).__name__}: {error}")
+
+
+def _narrowed(plan: Plan, keys: Iterable[bytes]) -> Plan:
+    """Return the plan with the definitions of the kinds of some keys alone: the others need not be parsed."""
+    texts = [key.decode("utf-8", "replace") for key in keys]
+    needed = (entry for entry in plan.entries if any(f"/{entry.group}/{entry.plural}/" in text for text in texts))
+    return replace(plan, entries=tuple(needed))
 
 
 def _last_good(store: DumpStore, number: int, revisions: Sequence[Revision]) -> dict[str, Any] | None:
