@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FILE", "DefinitionEntry", "DefinitionsFile", "definition_entry", "encode_definition", "write_definitions"]
 
+_BUFFER: Final = 1 << 18
 FILE: Final = "definitions.ndjson"
 """Its name in the folder of a report."""
 
@@ -73,7 +74,7 @@ class DefinitionsFile:
 
     def lines(self) -> Iterator[bytes]:
         """Yield all lines, with their ends."""
-        with self.path.open("rb") as stream:
+        with self.path.open("rb", _BUFFER) as stream:
             yield from stream
 
     def whole(self) -> bytes:

@@ -15,7 +15,7 @@ from collections import Counter
 from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import orjson
 
@@ -144,6 +144,30 @@ def _name_as_given(manifest: dict[str, Any], options: AuditOptions, local: Audit
     (Path(local.report) / MANIFEST).write_bytes(orjson.dumps(manifest, option=orjson.OPT_INDENT_2) + b"\n")
 
 
+class _Definitions:
+    """Writes the definitions of all clusters, equal ones once.
+
+    Args:
+        stream: The definitions file of the fleet.
+    """
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._numbers: dict[bytes, int] = {}
+
+    def take(self, file: DefinitionsFile) -> list[int]:
+        """Write those of one cluster that are not written yet; return the numbers of the lines that it has, from 0."""
+        own = []
+        for line in file.lines():
+            digest = hashlib.sha256(line).digest()
+            number = self._numbers.get(digest)
+            if number is None:
+                number = self._numbers[digest] = len(self._numbers)
+                self._stream.write(line)
+            own.append(number)
+        return own
+
+
 def _run_fleet(options: AuditOptions, clusters: list[Cluster]) -> tuple[int, dict[str, Any]]:
     manifests: list[tuple[Cluster, dict[str, Any]]] = []
     failed: list[tuple[Cluster, SourceError]] = []
@@ -151,32 +175,24 @@ def _run_fleet(options: AuditOptions, clusters: list[Cluster]) -> tuple[int, dic
     with new_report(options) as (spool, parts):
         if not any(PLACEHOLDER.search(path) for path in options.crds):
             options = replace(options, crds=tuple(_here_once(options.crds, spool)))
-        definitions: dict[bytes, int] = {}
-        lines: list[bytes] = []
         versions: list[Path] = []
         folders = Folders()
         number = 0
-        for (position, cluster), manifest in zip(
-            enumerate(clusters), audit_clusters(options, clusters, spool), strict=True
-        ):
-            report = report_of(spool, position)
-            if isinstance(manifest, SourceError):
-                failed.append((cluster, manifest))
-                continue
-            manifests.append((cluster, manifest))
-            first, number = number, _take_parts(report, parts, number, _index_folders(manifest, folders))
-            manifest["parts"] = [first, number]
-            versions.append(report / "versions.parquet")
-            own = manifest["definitions"]["lines"] = []
-            for line in DefinitionsFile(report).whole().splitlines():
-                digest = hashlib.sha256(line).digest()
-                if digest not in definitions:
-                    definitions[digest] = len(lines)
-                    lines.append(line)
-                own.append(definitions[digest])
+        with (parts / FILE).open("wb") as stream:
+            definitions = _Definitions(stream)
+            answers = audit_clusters(options, clusters, spool)
+            for (position, cluster), manifest in zip(enumerate(clusters), answers, strict=True):
+                report = report_of(spool, position)
+                if isinstance(manifest, SourceError):
+                    failed.append((cluster, manifest))
+                    continue
+                manifests.append((cluster, manifest))
+                first, number = number, _take_parts(report, parts, number, _index_folders(manifest, folders))
+                manifest["parts"] = [first, number]
+                versions.append(report / "versions.parquet")
+                manifest["definitions"]["lines"] = definitions.take(DefinitionsFile(report))
         if not manifests:
             raise failed[0][1]
-        (parts / FILE).write_bytes(b"".join(line + b"\n" for line in lines))
         _join_versions(versions, parts / "versions.parquet")
         manifest = _joined(manifests, failed) | {"seconds": round(time.monotonic() - clock, 3)}
         note_presence(options, parts, manifest)

@@ -13,6 +13,7 @@ import gc
 import os
 import shutil
 import time
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -28,7 +29,7 @@ from pipelines.run.fleet_settings import ClusterSettings
 from pipelines.workers import PRELOAD
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
 
     from auditor.plan.options import AuditOptions
     from auditor.plan.plan import SourceShard
@@ -91,22 +92,25 @@ def audit_clusters(options: AuditOptions, clusters: list[Cluster], spool: Path) 
         by_ray = _by_ray(options, items, spool)
         yield from (by_ray[position] for position, _ in items)
         return
-    answers: dict[int, _Answer | None] = {}
-    if options.engine == "processes" and options.jobs > 1:
-        shared = _shared(options, items)
-        if len(shared) > 1:
-            answers = _by_workers(options, shared, spool, len(items))
+    shared = _shared(options, items)
+    by_workers = {position for position, _ in shared}
     work = _auditor_of_clusters(options, spool)
     apart = _auditor_of_clusters(options, spool, partial(run_shards, apart=True))
-    for item in items:
-        position = item[0]
-        if position not in answers:
-            yield work(item)[1]
-        elif (answer := answers[position]) is None:
-            shutil.rmtree(report_of(spool, position), ignore_errors=True)
-            yield apart(item)[1]
-        else:
-            yield answer
+    answers: dict[int, _Answer | None] = {}
+    with closing(_by_workers(options, shared, spool, len(items))) as arriving:
+        for item in items:
+            position = item[0]
+            if position not in by_workers:
+                answers.update(arriving)  # the rest of them: then all workers are free for this cluster
+                yield work(item)[1]
+                continue
+            while position not in answers:
+                answers.update([next(arriving)])
+            if (answer := answers.pop(position)) is None:
+                shutil.rmtree(report_of(spool, position), ignore_errors=True)
+                yield apart(item)[1]
+            else:
+                yield answer
 
 
 # -- by workers --------------------------------------------------------------------------------------------------------
@@ -118,12 +122,13 @@ def _shared(options: AuditOptions, items: list[_Item]) -> list[_Item]:
     The others are so large that all end earlier if all workers audit each of them together, or can be read by this
     process alone.
     """
-    if "-" in options.crds:
+    if options.engine != "processes" or options.jobs == 1 or "-" in options.crds:
         return []
     sizes = {item[0]: _size(item[1].dump) for item in items if _is_open_to_all(item[1].dump)}
     found = sorted((item for item in items if item[0] in sizes), key=lambda item: (-sizes[item[0]], item[0]))
     seconds = [sizes[position] / _BYTES_A_SECOND for position, _ in found]
-    return found[_most_even(seconds, options.jobs) :]
+    shared = found[_most_even(seconds, options.jobs) :]
+    return shared if len(shared) > 1 else []
 
 
 def _most_even(seconds: list[float], jobs: int) -> int:
@@ -162,8 +167,10 @@ def _size(dump: str) -> int:
         return 0  # the audit says why
 
 
-def _by_workers(options: AuditOptions, items: list[_Item], spool: Path, total: int) -> dict[int, _Answer | None]:
-    """Audit clusters in worker processes; return for each position its answer, None where its workers ended.
+def _by_workers(
+    options: AuditOptions, items: list[_Item], spool: Path, total: int
+) -> Generator[tuple[int, _Answer | None], None, None]:
+    """Audit clusters in worker processes; yield position and answer of each as it comes, None where its workers ended.
 
     Args:
         options: The options of the fleet.
@@ -173,25 +180,25 @@ def _by_workers(options: AuditOptions, items: list[_Item], spool: Path, total: i
     """
     from pipelines.engines import run_processes  # noqa: PLC0415 - only where there are workers
 
+    if not items:
+        return
     jobs = min(options.jobs, len(items))
     dealt = [item for place in range(jobs) for item in items[place::jobs]]  # neighbours go to one worker
     ready = partial(_ready, replace(options, engine="inline", jobs=jobs, progress=False), spool, LOG.settings)
-    found: dict[int, _Answer | None] = {}
     began = shown = time.monotonic()
-    for position, outcome in run_processes(
-        ready, dealt, jobs=jobs, on_lost=lambda item, _: (item[0], Outcome(None)), preload=PRELOAD
+    for count, (position, outcome) in enumerate(
+        run_processes(ready, dealt, jobs=jobs, on_lost=lambda item, _: (item[0], Outcome(None)), preload=PRELOAD), 1
     ):
         LOG.lines(outcome.lines)
         if outcome.error is not None:
             raise outcome.error
-        found[position] = outcome.answer
         now = time.monotonic()
         if not options.progress:
-            LOG.clusters(len(found), total, now - began)
-        elif len(found) == len(items) or now - shown >= PROGRESS_EVERY:
+            LOG.clusters(count, total, now - began)
+        elif count == len(items) or now - shown >= PROGRESS_EVERY:
             shown = now
-            write_meter(len(found), total, now - began, "clusters")
-    return found
+            write_meter(count, total, now - began, "clusters")
+        yield position, outcome.answer
 
 
 def _ready(options: AuditOptions, spool: Path, settings: Any) -> Callable[[_Item], tuple[int, Outcome]]:
