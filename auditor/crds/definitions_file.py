@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -76,6 +77,18 @@ class DefinitionsFile:
         """Yield all lines, with their ends."""
         with self.path.open("rb", _BUFFER) as stream:
             yield from stream
+
+    def offsets(self) -> list[int]:
+        """Return where each line begins in bytes, and where the last one ends; [0] where there is no file."""
+        if not self.exists():
+            return [0]
+        return [0, *accumulate(map(len, self.lines()))]
+
+    def between(self, start: int, stop: int) -> bytes:
+        """Return the bytes from one offset to another."""
+        with self.path.open("rb", 0) as stream:
+            stream.seek(start)
+            return stream.read(stop - start)
 
     def whole(self) -> bytes:
         """Return the content."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import shutil
 import time
 from collections import Counter
 from dataclasses import replace
@@ -246,9 +245,10 @@ def _take_parts(report: Path, parts: Path, number: int, folders: dict[str, str])
         own = int(found[1])
         highest = max(highest, own)
         table, _, below = path.parent.relative_to(report).as_posix().partition("/")
-        target = parts / table / folders.get(below, below) / f"part-{number + own:05d}.parquet"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(path, target)
+        folder = parts / table / folders.get(below, below)
+        if not folder.is_dir():
+            folder.mkdir(parents=True)
+        path.rename(folder / f"part-{number + own:05d}.parquet")
     return number + highest + 1
 
 
