@@ -29,7 +29,11 @@ FILE: Final = "definitions.ndjson"
 
 @dataclass(frozen=True, slots=True)
 class DefinitionEntry:
-    """The position of one definition in the definitions file, and the names to find it by; parsed on first use."""
+    """The position of one definition in the definitions file, and the names to find it by; parsed on first use.
+
+    Attributes:
+        in_use: Hash of the part that servers use (`auditor.crds.specs.digest_in_use`); empty: not known yet.
+    """
 
     name: str
     group: str
@@ -39,6 +43,7 @@ class DefinitionEntry:
     stored: bool
     offset: int = 0
     length: int = 0
+    in_use: str = ""
 
 
 class DefinitionsFile:
