@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import OrderedDict
 from contextlib import contextmanager
@@ -37,6 +38,7 @@ __all__ = [
     "is_sorted",
     "joined_texts",
     "may_hold",
+    "own_files",
     "parquet_footer",
     "parquet_reader",
     "plain",
@@ -96,6 +98,20 @@ _FOOTERS: Final[OrderedDict[tuple[int, ...], Any]] = OrderedDict()
 """Cache of checked footers, by the state of their file: the same part of a report is opened many times."""
 
 
+_OWN: Final[list[str]] = []
+"""Folders whose files this run writes itself."""
+
+
+@contextmanager
+def own_files(folder: Path) -> Iterator[None]:
+    """Have files below a folder, which only this run writes to, read without a check of what they declare."""
+    _OWN.append(f"{folder}{os.sep}")
+    try:
+        yield
+    finally:
+        _OWN.pop()
+
+
 def _state_of(path: Path) -> tuple[int, ...]:
     state = path.stat()
     return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
@@ -109,13 +125,14 @@ def parquet_reader(path: Path, dictionaries: Iterable[str] = (), footer: Any = N
         path: The path of the file, which is mapped.
         dictionaries: Columns of text that become dictionaries.
         footer: Its `FileMetaData`, as `parquet_footer` checked it. If None, it is read and checked, once for each state
-            of the file.
+            of the file; not in a folder of `own_files`.
     """
     from pyarrow.parquet import ParquetFile  # noqa: PLC0415 - it loads file systems, too
 
     state: tuple[int, ...] = ()
+    is_own = str(path).startswith(tuple(_OWN))
     with whole_parquet(path):
-        if footer is None:
+        if footer is None and not is_own:
             state = _state_of(path)
             if (footer := _FOOTERS.get(state)) is None:
                 parquet_guard.check_file(path)
@@ -123,7 +140,7 @@ def parquet_reader(path: Path, dictionaries: Iterable[str] = (), footer: Any = N
     with source:
         with whole_parquet(path):
             reader = ParquetFile(source, read_dictionary=list(dictionaries), metadata=footer, pre_buffer=False)
-            if footer is None:
+            if footer is None and not is_own:
                 parquet_guard.check_footer(path, reader.metadata)
                 len(reader.schema_arrow.names)  # raises for a name that is not UTF-8
                 _keep_footer(state, reader.metadata)

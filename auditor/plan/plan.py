@@ -15,6 +15,7 @@ from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import msgspec
 import numpy as np
 import orjson
 import pyarrow as pa
@@ -70,6 +71,7 @@ __all__ = [
 _CRDS = ("apiextensions.k8s.io", "customresourcedefinitions")
 _TOO_LARGE: Final = "needs more memory than there is (--memory): it was not read, and no object of it was judged"
 _value = methodcaller("as_py")
+_BASE64: Final = msgspec.json.Decoder(bytes)
 CRD_PATH = f"/{_CRDS[0]}/{_CRDS[1]}/"
 
 
@@ -215,7 +217,15 @@ def _definitions_of(
 def cut_value(values: mmap.mmap | bytes, offset: int, length: int, encoding: int) -> bytes:
     """Return the value of a row of the live table from its file (`tables.LIVE_KEYS`)."""
     data = bytes(values[offset : offset + length])
-    return base64.b64decode(data) if encoding == 1 else data
+    return data if encoding != 1 else _decoded(data)
+
+
+def _decoded(text: bytes) -> bytes:
+    """Return the bytes of a text in base64, which the reader of the dump has checked."""
+    try:
+        return _BASE64.decode(b'"%b"' % text)  # in half the time of `base64`
+    except msgspec.MsgspecError:  # it has more padding than it needs
+        return base64.b64decode(text)
 
 
 def cut_values(rows: pa.Table, values: mmap.mmap | bytes) -> Iterator[bytes]:

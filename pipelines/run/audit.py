@@ -194,7 +194,10 @@ def new_report(options: AuditOptions, *inputs: str) -> Iterator[tuple[Path, Path
         spool.mkdir()
         (parts / "objects").mkdir(parents=True)
         (parts / "findings").mkdir()
-        yield spool, parts
+        from auditor.base.arrow import own_files  # noqa: PLC0415 - heavy imports only when work is done
+
+        with own_files(workdir):
+            yield spool, parts
         set_modes(parts, mode_of(options, parts))
         check_target(report, force=options.force, inputs=read)  # another run may have put one there meanwhile
         put_in_place(parts, report, force=options.force)
