@@ -43,6 +43,8 @@ _ALONE_SHARE: Final = 0.15
 work is done by one process however many there are."""
 _PACKED: Final = 6
 """How many times larger a compressed dump becomes, about."""
+_COLLECT_AFTER: Final = 64 << 20
+"""Bytes of values after which a worker collects what clusters have left; for a few objects it takes as long as they."""
 _OURS: Final = ("/dev/", "/proc/")
 """Where names mean files that are open in this process alone."""
 
@@ -211,14 +213,19 @@ def _ready(options: AuditOptions, spool: Path, settings: Any) -> Callable[[_Item
         return run_shards(ready, _WhileChildOf(parent, shards), *rest)
 
     audit = _auditor_of_clusters(options, spool, run)
+    since_collect = 0
 
     def work(item: _Item) -> tuple[int, Outcome]:
+        nonlocal since_collect
         with LOG.collected() as lines:
             try:
                 outcome = Outcome(audit(item)[1])
             except AuditorError as error:
                 outcome = Outcome(None, error)
-        gc.collect()  # workers run without the collector, and what is left of a cluster holds cycles
+        since_collect += outcome.answer["counts"]["bytes"] if isinstance(outcome.answer, dict) else _COLLECT_AFTER
+        if since_collect >= _COLLECT_AFTER:  # workers run without the collector, and what is left holds cycles
+            since_collect = 0
+            gc.collect()
         return item[0], outcome._replace(lines=tuple(lines))
 
     return work
