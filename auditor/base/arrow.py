@@ -35,6 +35,7 @@ __all__ = [
     "flattened",
     "in_one_piece",
     "index_in",
+    "is_null",
     "is_sorted",
     "joined_texts",
     "may_hold",
@@ -112,6 +113,10 @@ def own_files(folder: Path) -> Iterator[None]:
         _OWN.pop()
 
 
+def _is_own(path: Path) -> bool:
+    return bool(_OWN) and str(path).startswith(tuple(_OWN))
+
+
 def _state_of(path: Path) -> tuple[int, ...]:
     state = path.stat()
     return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
@@ -130,7 +135,7 @@ def parquet_reader(path: Path, dictionaries: Iterable[str] = (), footer: Any = N
     from pyarrow.parquet import ParquetFile  # noqa: PLC0415 - it loads file systems, too
 
     state: tuple[int, ...] = ()
-    is_own = str(path).startswith(tuple(_OWN))
+    is_own = _is_own(path)
     with whole_parquet(path):
         if footer is None and not is_own:
             state = _state_of(path)
@@ -161,20 +166,36 @@ def parquet_footer(path: Path) -> Any:
         return reader.metadata
 
 
-def may_hold(path: Path, column: str, texts: Iterable[str]) -> bool:
+def may_hold(path: Path, column: str, texts: Iterable[str], footer: Any = None) -> bool:
     """Return, from the footer alone, whether a column of a Parquet file may hold one of some texts; False if it cannot.
 
     Args:
         path: The file.
         column: The name of a column of text as the footer has it; in a map, with its part.
         texts: The texts.
+        footer: As `parquet_footer` returned it; None: it is read.
     """
     wanted = tuple(texts)
-    with parquet_reader(path) as reader, whole_parquet(path):
-        footer = reader.metadata
+    footer = footer or parquet_footer(path)
+    with whole_parquet(path):
         groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
         columns = [group.column(at) for group in groups for at in range(group.num_columns)]
         return any(_may_hold(one, wanted) for one in columns if one.path_in_schema == column)
+
+
+def is_null(path: Path, column: str, footer: Any) -> bool:
+    """Return, from the footer alone, whether a column of a Parquet file is all null; False if that is not known.
+
+    Args:
+        path: The file.
+        column: The name of the column.
+        footer: As `parquet_footer` returned it.
+    """
+    with whole_parquet(path):
+        groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
+        columns = [group.column(at) for group in groups for at in range(group.num_columns)]
+        found = [one for one in columns if one.path_in_schema == column]
+        return all(one.statistics is not None and one.statistics.null_count == one.num_values for one in found)
 
 
 def _may_hold(column: Any, texts: tuple[str, ...]) -> bool:
@@ -187,18 +208,29 @@ def _may_hold(column: Any, texts: tuple[str, ...]) -> bool:
     return not found.has_null_count or found.null_count != column.num_values
 
 
-def read_parquet(path: Path, columns: Sequence[str] | None = None, dictionaries: Iterable[str] = ()) -> Any:
+def read_parquet(
+    path: Path,
+    columns: Sequence[str] | None = None,
+    dictionaries: Iterable[str] = (),
+    *,
+    optional: Sequence[str] = (),
+    footer: Any = None,
+) -> Any:
     """Return a Parquet file as a table.
 
     Args:
         path: The path of the file.
         columns: In the order of the table; None: all.
-        dictionaries: Columns of text that become dictionaries.
+        dictionaries: Columns of text that become dictionaries, beside those that are stored as such.
+        optional: Further columns, if the file has them.
+        footer: As `parquet_footer` returned it; None: it is read.
     """
     given = list(dictionaries)
-    with parquet_reader(path, given) as reader, whole_parquet(path):
-        footer = reader.metadata
-        spread = [name for name in parquet_guard.coded(footer) if name not in given]
+    with parquet_reader(path, given, footer) as reader, whole_parquet(path):
+        footer, stored = reader.metadata, reader.schema_arrow
+        if columns is not None:
+            columns = [*columns, *(name for name in optional if name in stored.names)]
+        spread = [] if _is_own(path) else [name for name in parquet_guard.coded(footer) if name not in given]
         if not spread:
             return _selected(reader, columns)
     with parquet_reader(path, [*given, *spread], footer) as reader, whole_parquet(path):

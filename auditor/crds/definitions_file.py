@@ -89,11 +89,14 @@ class DefinitionsFile:
             return [0]
         return [0, *accumulate(map(len, self.lines()))]
 
-    def between(self, start: int, stop: int) -> bytes:
-        """Return the bytes from one offset to another."""
+    def between(self, spans: Iterable[tuple[int, int]]) -> Iterator[bytes]:
+        """Yield the bytes from one offset to another, for each of some pairs of offsets."""
+        if not self.exists():
+            return
         with self.path.open("rb", 0) as stream:
-            stream.seek(start)
-            return stream.read(stop - start)
+            for start, stop in spans:
+                stream.seek(start)
+                yield stream.read(stop - start)
 
     def whole(self) -> bytes:
         """Return the content."""

@@ -115,11 +115,12 @@ def build_causes(
     accepted = accepted or Acceptance.of_manifest(manifest)
     causes = CauseNumbers(Definitions(report, manifest))
     counting, owners = Counting(overrides_of(manifest)), Owners(report, manifest)
-    for path in part_files(report / "findings"):
-        _count_findings(path, owners, causes, counting, accepted)
-    if _has_impacts(manifest):
-        for path in part_files(report / "objects"):
-            _count_impacts(path, owners, causes, counting, accepted)
+    folders = {"findings": _count_findings} | ({"objects": _count_impacts} if _has_impacts(manifest) else {})
+    of_parts = {path.name for folder in folders for path in part_files(report / folder)}
+    for name in sorted(of_parts):
+        for folder, count in folders.items():
+            if (path := report / folder / name).exists():
+                count(path, owners, causes, counting, accepted)
     for path in part_files(report / "fixed"):
         table = read_part(path, FINDING_COLUMNS)
         counting.add_fixed(FindingRows.of(table, causes))
@@ -215,13 +216,7 @@ def part_files(folder: Path) -> Iterator[Path]:
 
 def read_part(path: Path, columns: tuple[str, ...], *optional: str) -> Any:
     """Return columns of a part, those of text as dictionaries; optional ones only if the part has them."""
-    with arrow.parquet_reader(path) as reader:
-        schema = reader.schema_arrow
-    names = [*columns, *(name for name in optional if name in schema.names)]
-    with arrow.whole_parquet(path):
-        texts = [name for name in names if not pa.types.is_nested(schema.field(name).type)]
-        coded = [name for name in texts if pa.types.is_dictionary(schema.field(name).type)]
-    return arrow.read_parquet(path, names, coded)
+    return arrow.read_parquet(path, columns, optional=optional)
 
 
 def _row(cluster: str, key: CauseKey, count: CauseCount) -> dict[str, Any]:

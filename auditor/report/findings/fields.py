@@ -123,10 +123,8 @@ class Definitions:
         count = len(self._offsets) - 1
         named = orjson.dumps(kind)
         numbers: Iterable[int] = self._of_cluster.get(cluster, range(count))
-        for number in numbers:
-            if not 0 <= number < count:
-                continue
-            line = self._file.between(*self._offsets[number : number + 2])
+        spans = [(self._offsets[one], self._offsets[one + 1]) for one in numbers if 0 <= one < count]
+        for line in self._file.between(spans):
             if named not in line or group.encode() not in line:
                 continue
             try:
