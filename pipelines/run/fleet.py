@@ -27,7 +27,7 @@ from auditor.shards.result import MOST_GIVEN_UP, is_worse
 from auditor.sources.stores.locations import is_remote, shown_url
 from auditor.sources.stores.patterns import expand, fetched, has_wildcards
 from pipelines.run.audit import new_report, run_audit
-from pipelines.run.fleet_clusters import Cluster, audit_clusters, report_of
+from pipelines.run.fleet_clusters import CAUSES, Cluster, audit_clusters, report_of
 from pipelines.run.fleet_settings import PLACEHOLDER, read_fleet, settings_of
 from pipelines.run.remote import report_here
 from pipelines.run.report_target import list_files
@@ -175,6 +175,7 @@ def _run_fleet(options: AuditOptions, clusters: list[Cluster]) -> tuple[int, dic
         if not any(PLACEHOLDER.search(path) for path in options.crds):
             options = replace(options, crds=tuple(_here_once(options.crds, spool)))
         versions: list[Path] = []
+        causes: list[list[dict[str, Any]] | None] = []
         folders = Folders()
         number = 0
         with (parts / FILE).open("wb") as stream:
@@ -186,6 +187,7 @@ def _run_fleet(options: AuditOptions, clusters: list[Cluster]) -> tuple[int, dic
                     failed.append((cluster, manifest))
                     continue
                 manifests.append((cluster, manifest))
+                causes.append(manifest.pop(CAUSES))
                 first, number = number, _take_parts(report, parts, number, _index_folders(manifest, folders))
                 manifest["parts"] = [first, number]
                 versions.append(report / "versions.parquet")
@@ -205,7 +207,8 @@ def _run_fleet(options: AuditOptions, clusters: list[Cluster]) -> tuple[int, dic
             redact_report(parts, manifest)
         from auditor.report.findings.outcome import note_causes  # noqa: PLC0415
 
-        note_causes(options, parts, manifest)
+        counted = [one for some in causes if some is not None for one in some]
+        note_causes(options, parts, manifest, None if None in causes else counted)
         list_files(parts, manifest)
     return int(manifest["exit_code"]), manifest
 

@@ -34,8 +34,10 @@ if TYPE_CHECKING:
     from auditor.plan.options import AuditOptions
     from auditor.plan.plan import SourceShard
 
-__all__ = ["Cluster", "audit_clusters", "report_of"]
+__all__ = ["CAUSES", "Cluster", "audit_clusters", "report_of"]
 
+CAUSES: Final = "causes"
+"""The key of a manifest of a cluster for its causes."""
 _BYTES_A_SECOND: Final = 60e6
 _START_SECONDS: Final = 0.4
 _ALONE_SHARE: Final = 0.15
@@ -83,6 +85,8 @@ def report_of(spool: Path, position: int) -> Path:
 
 def audit_clusters(options: AuditOptions, clusters: list[Cluster], spool: Path) -> Iterator[_Answer]:
     """Yield the manifest of each cluster, in order, or why its dump could not be read.
+
+    A manifest has the causes of the cluster as well, as `causes_of_cluster` returns them: under `CAUSES`.
 
     Args:
         options: The options of the fleet.
@@ -288,7 +292,7 @@ def _auditor_of_clusters(
         )
         asked = cluster.settings.applied_to(asked)
         try:
-            return position, run_audit(asked, run)[1]
+            manifest = run_audit(asked, run)[1]
         except SourceError as error:
             return position, error
         except PlanError as error:
@@ -299,6 +303,12 @@ def _auditor_of_clusters(
             if not _is_of_dump(error, cluster.dump):
                 raise
             return position, SourceError(shown_url(cluster.dump), f"cannot be read: {error.strerror}")
+        from auditor.base.arrow import own_files  # noqa: PLC0415 - heavy imports only when work is done
+        from auditor.report.findings.outcome import causes_of_cluster  # noqa: PLC0415
+
+        report = report_of(spool, position)
+        with own_files(report):
+            return position, manifest | {CAUSES: causes_of_cluster(options, report, manifest)}
 
     return work
 
