@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "as_binary",
+    "booleans",
     "byte_lengths",
     "cast",
     "column",
@@ -268,9 +269,20 @@ def take(rows: Any, positions: NDArray[Any] | tuple[int, ...] | pa.Array) -> Any
     return _function("take", rows, at)
 
 
-def column(values: NDArray[Any]) -> Any:
-    """Return an array over the same buffer; `pa.array` would load numpy.ma to see whether some numbers are masked."""
-    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
+def column(values: NDArray[Any], null: NDArray[np.bool_] | None = None) -> Any:
+    """Return an array of numbers, null where a mask is true, over the same buffer if they are next to each other.
+
+    `pa.array` would load numpy.ma to see whether some numbers are masked.
+    """
+    known = None if null is None else pa.py_buffer(np.packbits(~null, bitorder="little"))
+    buffers = [known, pa.py_buffer(np.ascontiguousarray(values))]
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), buffers)
+
+
+def booleans(values: NDArray[np.bool_]) -> Any:
+    """Return an array of booleans; as for `column`, numpy.ma is not loaded."""
+    packed = pa.py_buffer(np.packbits(values, bitorder="little"))
+    return pa.Array.from_buffers(pa.bool_(), len(values), [None, packed])
 
 
 def cast(array: Any, kind: Any) -> Any:
@@ -289,7 +301,7 @@ def dictionary_encoded(array: Any) -> Any:
 
 def where(array: Any, kept: NDArray[np.bool_]) -> Any:
     """Return the values of an array where the mask is true."""
-    return _function("array_filter", array, pa.array(kept))
+    return _function("array_filter", array, booleans(kept))
 
 
 def equal(array: Any, value: Any) -> NDArray[np.bool_]:

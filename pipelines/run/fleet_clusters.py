@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from auditor.plan.options import AuditOptions
     from auditor.plan.plan import SourceShard
 
-__all__ = ["CAUSES", "Cluster", "audit_clusters", "report_of"]
+__all__ = ["CAUSES", "Answer", "Cluster", "audit_clusters", "report_of"]
 
 CAUSES: Final = "causes"
 """The key of a manifest of a cluster for its causes."""
@@ -75,7 +75,7 @@ class Outcome(NamedTuple):
 
 
 _Item = tuple[int, Cluster]
-_Answer = dict[str, Any] | SourceError
+Answer = dict[str, Any] | SourceError
 
 
 def report_of(spool: Path, position: int) -> Path:
@@ -83,7 +83,7 @@ def report_of(spool: Path, position: int) -> Path:
     return spool / f"cluster-{position:05d}"
 
 
-def audit_clusters(options: AuditOptions, clusters: list[Cluster], spool: Path) -> Iterator[_Answer]:
+def audit_clusters(options: AuditOptions, clusters: list[Cluster], spool: Path) -> Iterator[Answer]:
     """Yield the manifest of each cluster, in order, or why its dump could not be read.
 
     A manifest has the causes of the cluster as well, as `causes_of_cluster` returns them: under `CAUSES`.
@@ -102,7 +102,7 @@ def audit_clusters(options: AuditOptions, clusters: list[Cluster], spool: Path) 
     by_workers = {position for position, _ in shared}
     work = _auditor_of_clusters(options, spool)
     apart = _auditor_of_clusters(options, spool, partial(run_shards, apart=True))
-    answers: dict[int, _Answer | None] = {}
+    answers: dict[int, Answer | None] = {}
     with closing(_by_workers(options, shared, spool, len(items))) as arriving:
         for item in items:
             position = item[0]
@@ -175,7 +175,7 @@ def _size(dump: str) -> int:
 
 def _by_workers(
     options: AuditOptions, items: list[_Item], spool: Path, total: int
-) -> Generator[tuple[int, _Answer | None], None, None]:
+) -> Generator[tuple[int, Answer | None], None, None]:
     """Audit clusters in worker processes; yield position and answer of each as it comes, None where its workers ended.
 
     Args:
@@ -205,6 +205,13 @@ def _by_workers(
             shown = now
             write_meter(count, total, now - began, "clusters")
         yield position, outcome.answer
+
+
+def _load_joining() -> None:
+    """Load what joins the reports, which takes long, while workers audit the first clusters."""
+    import pyarrow.compute  # noqa: F401, PLC0415
+
+    import pipelines.run.fleet_report  # noqa: F401, PLC0415
 
 
 def _ready(options: AuditOptions, spool: Path, settings: Any) -> Callable[[_Item], tuple[int, Outcome]]:
@@ -252,11 +259,11 @@ class _WhileChildOf(list["SourceShard"]):
 # -- by Ray ------------------------------------------------------------------------------------------------------------
 
 
-def _by_ray(options: AuditOptions, items: Sequence[_Item], spool: Path) -> dict[int, _Answer]:
+def _by_ray(options: AuditOptions, items: Sequence[_Item], spool: Path) -> dict[int, Answer]:
     """Audit clusters as tasks of Ray; return the answer for each position."""
     from pipelines.engines.ray import run_ray  # noqa: PLC0415 - only when asked
 
-    def lost(item: _Item, error: AuditorError) -> tuple[int, _Answer]:
+    def lost(item: _Item, error: AuditorError) -> tuple[int, Answer]:
         shutil.rmtree(report_of(spool, item[0]), ignore_errors=True)
         return item[0], SourceError(shown_url(item[1].dump), f"not audited: worker lost ({error.found})")
 
@@ -269,7 +276,7 @@ def _by_ray(options: AuditOptions, items: Sequence[_Item], spool: Path) -> dict[
 
 def _auditor_of_clusters(
     options: AuditOptions, spool: Path, run: Callable[..., list[Any]] | None = None
-) -> Callable[[_Item], tuple[int, _Answer]]:
+) -> Callable[[_Item], tuple[int, Answer]]:
     """Return a function that audits one cluster of the fleet, given with its position, into a report in the spool.
 
     Args:
@@ -278,7 +285,7 @@ def _auditor_of_clusters(
         run: Runs the shards of a cluster, as `run_shards`; None: that does.
     """
 
-    def work(item: _Item) -> tuple[int, _Answer]:
+    def work(item: _Item) -> tuple[int, Answer]:
         position, cluster = item
         asked = replace(
             options,
