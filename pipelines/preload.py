@@ -29,7 +29,9 @@ MODULES: Final = (
     "pyarrow.parquet",
 )
 
+gc.disable()  # what is loaded lives until the end
 allow_depth()  # what is started anew, not forked from a command, has Python's own limit
 for _name in MODULES:
     importlib.import_module(_name)
 gc.freeze()
+gc.enable()

@@ -16,10 +16,10 @@ import re
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
 import orjson
 
 from auditor.builtin.scheme import type_named, types
+from auditor.crds.specs import split_spec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,16 +28,6 @@ __all__ = ["ProvenSpecs", "proven_definition"]
 
 _TIME: Final = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ", re.ASCII)
 _BASE64: Final = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
-
-
-_LEAST_BYTES: Final = 1000
-"""Shorter specs are walked faster than they are looked up."""
-_START: Final = 200
-"""Bytes at the beginning of a spec that its place is found by."""
-
-
-class _WithSpec(msgspec.Struct):
-    spec: msgspec.Raw = msgspec.Raw()
 
 
 class ProvenSpecs:
@@ -50,7 +40,6 @@ class ProvenSpecs:
     def __init__(self, most: int = 10_000) -> None:
         self._most = most
         self._known: set[bytes] = set()
-        self._decoder = msgspec.json.Decoder(_WithSpec)
 
     def left_out(self, label: str, data: bytes) -> tuple[bytes, bytes | None]:
         """Return the JSON of a definition with ``{}`` for its spec if that was proven, which proves as much.
@@ -63,15 +52,12 @@ class ProvenSpecs:
         Raises:
             msgspec.MsgspecError: It is not JSON.
         """
-        spec = bytes(self._decoder.decode(data).spec)
-        start = spec[:_START]
-        at = data.find(start)
-        if len(spec) < _LEAST_BYTES or spec[:1] != b"{" or data.find(start, at + 1) >= 0:
-            return data, None  # it begins like something else, so its place is not known
+        parts = split_spec(data)
+        if parts is None:
+            return data, None
+        rest, spec = parts
         digest = hashlib.sha256(label.encode() + spec).digest()
-        if digest in self._known:
-            return data[:at] + b"{}" + data[at + len(spec) :], None
-        return data, digest
+        return (rest, None) if digest in self._known else (data, digest)
 
     def add(self, digest: bytes) -> None:
         """Remember the spec of a definition that was proven."""

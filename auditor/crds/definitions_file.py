@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -21,13 +22,18 @@ if TYPE_CHECKING:
 
 __all__ = ["FILE", "DefinitionEntry", "DefinitionsFile", "definition_entry", "encode_definition", "write_definitions"]
 
+_BUFFER: Final = 1 << 18
 FILE: Final = "definitions.ndjson"
 """Its name in the folder of a report."""
 
 
 @dataclass(frozen=True, slots=True)
 class DefinitionEntry:
-    """The position of one definition in the definitions file, and the names to find it by; parsed on first use."""
+    """The position of one definition in the definitions file, and the names to find it by; parsed on first use.
+
+    Attributes:
+        in_use: Hash of the part that servers use (`auditor.crds.specs.digest_in_use`); empty: not known yet.
+    """
 
     name: str
     group: str
@@ -37,6 +43,7 @@ class DefinitionEntry:
     stored: bool
     offset: int = 0
     length: int = 0
+    in_use: str = ""
 
 
 class DefinitionsFile:
@@ -73,8 +80,23 @@ class DefinitionsFile:
 
     def lines(self) -> Iterator[bytes]:
         """Yield all lines, with their ends."""
-        with self.path.open("rb") as stream:
+        with self.path.open("rb", _BUFFER) as stream:
             yield from stream
+
+    def offsets(self) -> list[int]:
+        """Return where each line begins in bytes, and where the last one ends; [0] where there is no file."""
+        if not self.exists():
+            return [0]
+        return [0, *accumulate(map(len, self.lines()))]
+
+    def between(self, spans: Iterable[tuple[int, int]]) -> Iterator[bytes]:
+        """Yield the bytes from one offset to another, for each of some pairs of offsets."""
+        if not self.exists():
+            return
+        with self.path.open("rb", 0) as stream:
+            for start, stop in spans:
+                stream.seek(start)
+                yield stream.read(stop - start)
 
     def whole(self) -> bytes:
         """Return the content."""

@@ -73,6 +73,9 @@ def value_end(data: Bytes, at: int) -> int:
     """
     first = data[at : at + 1]
     if first == b'"':
+        end = data.find(b'"', at + 1)
+        if end < 0 or data.find(b"\\", at + 1, end) < 0:  # as most strings, and found much faster than by the pattern
+            return end + 1 or -1
         match = _STRING.match(data, at)
         return match.end() if match else -1
     if first not in (b"{", b"["):

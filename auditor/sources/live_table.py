@@ -131,18 +131,15 @@ class LiveTableWriter:
         rows = batch.rows
 
         def known(name: str) -> Any:
-            column = rows[name]
-            return pa.array(column, mask=column == UNKNOWN)
+            return arrow.column(rows[name], rows[name] == UNKNOWN)
 
         columns = [
-            pa.array(np.full(len(rows), self._number, dtype=np.int32)),
+            arrow.column(np.full(len(rows), self._number, dtype=np.int32)),
             arrow.as_binary(batch.keys),
             known("create"),
             known("mod"),
             known("version"),
-            pa.array(rows["offset"]),
-            pa.array(rows["length"]),
-            pa.array(rows["encoding"]),
+            *(arrow.column(rows[name]) for name in ("offset", "length", "encoding")),
         ]
         self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=LIVE_KEYS))
         self.rows += len(rows)

@@ -283,6 +283,7 @@ def run_processes(
     jobs: int,
     on_lost: Callable[[Item, WorkerLost], Result],
     preload: tuple[str, ...] = (),
+    meanwhile: Callable[[], None] | None = None,
 ) -> Iterator[Result]:
     """Yield the result of each item as it comes.
 
@@ -292,6 +293,7 @@ def run_processes(
         jobs: Number of processes.
         on_lost: Gives the result of an item whose worker died twice; no worker runs while it is called.
         preload: Modules that the fork server imports once for all workers.
+        meanwhile: Called once when the workers have their first items.
     Raises:
         EngineError: A worker failed with an exception; its trace is in the text.
         Refused: The operating system refused a worker what it needs.
@@ -313,6 +315,8 @@ def run_processes(
         for place in range(jobs):
             if (item := shares.next(place)) is not None:
                 start(item, place)
+        if meanwhile is not None:
+            meanwhile()
         while workers:
             ready = wait([worker.connection for worker in workers])
             for worker in list(workers):

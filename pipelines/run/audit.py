@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import datetime
-import shutil
 import sys
 import time
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import astuple
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from auditor.base.errors import PlanError, ReportNotWritable, is_environment
@@ -26,7 +26,6 @@ from pipelines.workers import PRELOAD, expect_workers, lost_later, ready_later
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
-    from pathlib import Path
 
     from auditor.plan.options import AuditOptions
     from auditor.plan.plan import Given, Plan, SourceShard
@@ -107,7 +106,7 @@ def _run(options: AuditOptions, run: Callable[..., list[Any]]) -> tuple[int, dic
             from pipelines.run.diff import write_difference  # noqa: PLC0415
 
             code = write_difference(options, parts, manifest)
-        shutil.copyfile(plan.definitions, parts / FILE)  # what a query of the report goes by
+        Path(plan.definitions).replace(parts / FILE)  # what a query of the report goes by
         if options.redact:
             from auditor.report.redact import redact_report  # noqa: PLC0415
 
@@ -195,7 +194,10 @@ def new_report(options: AuditOptions, *inputs: str) -> Iterator[tuple[Path, Path
         spool.mkdir()
         (parts / "objects").mkdir(parents=True)
         (parts / "findings").mkdir()
-        yield spool, parts
+        from auditor.base.arrow import own_files  # noqa: PLC0415 - heavy imports only when work is done
+
+        with own_files(workdir):
+            yield spool, parts
         set_modes(parts, mode_of(options, parts))
         check_target(report, force=options.force, inputs=read)  # another run may have put one there meanwhile
         put_in_place(parts, report, force=options.force)
