@@ -30,7 +30,6 @@ __all__ = [
     "NEGATIVE_GENERATION",
     "NO_NULL_TIMES",
     "NUMBER_FORMATS",
-    "OLD_TYPES",
     "OPTIONALS_ALONE",
     "OPTIONALS_KEEP_SCHEMA",
     "OWNERS_BY_INDEX",
@@ -447,10 +446,6 @@ CHANGES: Final = (
     GATES_REMOVED,
 )
 """All of them, oldest release first."""
-
-
-OLD_TYPES: Final = {"FieldValueTooFew": "FieldValueInvalid"}
-"""Types of findings, with the names that older releases have for them (`TOO_FEW`)."""
 
 
 def between(old: Release, new: Release) -> tuple[Change, ...]:
