@@ -36,6 +36,7 @@ __all__ = [
     "QUANTITIES_ARE_COPIED",
     "QUOTED_FIELDS",
     "RANGES_ARE_CHECKED",
+    "RATCHETING_LOCKED",
     "RULES_SHOW_VALUES",
     "SELECTABLE_FIELDS_KEPT",
     "SETS_OF_OBJECTS",
@@ -95,6 +96,14 @@ class Change:
         return self.is_in(active())
 
 
+RATCHETING_LOCKED: Final = Change(
+    "ratcheting-locked",
+    33,
+    Affects.OBJECTS,
+    "the feature gate CRDValidationRatcheting is locked to true: a server that is started with it as false stops",
+    "it is true unless a server is started with it as false, which refuses each update that leaves an object invalid",
+    "apiextensions-apiserver pkg/features/kube_features.go, pkg/registry/customresource/strategy.go",
+)
 NO_NULL_TIMES: Final = Change(
     "no-null-times",
     34,
@@ -407,6 +416,7 @@ GATES_REMOVED: Final = Change(
 )
 
 CHANGES: Final = (
+    RATCHETING_LOCKED,
     NO_NULL_TIMES,
     VALUES_AS_JSON,
     UNITS_AGREE,
