@@ -30,13 +30,13 @@ __all__ = [
     "NEGATIVE_GENERATION",
     "NO_NULL_TIMES",
     "NUMBER_FORMATS",
-    "OLD_TYPES",
     "OPTIONALS_ALONE",
     "OPTIONALS_KEEP_SCHEMA",
     "OWNERS_BY_INDEX",
     "QUANTITIES_ARE_COPIED",
     "QUOTED_FIELDS",
     "RANGES_ARE_CHECKED",
+    "RATCHETING_LOCKED",
     "RULES_SHOW_VALUES",
     "SELECTABLE_FIELDS_KEPT",
     "SETS_OF_OBJECTS",
@@ -96,6 +96,14 @@ class Change:
         return self.is_in(active())
 
 
+RATCHETING_LOCKED: Final = Change(
+    "ratcheting-locked",
+    33,
+    Affects.OBJECTS,
+    "the feature gate CRDValidationRatcheting is locked to true: a server that is started with it as false stops",
+    "it is true unless a server is started with it as false, which refuses each update that leaves an object invalid",
+    "apiextensions-apiserver pkg/features/kube_features.go, pkg/registry/customresource/strategy.go",
+)
 NO_NULL_TIMES: Final = Change(
     "no-null-times",
     34,
@@ -408,6 +416,7 @@ GATES_REMOVED: Final = Change(
 )
 
 CHANGES: Final = (
+    RATCHETING_LOCKED,
     NO_NULL_TIMES,
     VALUES_AS_JSON,
     UNITS_AGREE,
@@ -447,10 +456,6 @@ CHANGES: Final = (
     GATES_REMOVED,
 )
 """All of them, oldest release first."""
-
-
-OLD_TYPES: Final = {"FieldValueTooFew": "FieldValueInvalid"}
-"""Types of findings, with the names that older releases have for them (`TOO_FEW`)."""
 
 
 def between(old: Release, new: Release) -> tuple[Change, ...]:

@@ -43,6 +43,7 @@ def _where(objects: Touched, text: str) -> _Reach:
 
 _RULES: Final = '"x-kubernetes-validations"'
 _REACHES: Final = {
+    "ratcheting-locked": _Reach(Touched.NONE),
     "kubernetes-name-formats": _where(Touched.ALL, '"k8s-(short|long)-name"'),
     "selectable-fields-kept": _Reach(Touched.NONE),
     "rules-show-values": _where(Touched.FAULTY, _RULES),

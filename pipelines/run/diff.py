@@ -1,9 +1,9 @@
 """Compares two reports: each finding is new, the same or fixed.
 
 Two findings are the same if their object (cluster, kind, namespace, name), request, check, field, type and rule are
-equal; their messages may differ. If a report has several equal findings, they are paired one to one. A finding is
-fixed if it is gone and its object was judged by the same checks, or is gone too (`rechecked`). All work is done on
-columns.
+equal; their messages may differ. Between reports of two releases of Kubernetes, a finding that only has other words is
+the same. If a report has several equal findings, they are paired one to one. A finding is fixed if it is gone and its
+object was judged by the same checks, or is gone too (`rechecked`). All work is done on columns.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from auditor.base.statuses import Impact, Status
 from auditor.base.visible import visible, visible_tree
 from auditor.plan.options import FAIL_ON
 from auditor.releases import active
-from auditor.releases.changes import OLD_TYPES
+from auditor.releases.meanings import coarse
 from auditor.report.allclear import missing_lines, stale_lines
 from auditor.report.check import check_earlier
 from auditor.report.compared_rows import Selected, identified
@@ -93,12 +93,27 @@ class _Side:
         """Return one text for each finding, by which it is looked up in the other report.
 
         Args:
-            of_other_release: The other report is of another release, which may have other names for a type.
+            of_other_release: The other report is of another release, which may have other words.
         """
-        columns = {name: _text(self.findings[name]) for name in _FINDING}
-        for new, old in OLD_TYPES.items() if of_other_release else ():
-            columns["type"] = pc.if_else(pc.equal(columns["type"], new), old, columns["type"])
-        return _joined([self._whose(self.findings), *columns.values()])
+        columns = [_text(self.findings[name]) for name in ("request", "check", "rule")]
+        said = pc.dictionary_encode(_joined([self.findings["field"], self.findings["type"]]))
+        if of_other_release and len(said):
+            texts = (text.rpartition(_SEPARATOR) for text in said.dictionary.to_pylist())
+            meant = [_SEPARATOR.join(coarse(field, type_)) for field, _, type_ in texts]
+            said = pa.DictionaryArray.from_arrays(said.indices, pa.array(meant, pa.string()))
+        return _joined([self._whose(self.findings), *columns, said.cast(pa.string())])
+
+    def requests(self) -> Any:
+        """Return a text for each finding that is the same for all of its object and request."""
+        return _joined([self._whose(self.findings), self.findings["request"]])
+
+    def of_rules(self) -> tuple[Numbers, Numbers]:
+        """Return for each finding whether a rule failed, and whether it says that rules were not checked."""
+        is_of_rule = pc.equal(self.findings["check"], "rule")
+        is_broken = pc.and_(is_of_rule, pc.is_valid(self.findings["rule"]))
+        is_root = pc.equal(self.findings["field"], "<nil>")
+        is_skipped = pc.and_(pc.and_(is_of_rule, is_root), pc.is_null(self.findings["rule"]))
+        return tuple(np.asarray(pc.fill_null(in_one_piece(one), False)) for one in (is_broken, is_skipped))  # type: ignore[return-value]
 
     def plurals(self, findings: pa.Table) -> Any:
         """Return the plural name of the kind of some findings; null if it is not known."""
@@ -175,11 +190,14 @@ class Difference:
 
     def __init__(self, old: _Side, new: _Side, before: dict[str, Any], now: dict[str, Any]) -> None:
         self.old, self.new = old, new
-        is_other = before.get("kubernetes_release") != now.get("kubernetes_release")
-        texts = (side.finding_names(of_other_release=is_other) for side in (old, new))
+        of_other_release = _is_of_other_release(before, now)
+        texts = (side.finding_names(of_other_release=of_other_release) for side in (old, new))
         was, now_names = _paired(*texts)
         self.is_new = ~np.isin(now_names, was)
         gone = ~np.isin(was, now_names)
+        if of_other_release:
+            self.is_new &= ~_only_follows(new, self.is_new)
+            gone &= ~_only_follows(old, gone)
         self.is_fixed = np.zeros(len(was), dtype=bool)
         self.not_rechecked: dict[str, int] = {}
         if gone.any():
@@ -187,6 +205,7 @@ class Difference:
             names = new.names_of_objects()
             owners = Owners(findings, old.plurals(findings), old.names_of(findings), names, new.objects)
             reasons = reasons_of(owners, before, now, new.folder)
+            reasons[(reasons == 0) & _unchecked(old, new)[gone]] = REASONS.index("not evaluated")
             self.is_fixed[gone] = reasons == 0
             counts = np.bincount(reasons, minlength=len(REASONS))
             self.not_rechecked = {reason: int(counts[at]) for at, reason in enumerate(REASONS) if at and counts[at]}
@@ -264,6 +283,33 @@ class Difference:
             change = self.objects.change[start : start + rows.num_rows]
             write_parquet(_marked(rows, change, schema) if rows.num_rows else schema.empty_table(), path)
             start += rows.num_rows
+
+
+def _is_of_other_release(before: dict[str, Any], now: dict[str, Any]) -> bool:
+    """Return whether findings of two reports may be of two releases; those of a fleet may be of several."""
+    was, is_now = (one.get("kubernetes_release") or "" for one in (before, now))
+    return was != is_now or "," in was
+
+
+def _unchecked(old: _Side, new: _Side) -> Numbers:
+    """Return for each finding of the old report whether it is of a rule which the new one did not check.
+
+    A server leaves the rules of an object out because of other findings: what they found before may still be there.
+    """
+    is_broken, _ = old.of_rules()
+    _, is_skipped = new.of_rules()
+    skipped = in_one_piece(new.requests()).filter(pa.array(is_skipped))
+    found: Numbers = is_broken & np.asarray(pc.is_in(in_one_piece(old.requests()), value_set=skipped))
+    return found
+
+
+def _only_follows(side: _Side, mask: Numbers) -> Numbers:
+    """Return which findings of a mask say that rules were not checked, without another of their request in the mask."""
+    _, is_skipped = side.of_rules()
+    requests = in_one_piece(side.requests())
+    others = requests.filter(pa.array(mask & ~is_skipped))
+    found: Numbers = mask & is_skipped & ~np.asarray(pc.is_in(requests, value_set=others))
+    return found
 
 
 def _marked(rows: pa.Table, change: Numbers, schema: pa.Schema) -> pa.Table:
@@ -357,8 +403,14 @@ def difference(
         for name in sorted(judged_clusters(manifest) - judged_clusters(before))
         if by_cluster and name
     ]
-    section = {"report": shown, "started": before["started"], **found.section(), "notes": notes, "stale": stale}
-    return found, section
+    release, own = (one.get("kubernetes_release") or "" for one in (before, manifest))
+    if release != own:
+        notes.append(
+            f"{shown} was made as Kubernetes {release}, this report as {own}: a finding in other words is the same, "
+            "one that only one of them makes is new or fixed"
+        )
+    section = {"report": shown, "started": before["started"], "kubernetes_release": release, **found.section()}
+    return found, {**section, "notes": notes, "stale": stale}
 
 
 def write_difference(options: AuditOptions, folder: Path, manifest: dict[str, Any]) -> int:

@@ -10,9 +10,9 @@ from auditor.cel.errors import CelError
 from auditor.cel.kubernetes import kubernetes_environment
 from auditor.cel.types import DYN
 from auditor.golang.jsontext import encode
-from auditor.plan.feature_gates import parse_feature_gates
+from auditor.plan.feature_gates import parse_feature_gates, ratcheting_note
 from auditor.program.program import AuditProgram
-from auditor.releases import RELEASES, changes, running_as
+from auditor.releases import RELEASES, active, changes, running_as
 from auditor.validation.names import subdomain_name
 from auditor.validation.objectmeta import check_metadata, check_metadata_update
 from tests.documents import definition_of
@@ -361,6 +361,17 @@ QUESTIONS = {
         [],
     ),
     changes.EXACT_QUANTITIES: (lambda: value("quantity('1000000000000000001').isInteger()"), False, True),
+    changes.RATCHETING_LOCKED: (
+        lambda: (gates("CRDValidationRatcheting=false"), ratcheting_note(active(), ratcheting=False)),
+        (False, ""),
+        (
+            False,
+            (
+                "judged with CRDValidationRatcheting=false, as servers before 1.33 can be started: since then the feature "
+                "gate is locked to true"
+            ),
+        ),
+    ),
     changes.GATES_REMOVED: (
         lambda: gates("CRDValidationRatcheting=true"),
         True,
@@ -440,6 +451,22 @@ def test_a_behaviour_is_there_since_its_release_and_not_before(change):
     with running_as(release(change.since)):
         assert ask() == since
     assert before != since
+
+
+def test_a_gate_is_named_as_the_release_has_it():
+    for one in RELEASES:
+        with running_as(one):
+            is_there = one.minor < 38
+            assert (
+                gates("CRDValidationRatcheting=true") is True
+                if is_there
+                else "since Kubernetes 1.38" in gates("CRDValidationRatcheting=true")
+            )
+            assert gates(" CustomResourceFieldSelectors=true,CRDValidationRatcheting=true") is True or not is_there
+            said = "locked to true since Kubernetes 1.32" if is_there else "not a feature gate since Kubernetes 1.38"
+            assert said in gates("CustomResourceFieldSelectors=false")
+            assert "expected CRDValidationRatcheting=true or =false" in gates("APIServerTracing=true")
+            assert ratcheting_note(one, ratcheting=True) == ""
 
 
 def test_what_differs_between_two_releases_is_the_same_both_ways():

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from auditor.base.errors import AuditorError, PlanError
+from auditor.releases.meanings import fields_like
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -160,7 +161,7 @@ class Acceptance:
         out = np.zeros(size, dtype=bool)
         for number, entry in enumerate(self.entries):
             if entry.cause:
-                of_causes = [key.digest().startswith(entry.cause) for key in causes.keys]
+                of_causes = [_has_id(key, entry.cause) for key in causes.keys]
                 mask = np.array(of_causes, dtype=bool)[cause] if of_causes else np.zeros(size, dtype=bool)
             else:
                 mask = np.ones(size, dtype=bool)
@@ -202,12 +203,19 @@ class Acceptance:
         }
 
 
+def _has_id(key: Any, cause: str) -> bool:
+    """Return whether an id is, or was, that of a cause."""
+    return any(digest.startswith(cause) for digest in (key.digest(), key.digest_of_words()))
+
+
 def _takes(entry: Entry, key: Any) -> bool:
     """Return whether an entry matches the kind, the field and the check of a cause."""
     if entry.kind:
         names = (f"{key.kind}.{key.group}" if key.group else key.kind, key.kind)
         if not any(fnmatch.fnmatchcase(name, entry.kind) for name in names):
             return False
-    if entry.field and not (key.field and fnmatch.fnmatchcase(key.field, entry.field.replace("[", "[[]"))):
-        return False
+    if entry.field:
+        pattern = entry.field.replace("[", "[[]")
+        if not any(fnmatch.fnmatchcase(field, pattern) for field in fields_like(key.field) if field):
+            return False
     return not entry.check or fnmatch.fnmatchcase(key.check, entry.check)

@@ -297,13 +297,19 @@ def compare(rows: list[dict[str, Any]], earlier: list[dict[str, Any]] | None, ma
     def place(row: dict[str, Any]) -> tuple[str, str]:
         return (row["cluster"] or "" if by_cluster else "", row["digest"])
 
+    own = manifest.get("kubernetes_release")
+    of_other_release = (manifest.get("diff") or {}).get("kubernetes_release", own) != own
     known = {place(row): row for row in earlier if row["objects"]}
     present = set()
     for row in rows:
         before = known.get(place(row))
         if row["objects"]:
             present.add(place(row))
-            row["change"] = "new" if before is None else "more" if row["new_objects"] else "same"
+            has_new = row["new_objects"] > 0
+            is_known = before is not None or (
+                of_other_release and not has_new
+            )  # then other words kept it from matching
+            row["change"] = "more" if is_known and has_new else "same" if is_known else "new"
         else:
             row["change"] = "fixed"
         if before is not None:

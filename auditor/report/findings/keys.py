@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import Final
 
 import orjson
+
+from auditor.releases.meanings import Words, meaning
 
 __all__ = ["AREAS", "ID_DIGITS", "CauseKey", "area_of", "form_of", "ids_of", "renewed_form", "topic_of"]
 
@@ -36,7 +38,7 @@ AREAS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class CauseKey:
-    """What identifies a cause.
+    """What identifies a cause. Two that differ only in the words of releases are one cause, with one digest.
 
     Attributes:
         group: API group of the definition.
@@ -60,8 +62,18 @@ class CauseKey:
     form: str = ""
     impact: str = ""
 
+    def meaning(self) -> CauseKey:
+        """Return the key in words that are the same for all releases."""
+        own = Words(self.field, self.type, self.form)
+        found = meaning(own)
+        return self if found == own else replace(self, field=found.field, type=found.type, form=found.form)
+
     def digest(self) -> str:
-        """Return the digest of all attributes, in hexadecimal digits."""
+        """Return the digest of what all attributes mean, in hexadecimal digits."""
+        return self.meaning().digest_of_words()
+
+    def digest_of_words(self) -> str:
+        """Return the digest of all attributes as they are: an auditor that knew one release had it as the digest."""
         return hashlib.sha256(orjson.dumps([_VERSION, *astuple(self)])).hexdigest()
 
 

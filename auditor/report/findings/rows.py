@@ -74,9 +74,10 @@ class CauseNumbers:
 
     def number(self, key: CauseKey) -> int:
         """Return the number of a cause."""
-        number = self._numbers.get(key)
+        meant = key.meaning()
+        number = self._numbers.get(meant)
         if number is None:
-            number = self._numbers[key] = len(self.keys)
+            number = self._numbers[meant] = len(self.keys)
             self.keys.append(key)
             self.topics.append(self._of_topics.setdefault(topic_of(key), len(self._of_topics)))
         return number

@@ -105,14 +105,17 @@ def read_rows(report: Path) -> list[dict[str, Any]] | None:
 
 
 def _renewed(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows of a report with the ids that causes have now: an earlier auditor left fewer values out."""
+    """Return the rows of a report with the ids that causes have now.
+
+    An earlier auditor left fewer values out, and had another id for the words of another release.
+    """
     changed = {}
+    names = [one.name for one in fields(CauseKey)]
     for number, row in enumerate(rows):
         form = renewed_form(row["form"] or "")
-        if form != (row["form"] or ""):
-            names = [one.name for one in fields(CauseKey)]
-            key = CauseKey(**{name: row[name] or "" for name in names} | {"form": form})
-            changed[number] = {**row, "form": form, "digest": key.digest(), "title": title_of(key)}
+        key = CauseKey(**{name: row[name] or "" for name in names} | {"form": form})
+        if form != (row["form"] or "") or key.meaning() is not key:
+            changed[number] = {**row, "form": form or None, "digest": key.digest(), "title": title_of(key)}
     if not changed:
         return rows
     found = [changed.get(number, row) for number, row in enumerate(rows)]

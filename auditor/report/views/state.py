@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from auditor.base.statuses import Impact, Status
 from auditor.base.visible import label, shell_word, visible, visible_tree
 from auditor.base.wording import by_count, counted, objects
+from auditor.plan.feature_gates import ratcheting_note
+from auditor.releases import RELEASES
 from auditor.report.allclear import is_builtin
 from auditor.report.findings.titles import kind_name
 from auditor.report.views.layout import Column, Line, table_lines
@@ -177,4 +179,8 @@ def _notes(manifest: dict[str, Any]) -> list[str]:
         scope = manifest["options"]["scope"]
         asked = ", ".join(f"{name} {value}" for name, value in scope.items() if value)
         notes.append(f"no key of the dump is in scope ({asked})")
+    judged = next((one for one in RELEASES if one.version == manifest["kubernetes_release"]), None)
+    ratcheting = manifest["options"].get("ratcheting", True)
+    if judged and (note := ratcheting_note(judged, ratcheting=ratcheting)):
+        notes.append(note)
     return notes + list((manifest.get("diff") or {}).get("notes") or ())
