@@ -175,7 +175,7 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None, dictionaries:
 
     Args:
         path: The path of the file.
-        columns: In the order of the table; None: all.
+        columns: In the order of the table; None for all.
         dictionaries: Columns of text that become dictionaries.
     """
     given = list(dictionaries)

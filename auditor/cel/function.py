@@ -50,7 +50,7 @@ class Code:
     """How the code of the fast path calls a function.
 
     Attributes:
-        write: Writes code of its own. Returns None where the function of the interpreter is to be called.
+        write: Writes code of its own. Returns None if the function of the interpreter is to be called.
         extent: The size of a result that is no number, bool or time, by the sizes of the arguments.
         is_remembered: Whether answers for texts are remembered. They are if the argument is a text.
         is_total: Whether a remembered answer is never an error.

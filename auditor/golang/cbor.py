@@ -334,7 +334,7 @@ class _KindFinder(_Decoder):
         return first
 
     def name(self) -> _Read:
-        """Read a key; its error comes with its value, which is None where keys are not compared."""
+        """Read a key; its error comes with its value, which is None if keys are not compared."""
         first = self.data[self.at]
         kind = first >> 5
         if kind in (TEXT, BYTES):

@@ -101,7 +101,7 @@ class Heads:
 
 @dataclass(slots=True)
 class _Open:
-    """An array or a map whose end has not come; `left` is None where a break ends it."""
+    """An array or a map whose end has not come; `left` is None if a break ends it."""
 
     kind: int
     depth: int

@@ -271,7 +271,7 @@ def _quoted_rune(character: str) -> str:
 
 
 def _decode_word(word: str) -> str | None:
-    """Return the text of an encoded word such as ``=?utf-8?q?J=C3=B6rg?=``, or None where it is none.
+    """Return the text of an encoded word such as ``=?utf-8?q?J=C3=B6rg?=``, or None if it is none.
 
     Raises:
         _UnknownCharset: It is one, in a character set that Go does not know.

@@ -345,7 +345,7 @@ def parse_cidr_sloppy(text: str) -> Prefix | None:
 
 
 def _sloppy_number(text: str, digits: re.Pattern[str], base: int) -> tuple[int, int] | None:
-    """Return the number at the start of a text and how many digits it has, or None where it has none or too many."""
+    """Return the number at the start of a text and how many digits it has, or None if it has none or too many."""
     found = digits.match(text)
     if found is None or not found[0] or len(found[0].lstrip("0")) > len(str(_BIG)):
         return None

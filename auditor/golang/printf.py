@@ -190,7 +190,7 @@ class _Printer:
             self.good_index = False
 
     def star(self) -> int | None:
-        """Take the argument that ``*`` stands for; None: it is no small integer."""
+        """Take the argument that ``*`` stands for; None means it is no small integer."""
         self.at += 1
         self.after_index = False
         value: Any = self.args[self.number] if self.number < len(self.args) else None

@@ -60,7 +60,7 @@ class Outcome(NamedTuple):
 
     Attributes:
         answer: Its manifest, or why its dump could not be read.
-        error: What ends the run; None: nothing does.
+        error: What ends the run; None means nothing does.
         lines: What the worker logged.
     """
 
@@ -163,7 +163,7 @@ def _size(dump: str) -> int:
 
 
 def _by_workers(options: AuditOptions, items: list[_Item], spool: Path, total: int) -> dict[int, _Answer | None]:
-    """Audit clusters in worker processes; return for each position its answer, None where its workers ended.
+    """Audit clusters in worker processes; return for each position its answer, None if its workers ended.
 
     Args:
         options: The options of the fleet.
@@ -257,7 +257,7 @@ def _auditor_of_clusters(
     Args:
         options: The options of the fleet.
         spool: Takes the reports.
-        run: Runs the shards of a cluster, as `run_shards`; None: that does.
+        run: Runs the shards of a cluster, as `run_shards`; None means that does.
     """
 
     def work(item: _Item) -> tuple[int, _Answer]:

@@ -55,7 +55,7 @@ class RuleCode:
     Attributes:
         test: An expression: True if the rule holds; anything else, or an exception, says nothing.
         cost: A bound of what the interpreter would count, by the size of the object alone.
-        measured: A lower bound as an expression that looks at lengths too; empty where `cost` is low enough.
+        measured: A lower bound as an expression that looks at lengths too; empty if `cost` is low enough.
     """
 
     test: str

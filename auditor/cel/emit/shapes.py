@@ -64,7 +64,7 @@ class Field:
         key: The key that it has in the data.
         shape: What it holds.
         always: It is there, in every object that rules are run on.
-        attribute: Where the object is a record: that which holds it; empty: the object is a dict.
+        attribute: Where the object is a record: that which holds it; empty means the object is a dict.
         missing: For a record: the constants that it may hold instead, if it is not there.
     """
 
@@ -81,10 +81,10 @@ class Shape:
 
     Attributes:
         form: Its form in the code.
-        convert: Makes of the JSON value what CEL works with, or raises; None: they are the same. Answers for texts are
-            remembered.
+        convert: Makes of the JSON value what CEL works with, or raises; None means they are the same. Answers for texts
+            are remembered.
         nullable: As an item of a list or map it may be null; as a field, null means that it is absent.
-        size: The most characters, items or entries it has; None: not known.
+        size: The most characters, items or entries it has; None if not known.
         low, high: Bounds of an integer.
         item: For the items of a list, the values of a map, what an optional holds.
         fields: For an object, by identifier.

@@ -44,7 +44,7 @@ class Operand:
     Attributes:
         expr: Its tree.
         type: Its type.
-        size: What is known of its size, None where nothing is.
+        size: What is known of its size, None if nothing is.
         element: The size of its items as far as the schema tells, of a list; None of everything else.
     """
 
@@ -75,7 +75,7 @@ class Priced:
 
 
 Price = Callable[[Operand | None, Sequence[Operand], str], Priced | None]
-"""(receiver, arguments, overload) -> the price, None: this one does not apply."""
+"""(receiver, arguments, overload) -> the price, None means this one does not apply."""
 
 
 def price_of(declaration: Declaration | None, overload: str, target: Operand | None, args: Sequence[Operand]) -> Priced:

@@ -102,7 +102,7 @@ def to_double(value: Any) -> float:
 
 
 def parse_float(text: str) -> float | None:
-    """Return what Go's ParseFloat reads: decimal and hexadecimal, underscores, inf and nan; None where it fails."""
+    """Return what Go's ParseFloat reads: decimal and hexadecimal, underscores, inf and nan; None if it fails."""
     if _INFINITE.fullmatch(text):
         return float(text)
     hexadecimal = _HEXADECIMAL.fullmatch(text)

@@ -86,8 +86,8 @@ class Cancelled(Exception):
     """The evaluation ends here, for its cost; not a `CelError`, so that nothing absorbs it.
 
     Args:
-        failure: The result of the evaluation, e.g. what went wrong while a call was priced (the server panics); None
-            where the limit is passed.
+        failure: The result of the evaluation, e.g. what went wrong while a call was priced (the server panics); None if
+            the limit is passed.
     """
 
     def __init__(self, failure: CelError | None = None) -> None:
@@ -144,7 +144,7 @@ def call_cost(rule: Rule | None, overload: str, args: Sequence[Any], result: Any
 
     Args:
         rule: That of its function or overload, if there is one.
-        overload: The overload that the checker settled on; empty where it left several open.
+        overload: The overload that the checker settled on; empty if it left several open.
         args: The arguments, `CelError` values among them.
         result: The result, or a `CelError`.
 

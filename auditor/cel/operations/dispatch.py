@@ -111,7 +111,7 @@ def choose(declaration: Declaration, overload_id: str, count: int) -> Implementa
 
     Args:
         declaration: The function.
-        overload_id: The overload that the checker settled on; empty where it left several open.
+        overload_id: The overload that the checker settled on; empty if it left several open.
         count: Number of arguments, the receiver among them.
     """
     settled = declaration.overload(overload_id)

@@ -19,7 +19,7 @@ _MIN_INT, _MAX_INT, _MAX_UINT = -(2**63), 2**63 - 1, 2**64 - 1
 
 
 def parse_int(text: str, *, unsigned: bool) -> int | None:
-    """Return the number a token stands for, with its sign and without its `u`; None where 64 bits do not hold it."""
+    """Return the number a token stands for, with its sign and without its `u`; None if 64 bits do not hold it."""
     sign, digits = (-1, text[1:]) if text.startswith("-") else (1, text)
     digits = digits if digits.startswith("0x") else digits.lstrip("0") or "0"
     if len(digits) > 4000:  # more than Python converts, and in any case too many
@@ -30,7 +30,7 @@ def parse_int(text: str, *, unsigned: bool) -> int | None:
 
 
 def parse_double(text: str) -> float | None:
-    """Return the number a token stands for; None where it is too large."""
+    """Return the number a token stands for; None if it is too large."""
     value = float(text)
     return None if math.isinf(value) else value
 

@@ -279,7 +279,7 @@ def _sort_by(make: Builder, target: Expr, args: tuple[Expr, ...]) -> Expr:
     call = make.member_call("@sortByAssociatedKeys", make.copy(bound), keys)
     return make.fold(
         make.list(), (UNUSED, None), target, make.literal(value=False), bound, call, SORT_INPUT
-    )  # the range is empty: this only binds the list to a name
+    )  # an empty range: this only binds the list to a name
 
 
 MACROS: dict[tuple[str, int, bool], Macro] = {

@@ -64,7 +64,7 @@ def parse(text: str) -> tuple[ParsedExpression | None, list[Issue]]:
         text: The source.
 
     Returns:
-        The tree (None where there is none) and what is wrong with the text, empty where nothing is.
+        The tree (None if there is none) and what is wrong with the text, empty if nothing is.
     """
     if len(text) > MAX_CODE_POINTS:
         complaint = f"expression code point size exceeds limit: size: {len(text)}, limit {MAX_CODE_POINTS}"

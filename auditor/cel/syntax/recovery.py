@@ -242,7 +242,7 @@ class _Edge:
 
     Attributes:
         target: Where it leads.
-        kinds: Tokens that it takes; empty: none.
+        kinds: Tokens that it takes; empty if there is none.
         follow: It enters a rule, which returns there.
         precedence: It may be taken in a part that binds no tighter.
         left: The left-recursive rule that it leaves for good.
@@ -572,7 +572,7 @@ class _Prediction:
         return not precedence or precedence >= self.precedence
 
     def allowed(self, configs: _Configs) -> set[int] | None:
-        """Return the alternatives that precedence allows, None where it does not matter."""
+        """Return the alternatives that precedence allows, None if it does not matter."""
         asked: dict[int, set[int]] = {}
         for _, alternative, precedence in configs.stacks:
             asked.setdefault(alternative, set()).add(precedence)
@@ -735,7 +735,7 @@ class _Abandoned(Exception):
 
 
 def parse_broken(text: str, tokens: Sequence[Token], skipped: Sequence[Skipped]) -> tuple[Tree | None, list[Complaint]]:
-    """Return what can be read of a text that is no expression (None: it is given up), and what is wrong with it.
+    """Return what can be read of a text that is no expression (None means it is given up), and what is wrong with it.
 
     Args:
         text: The text.

@@ -98,7 +98,7 @@ def _expression(emitter: Emitter, schema: StructuralSchema, x: str, kind: str | 
 
 
 def _inline(emitter: Emitter, schema: StructuralSchema, x: str, kind: str) -> str | None:
-    """Return an exact expression about a value of a kind, or None where a function is better."""
+    """Return an exact expression about a value of a kind, or None if a function is better."""
     said = given(schema) - DECORATION
     if "properties" in said and all(map(says_nothing, schema.properties.values())):
         said.discard("properties")

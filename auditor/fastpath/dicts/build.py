@@ -39,9 +39,10 @@ class VersionProgram:
 
     Attributes:
         module: All its functions.
-        run: Takes the decoded object, a `Log` and the size of its text; see `root.fused`. None: there is no program.
-        select: Takes the read object and returns what field selectors see; None: only the reference knows.
-        reason: Why there is no `run`; empty: there is one.
+        run: Takes the decoded object, a `Log` and the size of its text; see `root.fused`. None means there is no
+            program.
+        select: Takes the read object and returns what field selectors see; None means only the reference knows.
+        reason: Why there is no `run`; empty means there is one.
     """
 
     __slots__ = ("module", "reason", "run", "select")

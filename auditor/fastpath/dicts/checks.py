@@ -29,7 +29,7 @@ class Checks:
         self._known: dict[tuple[str, str], tuple[str, str] | None] = {}
 
     def pattern(self, pattern: str) -> tuple[str, str] | None:
-        """Return the slots of a pattern's memo and check; None where it does not compile."""
+        """Return the slots of a pattern's memo and check; None if it does not compile."""
         if ("pattern", pattern) not in self._known:
             try:
                 search = compile_pattern(pattern).matches
@@ -40,7 +40,7 @@ class Checks:
         return self._known["pattern", pattern]
 
     def format(self, schema: StructuralSchema) -> tuple[str, str] | None:
-        """Return the slots of memo and check of the format that a schema puts on strings; None where it puts none."""
+        """Return the slots of memo and check of the format that a schema puts on strings; None if it puts none."""
         name = formats.strip_format(schema)
         if not name or not formats.is_known(name):
             return None

@@ -23,7 +23,7 @@ _SCALARS: Final = frozenset(("string", "integer", "number", "boolean"))
 
 
 def contradiction(schema: StructuralSchema | None) -> str:
-    """Return what contradicts itself in a schema, empty where nothing does."""
+    """Return what contradicts itself in a schema, empty if nothing does."""
     if schema is None:
         return ""
     pending = [(schema, False)]

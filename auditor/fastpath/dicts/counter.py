@@ -16,7 +16,7 @@ class KeyCounter:
 
     Args:
         w: Takes the lines.
-        variable: Its name; empty: the number is not needed.
+        variable: Its name; empty means the number is not needed.
     """
 
     def __init__(self, w: Writer, variable: str) -> None:

@@ -204,7 +204,8 @@ class Emitter:
             schema: The schema of the value.
             x: The variable that holds it.
             scope: Where it is.
-            null: What to do where the value is null, when reading. None: it is not, or null is just of the wrong type.
+            null: What to do where the value is null, when reading. None means it is not, or null is just of the wrong
+                type.
             in_place: Do not call a function.
         """
         if not scope.fused and says_nothing(schema) and not in_place:

@@ -61,7 +61,7 @@ def _list_type(emitter: Emitter, schema: StructuralSchema, x: str, before: str) 
 
     Args:
         emitter, schema, x: As everywhere.
-        before: The variable that holds how many doubts there were before the items; empty: they raise none.
+        before: The variable that holds how many doubts there were before the items; empty means they raise none.
     """
     if not _is_keyed(schema):
         return []

@@ -141,7 +141,7 @@ def read_property(
         emitter, w, name, schema, scope: Those of the property.
         x: The variable that holds the object.
         counter: The counter of its known keys.
-        missing: What to do where the property is required and not there; empty: it is not required.
+        missing: What to do where the property is required and not there; empty means it is not required.
     """
     y = scope.local("v")
     is_defaulted = emitter.defaults and has_default(schema)

@@ -172,7 +172,7 @@ def _scale(w: Writer, scale: Scale) -> None:
 
 
 def selector(emitter: Emitter, definition: CustomResourceDefinition, version: CrdVersion) -> str | None:
-    """Announce the function that gives the selectable values of a read object; None: only the reference knows."""
+    """Announce the function that gives the selectable values of a read object; None means only the reference knows."""
     paths = version.selectable_fields
     if not all(map(PLAIN_PATH, paths)):
         return None

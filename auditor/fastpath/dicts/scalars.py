@@ -68,7 +68,7 @@ def int_conditions(schema: StructuralSchema, x: str, mode: Mode, checks: Checks)
 
 
 def int_bounds(schema: StructuralSchema) -> tuple[int | None, int | None, bool]:
-    """Return the least and greatest integer allowed (None: none given), and whether there is more to it."""
+    """Return the least and greatest integer allowed (None if there is none given), and whether there is more to it."""
     low: int | None = None
     high: int | None = None
     doubtful = False

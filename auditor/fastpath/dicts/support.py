@@ -79,8 +79,8 @@ class Log:
 
     And what it could not prove: values that their schema may refuse, as (schema, site, value, whether only what the
     schema says of the map as a whole is in doubt) (`doubts`). Where it is not one value that is in doubt, the keys of
-    the object below which it is (`suspects`). The fields of metadata that are not proven (`metadata`, empty where only
-    a schema of metadata may find something). And what the read did to the metadata beside pruning (`effect`, see
+    the object below which it is (`suspects`). The fields of metadata that are not proven (`metadata`, empty if only a
+    schema of metadata may find something). And what the read did to the metadata beside pruning (`effect`, see
     `rewritten.rewritten_metadata`).
 
     A site is ``(above, template, *holes)``: the site that the enclosing function was called for (or None), a format

@@ -147,7 +147,7 @@ class RuleProver:
             data: The bytes that it was read from.
 
         Returns:
-            The findings; None: all rules are proven.
+            The findings; None if all rules are proven.
         """
         left: list[tuple[int, Any, Trail]] = []
         try:

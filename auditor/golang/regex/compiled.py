@@ -195,7 +195,7 @@ class Pattern:
         return self._first(text.encode("utf-8", _AS_REPLACEMENT), 0) is not None
 
     def find(self, text: str) -> str | None:
-        """Return the text of the leftmost match, or None where there is none.
+        """Return the text of the leftmost match, or None if there is none.
 
         Source: regexp.Regexp.FindString, which cannot tell none from an empty match.
         """

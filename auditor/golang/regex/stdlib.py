@@ -33,7 +33,7 @@ class _NotTame(Exception):
 
 
 def to_stdlib(tree: Node) -> tuple[str, bool] | None:
-    r"""Return a pattern for `re` that accepts the same texts, or None where RE2 must decide.
+    r"""Return a pattern for `re` that accepts the same texts, or None if RE2 must decide.
 
     Args:
         tree: What `regex_syntax.parse` made of the pattern.

@@ -45,7 +45,7 @@ class Function:
 
     Attributes:
         fixed: A type for each parameter: ``value`` (any, also none), ``any``, ``string``.
-        rest: The type of further arguments; empty: there are none.
+        rest: The type of further arguments; empty means there are none.
     """
 
     call: Callable[..., Any]

@@ -44,7 +44,7 @@ def parse(text: str, functions: Collection[str]) -> dict[str, list[Node]]:
     """Return the templates in a text by name, the whole one as `NAME`.
 
     Raises:
-        TemplateError: With Go's text.
+        TemplateError: The text is Go's.
     """
     return _Parser(text, functions).run()
 

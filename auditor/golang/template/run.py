@@ -68,7 +68,7 @@ def compile_go_template(text: str) -> GoTemplate:
     """Parse a template.
 
     Raises:
-        TemplateError: With Go's text.
+        TemplateError: The text is Go's.
     """
     return GoTemplate(text, parse(text, FUNCTIONS))
 
