@@ -984,7 +984,7 @@ class _Recovering:
         raise self.no_alternative(1)
 
     def alternative(self, rule: str, number: int) -> None:
-        """Record the alternative that is parsed; in a left-recursive rule, everything parsed so far becomes its first part."""
+        """Record the alternative being parsed; in a left-recursive rule, all parsed so far becomes its first part."""
         frame = self.frames[-1]
         if rule in _LEFT_RECURSIVE:
             frame.tree = Tree(rule, frame.tree.offset, number, [frame.tree])
