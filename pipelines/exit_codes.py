@@ -52,7 +52,7 @@ def exit_code_of(error: BaseException) -> int:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return in one line why a command ends with this exception; empty: its exit code says it."""
+    """Return in one line why a command ends with this exception; empty means its exit code says it."""
     import signal  # noqa: PLC0415
 
     import click  # noqa: PLC0415

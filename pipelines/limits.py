@@ -115,7 +115,7 @@ def share_of_memory(limit: int | None = None) -> int:
     """Return three quarters of the memory of the cgroup, or else of the machine; 0 if that is not known.
 
     Args:
-        limit: Bytes to take the share of; None: those that this process may use.
+        limit: Bytes to take the share of; None means those that this process may use.
     """
     return int((memory_limit() if limit is None else limit) * _SHARE)
 

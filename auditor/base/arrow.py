@@ -174,7 +174,7 @@ def may_hold(path: Path, column: str, texts: Iterable[str], footer: Any = None) 
         path: The file.
         column: The name of a column of text as the footer has it; in a map, with its part.
         texts: The texts.
-        footer: As `parquet_footer` returned it; None: it is read.
+        footer: As `parquet_footer` returned it; None to read it.
     """
     wanted = tuple(texts)
     footer = footer or parquet_footer(path)
@@ -221,10 +221,10 @@ def read_parquet(
 
     Args:
         path: The path of the file.
-        columns: In the order of the table; None: all.
+        columns: In the order of the table; None for all.
         dictionaries: Columns of text that become dictionaries, beside those that are stored as such.
         optional: Further columns, if the file has them.
-        footer: As `parquet_footer` returned it; None: it is read.
+        footer: As `parquet_footer` returned it; None to read it.
     """
     given = list(dictionaries)
     with parquet_reader(path, given, footer) as reader, whole_parquet(path):

@@ -1,8 +1,8 @@
-"""A fast check of stored definitions: a walk over their JSON that proves that a server decodes them.
+"""Fast check of stored definitions: walks their JSON and proves that a server decodes them.
 
-Schemas hold schemas, and some of their fields take values of several forms, which the types of `quick_json` cannot say.
-The walk proves what is usual: names in their own spelling and once in an object, numbers that are finite. All the rest
-is left to the exact reader, which takes a hundred times as long.
+Schemas contain schemas, and some of their fields accept several types, which the types of `quick_json` cannot express.
+The walk proves common definitions: names in exact spelling and once in an object, finite numbers. All others are left
+to the exact reader, which takes a hundred times as long.
 
 Clusters of a fleet mostly have the same definitions: a spec that was proven once is not walked again.
 """
@@ -31,10 +31,10 @@ _BASE64: Final = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z
 
 
 class ProvenSpecs:
-    """The specs of definitions that were proven, by digest: uid, times and managed fields differ in each cluster.
+    """The specs of definitions that were proven, by digest; the other fields of a definition do not matter.
 
     Args:
-        most: Most specs that are remembered.
+        most: Largest number of specs to remember.
     """
 
     def __init__(self, most: int = 10_000) -> None:
@@ -42,13 +42,13 @@ class ProvenSpecs:
         self._known: set[bytes] = set()
 
     def left_out(self, label: str, data: bytes) -> tuple[bytes, bytes | None]:
-        """Return the JSON of a definition with ``{}`` for its spec if that was proven, which proves as much.
+        """Return the JSON of a definition with ``{}`` for its spec if that was proven already; it proves as much.
 
         Args:
             label: Its API version and kind.
             data: Its JSON.
         Returns:
-            The JSON, and the digest to `add` if all of it is proven; None: there is nothing to add.
+            The JSON, and the digest to `add` once it is proven, or None if there is nothing to add.
         Raises:
             msgspec.MsgspecError: It is not JSON.
         """
@@ -72,7 +72,7 @@ class _UnprovenError(ValueError):
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
-    if len(found) != len(pairs):  # a server reads both values of a name
+    if len(found) != len(pairs):  # a server reads both values of a repeated name
         raise _UnprovenError
     return found
 
@@ -136,13 +136,13 @@ def _check_struct(number: int, value: Any) -> None:
         if kind is not None:
             _check(kind, item)
             continue
-        if not key.isascii() or key.lower() in lower:  # some decoders take it for the field
+        if not key.isascii() or key.lower() in lower:  # some decoders accept it for the field
             raise _UnprovenError
         _check_any(item)
 
 
 def _is_scalar(shape: str, more: list[Any], value: Any) -> bool:
-    """Whether a value is a proven one of a type that is neither struct, list nor map."""
+    """Whether a value is proven for a type that is neither struct, list nor map."""
     if shape == "string":
         return type(value) is str
     if shape == "bool":
@@ -157,7 +157,7 @@ def _is_scalar(shape: str, more: list[Any], value: Any) -> bool:
 
 
 def _check_custom(name: str, value: Any) -> None:
-    """Check a value of a type that has a decoder of its own."""
+    """Check a value of a type that has its own decoder."""
     version, _, form = name.partition(".")
     if form in ("JSON", "FieldsV1"):
         _check_any(value)
@@ -181,7 +181,7 @@ def _schema_type(version: str) -> int:
 
 
 def _check_any(value: Any) -> None:
-    """Check a value that is kept as it is."""
+    """Check a value that is stored unchanged."""
     if type(value) is dict:
         for item in value.values():
             _check_any(item)

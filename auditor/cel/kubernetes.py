@@ -24,12 +24,12 @@ _CHECKS_LITERALS: Version = (1, 29)
 
 
 def latest() -> Version:
-    """Return the version of the libraries that rules which are stored are run with: all those of the server."""
+    """Return the version of the libraries for stored rules: the server's own, with all libraries."""
     return (1, active().minor)
 
 
 def of_new_rules() -> Version:
-    """Return the version of the libraries that a new rule may use: one before the server's own."""
+    """Return the version of the libraries for new rules: one before the server's own."""
     return (1, active().minor - 1)
 
 

@@ -1,6 +1,6 @@
-"""The file of definitions of a plan or a report: one JSON document a line. No other module opens it.
+"""Reads and writes the file of definitions of a plan or a report, one JSON document a line. No other module opens it.
 
-A plan knows the position of each line and the names to find it by; a document is decoded when it is asked for.
+A plan has the position of each line and the names that it is found by; a document is decoded when it is needed.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ __all__ = ["FILE", "DefinitionEntry", "DefinitionsFile", "definition_entry", "en
 
 _BUFFER: Final = 1 << 18
 FILE: Final = "definitions.ndjson"
-"""Its name in the folder of a report."""
+"""Name of the file in the folder of a report."""
 
 
 @dataclass(frozen=True, slots=True)
 class DefinitionEntry:
-    """The position of one definition in the definitions file, and the names to find it by; parsed on first use.
+    """Position of one definition in the definitions file, and the names that find it; parsed at its first use.
 
     Attributes:
         in_use: Hash of the part that servers use (`auditor.crds.specs.digest_in_use`); empty: not known yet.
@@ -59,7 +59,7 @@ class DefinitionsFile:
             self.path /= FILE
 
     def exists(self) -> bool:
-        """Tell whether there is one."""
+        """Return whether the file exists."""
         return self.path.is_file()
 
     def text(self, entry: DefinitionEntry) -> bytes:
@@ -79,7 +79,7 @@ class DefinitionsFile:
                 yield entry, stream.read(entry.length)
 
     def lines(self) -> Iterator[bytes]:
-        """Yield all lines, with their ends."""
+        """Yield all lines, with their line ends."""
         with self.path.open("rb", _BUFFER) as stream:
             yield from stream
 
@@ -110,9 +110,9 @@ def write_definitions(
 
     Args:
         path: The file.
-        definitions: Each with its JSON text; their positions do not count.
+        definitions: Each with its JSON text; their old positions are ignored.
     Returns:
-        (the entries with the positions they have now, the SHA-256 of the file)
+        (the entries with their new positions, the SHA-256 of the file)
     """
     entries, sha256, offset = [], hashlib.sha256(), 0
     with path.open("wb") as stream:
@@ -129,14 +129,14 @@ def encode_definition(document: JsonObject) -> bytes:
     """Return the document of a definition as JSON, with sorted keys."""
     try:
         return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
-    except (TypeError, orjson.JSONEncodeError):  # a number or a string that only Go's own decoder makes
+    except (TypeError, orjson.JSONEncodeError):  # a number or a string that only Go's decoder accepts
         return jsontext.encode(document).encode()
 
 
 def definition_entry(
     name: str, document: JsonObject, stored: bool, offset: int = 0, length: int = 0
 ) -> DefinitionEntry:
-    """Read the few names that keys and objects are matched by; anything odd leaves them empty, so nothing matches."""
+    """Read the names that keys and objects are matched by; malformed ones are empty, and match nothing."""
 
     def mapping(parent: JsonObject, key: str) -> JsonObject:
         value = parent.get(key)

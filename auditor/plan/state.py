@@ -82,7 +82,7 @@ def gate_options(options: AuditOptions) -> list[str]:
 
 
 def _content(path: str) -> str:
-    """Return the hash of a file that an option names; empty where none is named."""
+    """Return the hash of a file that an option names; empty if none is named."""
     if not path:
         return ""
     try:

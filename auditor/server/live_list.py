@@ -1,4 +1,4 @@
-"""A LIST as a live server answers it: one object that cannot be read fails the whole answer.
+"""A LIST as a live server answers it: one object that cannot be read makes the whole request fail.
 
 Source: apiserver pkg/storage/etcd3/{store,errors}.go, pkg/storage/cacher, pkg/registry/generic/registry/store.go.
 """
@@ -30,7 +30,7 @@ __all__ = ["corrupt_message", "live_list"]
 
 _NAMESPACE = re.compile(r"(?=.{1,63}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _MOST_CORRUPT = 100
-"""Errors that a server gathers before it gives a list up."""
+"""How many errors a server collects before it stops a list."""
 
 
 def live_list(
@@ -45,15 +45,15 @@ def live_list(
     *,
     cached: bool,
 ) -> Iterator[tuple[int, JsonObject]]:
-    """Yield the number of the source and the object of each selected row.
+    """Yield the number of the dump, and the object, of each selected row.
 
     Args:
         rows, reader, selection: Those of the store.
-        resource: The kind at a version.
-        namespace: Only objects in this namespace; empty: all.
+        resource: The kind and version.
+        namespace: Only objects in this namespace; empty for all.
         labels, fields: Requirements of the selectors.
-        warn: Takes notes for standard error.
-        cached: The watch cache answers: all objects of the kind must be readable, not only the requested ones.
+        warn: Called with notes for standard error.
+        cached: The watch cache answers, so all objects of the kind must be readable, not only the requested ones.
 
     Raises:
         StatusError: The server answers with an error.
@@ -118,7 +118,7 @@ def _list_error(resource: Resource, corrupt: list[tuple[str, str]], *, cached: b
 
 
 def corrupt_message(key: str, row: StoredRow, error: Unreadable) -> str:
-    """Return the words of a server for an object that it cannot decode."""
+    """Return the message of a server for an object that it cannot decode."""
     where = f"StorageError: corrupt object, Code: 7, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
     if error.closed:
         return f"{where}data from the storage is not transformable revision=0: {error}"
@@ -126,5 +126,5 @@ def corrupt_message(key: str, row: StoredRow, error: Unreadable) -> str:
 
 
 def _only(fields: Sequence[FieldRequirement], label: str) -> str:
-    """Return the value that a selector requires of a label; by these a server narrows the keys that it reads."""
+    """Return the one value that a selector requires of a label; a server narrows the range of keys by it."""
     return next((r.value for r in fields if r.label == label and not r.negated and r.value), "")

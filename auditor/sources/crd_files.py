@@ -149,7 +149,7 @@ def files_digest(paths: Sequence[str]) -> str:
     """Return a hash over the names and bytes of the files that `read_crd_documents` reads of these paths.
 
     Returns:
-        Hexadecimal; empty where there are none, or not all of them are files here, which can be read twice.
+        Hexadecimal; empty if there are none, or not all of them are files here, which can be read twice.
     """
     if not paths:
         return ""

@@ -73,12 +73,12 @@ def state_of(folder: Path) -> Path | None:
 
 
 def form_of(path: Path | None, head: bytes) -> str:
-    """Name the form of an uncompressed file that a reader exists for; empty: none.
+    """Name the form of an uncompressed file that a reader exists for; empty if there is none.
 
     The forms are those of `auditor.sources.readers.READERS`.
 
     Args:
-        path: The file; None: only its head is available.
+        path: The file; None means only its head is available.
         head: Its first 64 KiB.
     """
     for reader in READERS.values():

@@ -138,7 +138,7 @@ class _Reader:
         return at + 1
 
     def _usual_row(self, at: int) -> int | None:
-        """Read a row in etcdctl's own spelling; None: it is in another."""
+        """Read a row in etcdctl's own spelling; None means it is in another."""
         found = _USUAL.match(self.text, at)
         if not found:
             return None

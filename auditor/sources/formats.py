@@ -16,8 +16,8 @@ class SourceFormat:
         name: What --source and the manifest of a report call it.
         title: What it is.
         told_by: How it is recognised.
-        needs: What it takes to read all of it; empty: the file alone.
-        form: What the opening of files calls it; empty: an archive or folder.
+        needs: What it takes to read all of it; empty means the file alone.
+        form: What the opening of files calls it; empty means an archive or folder.
     """
 
     name: str

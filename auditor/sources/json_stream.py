@@ -102,8 +102,8 @@ class Layout:
     Attributes:
         end: Offset behind it; where it is broken, behind what was understood.
         spans: Start and end of kind, apiVersion and metadata, by key; of equal keys the last.
-        items: Start and end of each item of the array under ``items``, one after the other; None: there is none.
-        broken: Why the scan stopped early; empty where it did not.
+        items: Start and end of each item of the array under ``items``, one after the other; None means there is none.
+        broken: Why the scan stopped early; empty if it did not.
     """
 
     end: int

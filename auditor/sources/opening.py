@@ -83,7 +83,7 @@ def open_source(
         unsealer: Opens what is encrypted inside a backup (Rancher's); the readers of etcd open its values.
         salvage: For a damaged etcd database, also take what no tree of pages reaches any more.
         source: Name of the format (`auditor.sources.formats`), where the content is not to decide.
-        digests: Takes the digests that are still being made when this returns; None: it waits for them.
+        digests: Takes the digests that are still being made when this returns; None means it waits for them.
 
     Returns:
         One plan, or those of a folder of dumps.

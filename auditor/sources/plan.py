@@ -85,16 +85,16 @@ class SourcePlan:
         format: A name of `auditor.sources.formats`, or a form of the manifest readers.
         mapped: The file that workers map; `offset` and `length` of the live table cut values out of it.
         sha256: Hex digest of the input as given (a data directory: of its database).
-        revision: The store's current revision; None where the dump does not know it.
-        compacted_revision: History up to here is gone; None where unknown or nothing was compacted.
+        revision: The store's current revision; None if the dump does not know it.
+        compacted_revision: History up to here is gone; None if unknown or nothing was compacted.
         is_export: The objects came through an API: no keys, stored versions unknown.
         live: The Arrow file of live keys (`auditor.base.tables.LIVE_KEYS`), in key order.
         rows: Rows of that file.
         damage: What could not be read.
         notes: What a reader of the report should know about the input.
         states: The files that it was read from, as they were before that.
-        modified: When its file was last changed, in seconds since 1970; None where nothing says so.
-        defining: Ranges of rows (first, end) that definitions may be among; None where their kinds are not known.
+        modified: When its file was last changed, in seconds since 1970; None if nothing says so.
+        defining: Ranges of rows (first, end) that definitions may be among; None if their kinds are not known.
     """
 
     name: str

@@ -149,7 +149,7 @@ def is_namespaced(plural: str) -> bool | None:
 
 
 def split_key(key: bytes, prefix: str) -> tuple[str, ...] | None:
-    """Return the segments of a key below the prefix, or None where it is not below it."""
+    """Return the segments of a key below the prefix, or None if it is not below it."""
     text = printable_key(key)
     root = "/" + prefix.strip("/") + "/" if prefix.strip("/") else "/"
     return tuple(text[len(root) :].split("/")) if text.startswith(root) else None
@@ -210,7 +210,7 @@ def listed_place(segments: tuple[str, ...] | None, resources: Mapping[tuple[str,
         resources: As for `classify`.
 
     Returns:
-        None where no LIST of a kind that is known reads the key.
+        None if no LIST of a kind that is known reads the key.
     """
     if segments is None or len(segments) < 2:
         return None

@@ -77,7 +77,7 @@ def unreadable_reason(data: bytes) -> str | None:
 
 
 def envelope(data: bytes) -> Envelope | None:
-    """Read the prefix ``k8s:enc:<provider>:<version>:<key>:`` of an encrypted value; None: it is not whole."""
+    """Read the prefix ``k8s:enc:<provider>:<version>:<key>:`` of an encrypted value; None means it is not whole."""
     if not data.startswith(ENCRYPTED_PREFIX):
         return None
     parts = data[: len(ENCRYPTED_PREFIX) + _MAX_NAME].split(b":", 5)

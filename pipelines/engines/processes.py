@@ -86,7 +86,7 @@ class _Shares(Generic[Item]):
         self._shares = [deque(every[start:stop]) for start, stop in pairwise(bounds)]
 
     def next(self, place: int) -> Item | None:
-        """Return the next item for a place, None where all are given out."""
+        """Return the next item for a place, None if all are given out."""
         own = self._shares[place]
         if own:
             return own.popleft()
@@ -355,7 +355,7 @@ def run_processes(
 
 
 def _receive(worker: _Worker[Any]) -> Any:
-    """Return what a worker answered, or None where its process is gone; raise where it failed."""
+    """Return what a worker answered, or None if its process is gone; raise where it failed."""
     from auditor.base.errors import EngineError  # noqa: PLC0415 - only on failure
 
     try:

@@ -69,8 +69,8 @@ def ray_session(address: str = "") -> Iterator[None]:
     """Be connected to Ray in the block; a connection that is there already is used, and left as it was.
 
     Args:
-        address: As `ray.init` takes it (``auto``, ``HOST:6379``, ``ray://HOST:10001``); empty: that of RAY_ADDRESS,
-            else a cluster of this machine, else a Ray of our own that ends with the block.
+        address: As `ray.init` takes it (``auto``, ``HOST:6379``, ``ray://HOST:10001``); empty means that of
+            RAY_ADDRESS, else a cluster of this machine, else a Ray of our own that ends with the block.
     Raises:
         PlanError: Ray is not installed, or not there.
     """

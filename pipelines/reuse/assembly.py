@@ -219,7 +219,7 @@ class Assembly:
 
     Args:
         plan: The plan of the run.
-        kept: The rows of the earlier report; None: nothing is kept.
+        kept: The rows of the earlier report; None means nothing is kept.
         audited: The rows that are audited.
         groups: For each source the group of each live key; -1: audited.
         parts: Folder of the part files.

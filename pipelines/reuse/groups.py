@@ -87,7 +87,7 @@ class Groups:
     Attributes:
         parts: Its parts.
         starts: The number of the first group of each part, and the number of groups.
-        key: As text; null for exports. None: no group has one.
+        key: As text; null for exports. None means no group has one.
         revision: Modification revision; -1: none.
         digest: SHA-256 of the value, 32 bytes a group.
         kind: The class of its first row.
@@ -334,7 +334,7 @@ def owners_in_order(groups: list[int], wanted: list[int], creates: list[bool]) -
     """Return the owner of each of some findings: first those of a create, as many as it has, then those of requests.
 
     Returns:
-        None where that does not come out: what has no finding of a create may have some of a request.
+        None if that does not come out: what has no finding of a create may have some of a request.
     """
     if not all(wanted) and not all(creates):
         return None

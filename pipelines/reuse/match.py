@@ -52,7 +52,7 @@ class Match:
 
 
 def whole_reason(old: OldReport, state: dict[str, Any]) -> str:
-    """Return why nothing of a report can be kept; empty where it can."""
+    """Return why nothing of a report can be kept; empty if it can."""
     if old.not_read:
         return old.not_read
     if other := old.other_tool():

@@ -42,7 +42,7 @@ def run_audit(options: AuditOptions, run: Callable[..., list[Any]] | None = None
 
     Args:
         options: The options of the run.
-        run: Runs its shards, as `run_shards`; None: that does.
+        run: Runs its shards, as `run_shards`; None means that does.
 
     Returns:
         (exit code, manifest), the code as `exit_code` returns it.

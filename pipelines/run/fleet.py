@@ -49,8 +49,8 @@ def cluster_name(template: str, match: Match, option: str = "--cluster-name") ->
 
     Args:
         template: Text with ``{1}``, ``{2}`` ... for what the wildcards of the pattern stood for, ``{name}`` for the
-            name of the file without its suffixes and ``{parent}`` for that of its folder; empty: all wildcards, or
-            the name.
+            name of the file without its suffixes and ``{parent}`` for that of its folder; empty for the values of all
+            wildcards, or the name.
         match: The dump.
         option: The option that has the template, for errors.
 

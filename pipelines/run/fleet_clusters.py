@@ -65,7 +65,7 @@ class Outcome(NamedTuple):
 
     Attributes:
         answer: Its manifest, or why its dump could not be read.
-        error: What ends the run; None: nothing does.
+        error: What ends the run; None means nothing does.
         lines: What the worker logged.
     """
 
@@ -282,7 +282,7 @@ def _auditor_of_clusters(
     Args:
         options: The options of the fleet.
         spool: Takes the reports.
-        run: Runs the shards of a cluster, as `run_shards`; None: that does.
+        run: Runs the shards of a cluster, as `run_shards`; None means that does.
     """
 
     def work(item: _Item) -> tuple[int, Answer]:

@@ -54,16 +54,16 @@ class QueryOptions:
 
     Attributes:
         target: A dump, or the folder of a report.
-        dumps: New paths of the dumps of a report; empty: the paths in its manifest.
+        dumps: New paths of the dumps of a report; empty means the paths in its manifest.
         args: Kinds and names, as after `kubectl get`.
-        namespace: Empty: all of them.
+        namespace: Empty for all of them.
         where: CEL predicate.
         explain: Print on standard error how the answer was found.
         max_scan: Fail rather than read more rows of a kind.
         save_index: Folder for a report of the dump, whose index then answers the query.
-        as_of: Revision whose state is queried; None: the newest.
+        as_of: Revision whose state is queried; None means the newest.
         shown_as: ``read``, ``stored``, or a version.
-        clusters: For the report of a fleet: only these clusters; empty: all.
+        clusters: For the report of a fleet: only these clusters; empty for all.
     """
 
     target: str

@@ -59,7 +59,7 @@ def run_show(options: QueryOptions, key: str, *, output: str, kubernetes: str = 
         options: The dump or report, and how it is read.
         key: The key.
         output: yaml or json.
-        kubernetes: The release that was asked for; empty: that of a report, or the running one.
+        kubernetes: The release that was asked for; empty means that of a report, or the running one.
 
     Raises:
         PlanError: There is no such key, or the report is of another release.

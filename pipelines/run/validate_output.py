@@ -58,8 +58,8 @@ def print_results(
 
     Args:
         results: As `run_validate` makes them.
-        output: text, table, json or ndjson; empty: only causes and sums are printed.
-        content: Has the causes of what is said of objects; None: nothing is.
+        output: text, table, json or ndjson; empty means only causes and sums are printed.
+        content: Has the causes of what is said of objects; None means nothing is.
         ignores_missing: Whether objects without a definition are no error.
     """
     for part in answer_parts(results, output, ignores_missing=ignores_missing):

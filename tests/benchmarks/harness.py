@@ -133,7 +133,7 @@ class Figure:
 
     @property
     def holds(self) -> bool | None:
-        """Whether the median keeps its limit; None: it has none."""
+        """Whether the median keeps its limit; None means it has none."""
         if self.at_least is None and self.at_most is None:
             return None
         return (self.at_least is None or self.median >= self.at_least) and (
@@ -142,7 +142,7 @@ class Figure:
 
     @property
     def asked(self) -> str:
-        """The limit in words; empty: it has none."""
+        """The limit in words; empty means it has none."""
         words = [
             f"{word} {limit:.3g}"
             for word, limit in (("at least", self.at_least), ("at most", self.at_most))

@@ -116,7 +116,7 @@ class Sampler:
         self._is_busy = True
         spent = time.process_time() - self._last
         codes: list[CodeType] = []
-        line = (frame.f_lineno or 0) if frame else 0  # None: a line that no one wrote
+        line = (frame.f_lineno or 0) if frame else 0  # None means a line that no one wrote
         while frame is not None:
             codes.append(frame.f_code)
             frame = frame.f_back

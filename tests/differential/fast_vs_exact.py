@@ -73,7 +73,7 @@ class Pair:
         self.noop = NoopUpdates(self.exact)
 
     def difference(self, data: bytes, *, updates: bool) -> tuple[str, AuditedObject]:
-        """Return what differs, empty where nothing does, and the answer of the reference."""
+        """Return what differs, empty if nothing does, and the answer of the reference."""
         exact = self.exact.audit(data)
         typed = typed_difference(self.fast, exact, data, updates=updates)
         self.typed = typed is not None

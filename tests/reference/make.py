@@ -69,7 +69,7 @@ def build(release: str = "") -> Path:
 
 
 def build_beside(release: str) -> Path | None:
-    """Build the program that is beside the project, None where there is none."""
+    """Build the program that is beside the project, None if there is none."""
     sources = SHARED / "oracle"
     if not sources.is_dir():
         return None

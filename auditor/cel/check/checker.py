@@ -1,6 +1,6 @@
-"""The type checker: gives every node its type, every name its meaning and every call its overloads.
+"""The type checker: finds the type of every node, the declaration of every name and the overloads of every call.
 
-Works on the tree without changing it; its results are in tables by node number. Source: cel-go checker/checker.go.
+It does not change the tree; its results are in tables by node number. Source: cel-go checker/checker.go.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ __all__ = ["CheckedExpression", "Reference", "check"]
 @quick_init
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What a name or call means.
+    """The declaration of a name or call.
 
     Attributes:
-        name: The variable, constant or type; of a call the function's full name.
+        name: The variable, constant or type; for a call, the function's full name.
         overloads: Ids of the overloads that fit; empty for names.
-        is_type: Whether the name is that of a type.
+        is_type: Whether the name denotes a type.
         is_global: Whether a call that is written on a receiver calls a function with a dotted name.
-        value: The constant that the name stands for, if it does.
+        value: The value of the constant, if the name denotes one.
     """
 
     name: str
@@ -63,8 +63,8 @@ class CheckedExpression:
 
     Attributes:
         parsed: The tree.
-        types: Node number to type; no type parameters are left in it.
-        references: Node number to meaning.
+        types: Node number to type, without type parameters.
+        references: Node number to declaration.
         functions: The functions that it may call, by name.
     """
 
@@ -79,12 +79,12 @@ class CheckedExpression:
         return self.types[self.parsed.root.id]
 
     def uses(self, variable: str) -> bool:
-        """Return whether a variable of the environment is read anywhere."""
+        """Return whether a variable of the environment is used."""
         return any(not each.overloads and each.name == variable for each in self.references.values())
 
 
 def check(environment: Environment, parsed: ParsedExpression) -> tuple[CheckedExpression, list[Issue]]:
-    """Return the checked expression and what is wrong with it; with issues the types are of no use."""
+    """Return the checked expression and its issues; with issues, the types have no use."""
     checker = _Checker(environment, parsed)
     checker.check(parsed.root)
     types = {number: checker.bindings.substitute(kind, free_to_dyn=True) for number, kind in checker.types.items()}
@@ -161,13 +161,13 @@ class _Checker:
             self.undeclared(expr.id, expr.name)
 
     def resolve_global(self, expr: Expr, name: str) -> bool:
-        """Give a node the meaning of a name of the environment, if there is one."""
+        """Set the declaration of a node to a name of the environment, if there is one."""
         plain = name.removeprefix(".")
         found = self.environment.find_name(plain)
         if found is None:
             return False
         self.set_type(expr, found.type)
-        # A leading dot keeps the name apart from a variable of a comprehension.
+        # A leading dot distinguishes the name from a variable of a comprehension.
         written = f".{plain}" if self.local(plain.partition(".")[0]) is not None else plain
         self.references[expr.id] = Reference(written, is_type=found.is_type, value=found.value)
         return True
@@ -281,7 +281,7 @@ class _Checker:
         self.references[expr.id] = Reference(function.name, tuple(fitting), is_global=is_global)
 
     def renaming(self, types: Iterable[Type]) -> Callable[[Type], Type]:
-        """Return a function that gives the parameters of an overload names of their own."""
+        """Return a function that renames the type parameters of an overload to unique names."""
         names: dict[str, Type] = {}
         for name in _parameters(types):
             if name not in names:

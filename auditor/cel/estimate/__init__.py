@@ -1,7 +1,7 @@
-"""What an expression may cost at worst, by its tree and by how large its input can get.
+"""Estimates the highest cost of an expression, by its tree and by the largest size of its input.
 
-In: an expression with types, and `Sized`, what a schema says of sizes; no schema itself may be here. Out: a range of
-costs. `prices.py` holds a price for every function, `walk.py` adds them up, `ranges.py` is the arithmetic.
+Input: an expression with types, and `Sized`, the sizes that a schema allows; schemas themselves are not known here.
+Output: a range of costs. `prices.py` has prices of functions, `walk.py` adds them up, `ranges.py` has the arithmetic.
 
 Source: cel-go checker/cost.go; k8s.io/apiserver pkg/cel/library/cost.go.
 """

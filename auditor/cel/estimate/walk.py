@@ -1,8 +1,8 @@
-"""The walk over an expression that adds up what it may cost.
+"""Walks over an expression and adds up its estimated cost.
 
-Sizes come from three places: the expression itself (constants, literals, what calls make of them), the schema that a
-path from a variable leads to, and the type (a number has size 1). The schema is asked before the type, and says 0 of
-numbers, so that comparing them is free here although it is not at run time.
+Sizes come from three sources: the expression itself (constants, literals, results of calls), the schema at the end of a
+path from a variable, and the type (a number has size 1). The schema takes precedence over the type, and has size 0 for
+numbers, so comparing them is free in the estimate although it is not at run time.
 
 Source: cel-go checker/cost.go; apiextensions-apiserver pkg/apiserver/schema/cel/compilation.go (sizeEstimator).
 """
@@ -42,7 +42,7 @@ _SELECTED: Final = frozenset({Kind.MAP, Kind.OBJECT, Kind.PARAM})
 
 
 class Sized(Protocol):
-    """What a schema says of sizes: the type of `self`, or of something in it."""
+    """Sizes that a schema allows: the type of `self`, or of a part of it."""
 
     @property
     def fields(self) -> Mapping[str, Sized] | None:
@@ -58,14 +58,14 @@ class Sized(Protocol):
 
     @property
     def max_elements(self) -> int:
-        """The most items, entries, characters or bytes."""
+        """The largest number of elements, entries, characters or bytes."""
 
 
 class _Path:
     """Steps from a variable to a value.
 
-    Adding a step may write over the step that was added to the same path before, as it does in the server, where both
-    share their memory: a range that is looked up late may then be looked up at its neighbour.
+    Adding a step may overwrite the step that was added to the same path before, as in the server, where both share
+    their memory: a later look-up may then use the other step.
     """
 
     __slots__ = ("length", "memory")
@@ -90,7 +90,7 @@ def _added(path: _Path | None, step: str) -> _Path:
 
 @dataclass(frozen=True, slots=True)
 class _Entries:
-    """Sizes of the keys and values of a list or map that the expression makes."""
+    """Sizes of the keys and values of a list or map that the expression creates."""
 
     is_list: bool
     key: Range
@@ -108,11 +108,11 @@ class _Local:
 
 
 def estimate_cost(checked: CheckedExpression, root: Sized) -> Range:
-    """Return what an expression costs at least and at most, by the sizes that its schema allows.
+    """Return lowest and highest cost of an expression, by the sizes that its schema allows.
 
     Args:
         checked: The expression with its types.
-        root: What its variables are.
+        root: The types of its variables.
     """
     return _Estimate(checked, root).cost(checked.parsed.root)
 
@@ -131,7 +131,7 @@ class _Estimate:
     # Sizes
 
     def schema_size(self, steps: list[str]) -> Range | None:
-        """Return what the schema says of the place that a path leads to."""
+        """Return the size that the schema allows at the end of a path."""
         if not steps:
             return None
         at = self.root
@@ -218,7 +218,7 @@ class _Estimate:
 
     def select(self, expr: Select) -> Range:
         reference = self.references.get(expr.id)
-        if reference is not None:  # the whole is the name of a type or constant
+        if reference is not None:  # the whole chain is the name of a type or constant
             self.paths[expr.id] = _Path([reference.name], 1)
             return ONE
         cost = self.cost(expr.operand)
@@ -287,7 +287,7 @@ class _Estimate:
     def overload(
         self, expr: Call, name: str, overload: str, target: Operand | None, args: list[Operand], costs: list[Range]
     ) -> tuple[Range, Range | None]:
-        """Return cost, arguments included, and size of the result, if a call means this overload."""
+        """Return cost (with arguments) and size of the result, if a call has this overload."""
         if overload in ("logical_or", "logical_and"):
             return Range(costs[0].min, (costs[0] + costs[1]).max), None
         if overload == "conditional":
@@ -359,7 +359,7 @@ class _Estimate:
 
 
 def _is_bind(expr: Comprehension) -> bool:
-    """Whether a comprehension only gives a value a name."""
+    """Whether a comprehension only binds a name to a value."""
     return (
         isinstance(expr.range, ListLiteral)
         and not expr.range.elements

@@ -1,10 +1,9 @@
-"""The functions that the server adds to the CEL language, one file per library of cel-go or Kubernetes.
+"""The functions that the server adds to the CEL language, one file for each library of cel-go or Kubernetes.
 
-What comes in is values of CEL (`auditor.cel.values`), what goes out is values or a `CelError` in the server's words.
-Nothing here parses or checks an expression. Each file has `functions()`, the `Function` records of its library; the
-interpreter finds the overload and pays the cost (an `Overload` has a `cost` only where the server keeps one for
-exactly that overload). Macros are the parser's; the standard functions, optional values and what macros call are the
-interpreter's.
+Input: CEL values (`auditor.cel.values`). Output: CEL values, or a `CelError` with the server's message. Nothing here
+parses or checks an expression. Each file has `functions()`, the `Function` records of its library; the interpreter
+chooses the overload and counts the cost (an `Overload` has `costs` only if the server has them for exactly that
+overload). The parser expands macros.
 
 Source: k8s.io/apiserver pkg/cel/library and pkg/cel/environment/base.go; cel-go v0.29.2 ext/ and cel/library.go.
 """
@@ -62,17 +61,17 @@ LIBRARIES: tuple[tuple[str, Version, Version, Callable[[], tuple[Function, ...]]
     ("kubernetes.lists/1", changes.LISTS_INCLUDE.version, _NEVER, lists.functions),
     ("kubernetes.net.cidr/1", changes.CIDR_MASK.version, _NEVER, cidr.functions),
 )
-"""Name, first compatibility version, first one without it, functions; in the order in which the server adds them."""
+"""Name, first compatibility version, first version without it, functions; in the order of the server."""
 
 _TYPE_NAMES: tuple[tuple[Version, Type], ...] = (((1, 30), IP), ((1, 30), CIDR))
 
 
 def functions(compatibility: Version | None = None) -> tuple[Function, ...]:
-    """Return the functions of all libraries; a name may come several times, then its overloads belong together.
+    """Return the functions of all libraries; a name may occur several times, with overloads that belong together.
 
     Args:
-        compatibility: Major and minor of the Kubernetes version. Rules that are stored are run with all libraries of
-            the server (None); an older version matters where a new rule is admitted.
+        compatibility: Major and minor of the Kubernetes version. Stored rules are run with all libraries of the server
+            (None); an older version matters when a new rule is admitted.
     """
     compatibility = compatibility or (1, active().minor)
     return tuple(
@@ -87,5 +86,5 @@ def functions(compatibility: Version | None = None) -> tuple[Function, ...]:
 
 
 def type_names(compatibility: Version) -> dict[str, Type]:
-    """Return the types of the libraries whose names are expressions: ``type(x) == net.IP``; not all of them are."""
+    """Return the types of the libraries whose names are expressions (``type(x) == net.IP``); some have no such name."""
     return {kind.name: kind for first, kind in _TYPE_NAMES if first <= compatibility}

@@ -1,7 +1,7 @@
-"""``"%s has %d".format([x, y])``: what each clause takes and how it prints.
+"""``"%s has %d".format([x, y])``: the types that each clause accepts, and how they print.
 
 Top-level values print as ``string()`` would; values inside of lists and maps print as CEL would write them, doubles
-with six decimals. ``%f`` and ``%e`` are printed for the locale en-US by a library of their own: groups of three digits,
+with six decimals. ``%f`` and ``%e`` are printed for the locale en-US by another library: groups of three digits,
 ``1.5×10⁰³``, ``∞``. The number after the point is the precision of ``%f``; of ``%e`` it is the width of the field.
 
 Source: cel-go ext/formatting.go (strings version 1 to 3); golang.org/x/text/message, internal/number; Go fmt, strconv.
@@ -31,7 +31,7 @@ __all__ = ["clause_at", "format_string"]
 _PRECISION = 6
 _NO_VERB = "%!(NOVERB)"
 _LARGEST_NUMBER = 1_000_000
-"""A number that passes this while it is read is given up, in fmt and its like."""
+"""Reading of a number stops when it exceeds this, as in fmt and similar packages."""
 _INT_MAX = 2**63 - 1
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _INFINITIES = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -44,7 +44,7 @@ def format_string(template: str, arguments: Any) -> str:
 
     Args:
         template: ``%%`` and clauses ``%[.number]letter``.
-        arguments: A list; those left over do not matter.
+        arguments: A list; extra arguments are ignored.
     Raises:
         CelError: A clause is malformed, has no argument, or one of a type that it does not print.
     """
@@ -73,10 +73,10 @@ def format_string(template: str, arguments: Any) -> str:
 
 
 def clause_at(template: str, at: int) -> tuple[str, int | None, int]:
-    """Return letter and number of the clause at a position behind its ``%``, and the position after it.
+    """Return letter and number of the clause after a ``%``, and the position after it.
 
     Raises:
-        CelError: There is none. The checker meets the same errors in templates that are constants.
+        CelError: There is no clause. The checker reports the same errors for constant templates.
     """
     doing = "could not parse formatting clause: "
     try:
@@ -162,7 +162,7 @@ def _map(value: Any) -> str:
         if kind.kind not in (Kind.STRING, Kind.BOOL, Kind.INT, Kind.UINT):
             raise CelError(f"no formatting function for map key of type {kind.name}")
         found = find(value, key)
-        if found is MISSING:  # null in a field of an object is as good as none
+        if found is MISSING:  # null in a field of an object counts as absent
             raise CelError(f"could not find key: {quote(key)}")
         entries.append((_literal(key), _literal(found)))
     entries.sort(key=lambda entry: entry[0])
@@ -249,12 +249,12 @@ def _special(value: float) -> str | None:
 
 
 def _too_large(number: int) -> bool:
-    """Whether fmt gives up a number: it passes the limit before its last digit."""
+    """Whether fmt stops reading a number: it exceeds the limit before its last digit."""
     return number // 10 > _LARGEST_NUMBER
 
 
 def _fixed(value: float, precision: int) -> str:
-    """Print with so many decimals. The most decimals are kept in 16 bits, the least in 8."""
+    """Print with a number of decimals. The maximum is stored in 16 bits, the minimum in 8."""
     if _too_large(precision):
         return _NO_VERB
     special = _special(value)
@@ -270,7 +270,7 @@ def _fixed(value: float, precision: int) -> str:
 
 
 def _scientific(value: float, width: int) -> str:
-    """Print with six decimals and a power of ten, in a field of a width that is kept in 16 bits."""
+    """Print with six decimals and a power of ten, in a field whose width is stored in 16 bits."""
     if _too_large(width):
         return _NO_VERB
     text = _special(value)

@@ -1,4 +1,4 @@
-"""Optional values, and what the macros with two variables call.
+"""Optional values, and the functions that macros with two variables call.
 
 Source: cel-go cel/library.go, ext/comprehensions.go.
 """
@@ -40,7 +40,7 @@ _ZERO: tuple[Any, ...] = (False, 0, 0.0, "", b"")
 
 def _of_non_zero(value: Any) -> Optional_:
     size = size_of(value) if is_list(value) or is_map(value) else None
-    # What a schema made has no notion of being zero in the server: such lists and maps always count.
+    # In the server, values from a schema are never zero: such lists and maps always count.
     if isinstance(value, CelList) or (is_map(value) and not isinstance(value, dict | MapValue)):
         return Optional_.of(value)
     is_zero = value is None or size == 0 or (type(value).__hash__ is not None and _is_zero(value))
@@ -127,11 +127,11 @@ OPTIONALS: tuple[Function, ...] = (
     _one("optional.unwrap", "optional_unwrap", (list_of(_OPTIONAL),), _VALUES, _unwrap),
     _member("unwrapOpt", "optional_unwrapOpt", (list_of(_OPTIONAL),), _VALUES, _unwrap),
 )
-"""Optional values; with them come the signs ``.?``, ``[?]`` and ``?`` before items."""
+"""Optional values; with them come the operators ``.?``, ``[?]`` and ``?`` before items."""
 
 
 def _insert(into: Any, *new: Any) -> Any:
-    """Insert a key and value, or all of a map, in place where the map is an accumulator of a comprehension."""
+    """Insert a key and value, or all entries of a map; in place if the map is an accumulator of a comprehension."""
     target = into
     if type(target) is not MapValue:
         target = MapValue()
@@ -159,4 +159,4 @@ TWO_VARIABLE_COMPREHENSIONS: tuple[Function, ...] = (
         ),
     ),
 )
-"""What the macros with two variables call."""
+"""Functions that the macros with two variables call."""

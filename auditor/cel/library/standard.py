@@ -1,7 +1,7 @@
-"""The functions and operators that are CEL's own: the standard library.
+"""CEL's standard library of functions and operators.
 
-Operators that need their operands unevaluated (logic, conditions, ``or`` of optionals) and those that read from values
-(index, selection) are declared here for the checker; the interpreter knows how they run.
+Operators with unevaluated operands (logic, conditions, ``or`` of optionals) and operators that read from values (index,
+selection) are declared here for the checker; the interpreter implements them.
 Source: cel-go common/stdlib/standard.go, cel/library.go, ext/comprehensions.go.
 """
 
@@ -88,12 +88,12 @@ _COMPARABLE = frozenset(kind.kind for kind, _ in _ORDERED)
 
 
 def unreachable(*_: Any) -> Any:
-    """Stand for the code of what the interpreter runs itself."""
+    """Placeholder for operations that the interpreter implements itself."""
     raise CelError(NO_SUCH_OVERLOAD)
 
 
 def operator(name: str, *overloads: tuple[str, tuple[Type, ...], Type], costs: Costs = UNIT) -> Function:
-    """Return an operator that the interpreter runs itself."""
+    """Return an operator that the interpreter implements itself."""
     made = tuple(Overload(*each, unreachable) for each in overloads)
     return Function(name, member=False, overloads=made, costs=costs)
 
@@ -216,7 +216,7 @@ _AT_END = Costs(
     lambda values: tenth(size_bound(values[1])),
 )
 _AT_ANY_END = Costs(lambda args, _result, _overload: text_cost(inner_size(args[0])), read_argument(), first_bound())
-"""Cost of the ends of a text before `changes.AFFIXES_COST`."""
+"""Cost of `startsWith` and `endsWith` before `changes.AFFIXES_COST`."""
 _ONE = Costs(lambda _args, _result, _overload: 1, lambda _target, _args, _overload: Priced(ONE))
 INDEX = Costs(bound=lambda _: constant(2))
 _REMEMBERED = Code(is_remembered=True)

@@ -1,4 +1,4 @@
-"""The values of literals as they are written: numbers and quoted strings.
+"""Values of literals: numbers and quoted strings.
 
 Source: cel-go parser/unescape.go; Go strconv.
 """
@@ -19,10 +19,10 @@ _MIN_INT, _MAX_INT, _MAX_UINT = -(2**63), 2**63 - 1, 2**64 - 1
 
 
 def parse_int(text: str, *, unsigned: bool) -> int | None:
-    """Return the number a token stands for, with its sign and without its `u`; None where 64 bits do not hold it."""
+    """Return the number of a token with its sign and without its `u`; None if it exceeds 64 bits."""
     sign, digits = (-1, text[1:]) if text.startswith("-") else (1, text)
     digits = digits if digits.startswith("0x") else digits.lstrip("0") or "0"
-    if len(digits) > 4000:  # more than Python converts, and in any case too many
+    if len(digits) > 4000:  # more digits than Python converts, and too many in any case
         return None
     value = sign * int(digits, 0)
     low, high = (0, _MAX_UINT) if unsigned else (_MIN_INT, _MAX_INT)
@@ -30,7 +30,7 @@ def parse_int(text: str, *, unsigned: bool) -> int | None:
 
 
 def parse_double(text: str) -> float | None:
-    """Return the number a token stands for; None where it is too large."""
+    """Return the number of a token; None if it is too large."""
     value = float(text)
     return None if math.isinf(value) else value
 

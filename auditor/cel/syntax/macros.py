@@ -104,7 +104,7 @@ class Builder:
         return Comprehension(self._id(), range_, first, second, accumulator, init, condition, step, result)
 
     def copy(self, expr: Expr) -> Expr:
-        """Return a copy of a tree with numbers of its own, at the position of the original."""
+        """Return a copy of a tree with new numbers, at the position of the original."""
         new_id = self._new_id(self._offsets.get(expr.id, 0))
         match expr:
             case Literal():
@@ -279,7 +279,7 @@ def _sort_by(make: Builder, target: Expr, args: tuple[Expr, ...]) -> Expr:
     call = make.member_call("@sortByAssociatedKeys", make.copy(bound), keys)
     return make.fold(
         make.list(), (UNUSED, None), target, make.literal(value=False), bound, call, SORT_INPUT
-    )  # the range is empty: this only binds the list to a name
+    )  # an empty range: this only binds the list to a name
 
 
 MACROS: dict[tuple[str, int, bool], Macro] = {
@@ -304,4 +304,4 @@ MACROS: dict[tuple[str, int, bool], Macro] = {
     ("optFlatMap", 2, True): _opt_map(flat=True),
     ("sortBy", 2, True): _sort_by,
 }
-"""Name, number of arguments, whether on a receiver; to the expansion."""
+"""(name, number of arguments, whether on a receiver) to the expansion."""

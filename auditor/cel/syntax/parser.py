@@ -1,9 +1,8 @@
 """From text to tree: recursive descent over the grammar of CEL, with macros expanded on the way.
 
-Numbers are given to nodes in the order in which cel-go gives them, and a node has the position that cel-go gives it: a
-call at its opening parenthesis, a selection at its dot, an operator at its sign. The first syntax error ends the
-parse, and `recovery.py` is asked what the server would say. Complaints about a name, a literal or a macro do not end
-it.
+Nodes have the numbers and positions of cel-go: a call is at its opening parenthesis, a selection at its dot, an
+operator at its sign. The first syntax error ends the parse, and `recovery.py` finds the server's messages. Errors about
+a name, a literal or a macro do not end it.
 Source: cel-go parser/parser.go, parser/gen/CEL.g4.
 """
 
@@ -37,7 +36,7 @@ __all__ = ["LEVELS", "MAX_DEPTH", "RESERVED", "TOO_DEEP", "Parser", "Stop", "par
 
 MAX_CODE_POINTS = 100_000
 MAX_DEPTH = 250
-_FRAMES = 20_000  # of Python, enough for MAX_DEPTH of every rule
+_FRAMES = 20_000  # Python's recursion limit, enough for MAX_DEPTH of every rule
 
 RESERVED = frozenset({
     "as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop",
@@ -54,7 +53,7 @@ TOO_DEEP = "max recursion depth exceeded"
 
 
 class Stop(Exception):
-    """The text is no expression, or one that is too deep."""
+    """The text is not an expression, or too deep."""
 
 
 def parse(text: str) -> tuple[ParsedExpression | None, list[Issue]]:
@@ -64,7 +63,7 @@ def parse(text: str) -> tuple[ParsedExpression | None, list[Issue]]:
         text: The source.
 
     Returns:
-        The tree (None where there is none) and what is wrong with the text, empty where nothing is.
+        The tree (None if there is none), and the errors.
     """
     if len(text) > MAX_CODE_POINTS:
         complaint = f"expression code point size exceeds limit: size: {len(text)}, limit {MAX_CODE_POINTS}"
@@ -86,7 +85,7 @@ def parse(text: str) -> tuple[ParsedExpression | None, list[Issue]]:
 
 
 class Parser:
-    """A recursive descent over the tokens of one text; `auditor.cel.syntax.recovery` finds what is wrong with it."""
+    """A recursive descent over the tokens of one text; `auditor.cel.syntax.recovery` finds the server's errors."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -367,7 +366,7 @@ class Parser:
         entries: list[MapEntry] = []
         while self._peek().kind not in ("}", ","):
             optional = self._accept("?") is not None
-            reserved = self._id(-1)  # the colon's number comes first
+            reserved = self._id(-1)  # the number of the colon comes first
             key = self._expr()
             colon = self._expect(":")
             self.offsets[reserved] = colon.offset
@@ -388,7 +387,7 @@ class Parser:
         return self._over(Call(node_id, function, None, args), *args, more=1)
 
     def _over(self, expr: Expr, *parts: Expr, more: int = 0) -> Expr:
-        """Note how many operators are nested in an expression made of others, which has `more` itself; return it."""
+        """Record how many operators are nested in an expression with parts, and return it; it adds `more`."""
         height = more + max([self.heights.get(part.id, 0) for part in parts], default=0)
         if height:
             self.heights[expr.id] = height

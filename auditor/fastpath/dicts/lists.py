@@ -57,11 +57,11 @@ def _is_keyed(schema: StructuralSchema) -> bool:
 
 
 def _list_type(emitter: Emitter, schema: StructuralSchema, x: str, before: str) -> list[Condition]:
-    """Return the conditions that items repeat; items that are the same to Python but not to the server cost a proof.
+    """Return the conditions that items repeat; a list with items that only Python considers equal is not proven.
 
     Args:
-        emitter, schema, x: As everywhere.
-        before: The variable that holds how many doubts there were before the items; empty: they raise none.
+        emitter, schema, x: As in `Emitter.value`.
+        before: The variable with the number of doubts before the items; empty if items cause none.
     """
     if not _is_keyed(schema):
         return []

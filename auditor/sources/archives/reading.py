@@ -386,7 +386,7 @@ def open_archive(
         reopen: Opens a file that lies in the archive: (name, path, number) to its plans.
         limits: How far it may expand.
         unsealer: Opens what Rancher's operator encrypted.
-        layout: Name of the layout; empty: the paths decide.
+        layout: Name of the layout; empty means the paths decide.
         opener: Gives the bytes of a tar that is no local file, as often as it is asked; `path` is not touched then.
 
     Raises:
@@ -452,10 +452,10 @@ def open_tree(
     unsealer: Unsealer | None = None,
     layout: str = "",
 ) -> SourcePlan | None:
-    """Read a folder that a backup was unpacked to; None: no known tool wrote it.
+    """Read a folder that a backup was unpacked to; None means no known tool wrote it.
 
     Args:
-        layout: Name of the layout; empty: the paths decide.
+        layout: Name of the layout; empty means the paths decide.
     """
     limits = limits or Limits()
     if not layout:

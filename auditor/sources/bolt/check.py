@@ -154,7 +154,7 @@ def count_checked(view: FileView, info: PageInfo) -> PageInfo:
 
 
 def bound_fault(first: bytes, last: bytes, low: bytes | None, high: bytes | None) -> str:
-    """Say which bound of the parent some keys break; empty: none."""
+    """Say which bound of the parent some keys break; empty if there is none."""
     if low is not None and first < low:
         return "key below parent key"
     if high is not None and last >= high:
@@ -173,7 +173,7 @@ def branch_keys(view: FileView, info: PageInfo) -> tuple[list[bytes | None], lis
 
 
 def branch_fault(keys: list[bytes | None], low: bytes | None, high: bytes | None) -> str:
-    """Say what is wrong with the keys of a branch page; empty: nothing."""
+    """Say what is wrong with the keys of a branch page; empty if there is nothing."""
     if not keys:
         return "empty branch"
     known = [key for key in keys if key is not None]
@@ -185,7 +185,7 @@ def branch_fault(keys: list[bytes | None], low: bytes | None, high: bytes | None
 
 
 def sound_elements(rows: Rows, info: PageInfo) -> list[str]:
-    """Say for each element of a leaf page what is wrong with it by itself; empty: nothing."""
+    """Say for each element of a leaf page what is wrong with it by itself; empty if there is nothing."""
     least = info.offset + HEADER_SIZE + ELEMENT_SIZE * info.count
     out: list[str] = []
     for index in range(len(rows)):

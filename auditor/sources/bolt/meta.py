@@ -26,7 +26,7 @@ class Meta:
     Attributes:
         page: 0 or 1, where it is.
         root: Page id of the root bucket.
-        freelist: Page id of the stored free list, None where none is stored (etcd stores none).
+        freelist: Page id of the stored free list, None if none is stored (etcd stores none).
         high_water_mark: First page id never used; pages from there on are ignored.
         txid: Transaction that wrote it.
     """

@@ -98,7 +98,7 @@ class _Leaves:
 
 
 def _to_bytes(words: U64) -> bytes | None:
-    """Turn a bound back into bytes; None where there is no bound."""
+    """Turn a bound back into bytes; None if there is no bound."""
     size = int(words[3])
     if size == 0 or size > KEY_BYTES:
         return None
@@ -106,7 +106,7 @@ def _to_bytes(words: U64) -> bytes | None:
 
 
 def _to_words(key: bytes | None, missing: U64) -> U64 | None:
-    """Turn a bound into words; None where it is too long for that."""
+    """Turn a bound into words; None if it is too long for that."""
     if key is None:
         return missing
     if len(key) > KEY_BYTES:
@@ -181,7 +181,7 @@ class BoltTree:
         return self._visited.copy()
 
     def root_fault(self, bucket: Bucket) -> str:
-        """Say what is wrong with the header of a bucket's root page; empty: nothing."""
+        """Say what is wrong with the header of a bucket's root page; empty if there is nothing."""
         if bucket.root == 0:
             return ""
         try:
@@ -287,7 +287,7 @@ class BoltTree:
             yield from self._alone(siblings, depth)
 
     def _children(self, siblings: _Siblings, count: I64, overflow: I64) -> _Siblings | None:
-        """Return the children of some branch pages and mark these; None where one of them is not sound."""
+        """Return the children of some branch pages and mark these; None if one of them is not sound."""
         offset = siblings.page.astype(np.int64) * self.page_size
         elements = branch_elements(self.view, offset, count)
         least = np.repeat(offset + HEADER_SIZE + ELEMENT_SIZE * count, count)

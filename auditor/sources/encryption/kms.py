@@ -164,7 +164,7 @@ def _check_annotations(annotations: dict[str, bytes]) -> None:
 
 
 def _domain_fault(name: str) -> str:
-    """Say why a name is no fully qualified domain name; empty: it is one."""
+    """Say why a name is no fully qualified domain name; empty means it is one."""
     if not name:
         return "Required value"
     labels = name.removesuffix(".").split(".")

@@ -42,7 +42,7 @@ class Sealed(NamedTuple):
     """The result of opening a value.
 
     Attributes:
-        data: The plain value; None: there is none.
+        data: The plain value; None means there is none.
         reason: Why there is none.
         lacks_key: No key for its provider was given; nothing is known to be wrong with the value.
     """
@@ -85,7 +85,7 @@ class Unsealer:
     """Opens values; one for each process.
 
     Args:
-        config: The configuration; None: no provider but identity, and KMS where `kms` is given.
+        config: The configuration; None means no provider but identity, and KMS where `kms` is given.
         kms: Unwraps the keys of KMS providers; None: their values stay closed.
 
     Attributes:
@@ -201,7 +201,7 @@ def _no_decryptor(version: str, plugin: str, data: bytes) -> _LacksKey:
 
 
 def _key_id(version: str, data: bytes) -> str:
-    """Return the id of the plugin's key that an envelope names; empty: it names none, or does not decode."""
+    """Return the id of the plugin's key that an envelope names; empty means it names none, or does not decode."""
     if version != "v2":
         return ""
     try:
@@ -224,8 +224,8 @@ def make_unsealer(config: str = "", kms_command: str = "") -> Unsealer:
     """Make an unsealer from what a user gives.
 
     Args:
-        config: Path of an EncryptionConfiguration; empty: none.
-        kms_command: Command that unwraps keys of KMS providers; empty: none.
+        config: Path of an EncryptionConfiguration; empty if there is none.
+        kms_command: Command that unwraps keys of KMS providers; empty if there is none.
 
     Raises:
         SourceError: The configuration cannot be used, or the ciphers are not installed.

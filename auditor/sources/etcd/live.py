@@ -60,7 +60,7 @@ def write_live_table(
         workdir: Where to park what does not fit memory.
         number: Position of the dump among the inputs.
         report: Called with every row that cannot be used.
-        until: Revision behind which rows do not count; None: all do.
+        until: Later revisions are ignored; None if all revisions count.
     """
     newest = NewestPerKey(workdir, number)
     count = last = 0

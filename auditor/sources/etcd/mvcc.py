@@ -102,7 +102,7 @@ class Revisions:
 
 
 def parse_revision(key: bytes) -> Revision | None:
-    """Read a key of the `key` bucket (or a value of `meta`); None: it is none."""
+    """Read a key of the `key` bucket (or a value of `meta`); None means it is none."""
     if len(key) not in {_SIZE, _SIZE_DELETED} or key[8] != _UNDERSCORE or (len(key) == _SIZE_DELETED and key[17] != _T):
         return None
     return Revision(int.from_bytes(key[:8], "big"), int.from_bytes(key[9:17], "big"), len(key) == _SIZE_DELETED)

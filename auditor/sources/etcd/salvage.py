@@ -56,7 +56,7 @@ class Salvage:
     Args:
         view: The file.
         tree: The tree of the bucket `key`, walked already.
-        compacted: Revision up to which history is gone; None: it is not known, so no row is safe.
+        compacted: Revision up to which history is gone; None means it is not known, so no row is safe.
 
     Attributes:
         pages: Orphaned leaves with rows that were taken.
@@ -190,7 +190,7 @@ def _inside(view: FileView, rows: Rows, gaps: list[tuple[bytes, bytes | None]]) 
 
 
 def _named(view: FileView, rows: Rows, index: int) -> bytes:
-    """Return the key that a row is about; empty where its value is no message."""
+    """Return the key that a row is about; empty if its value is no message."""
     start = int(rows.key[index] + rows.key_size[index])
     try:
         found = parse_key_value(view.data, start, start + int(rows.value_size[index]))

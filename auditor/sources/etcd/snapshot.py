@@ -110,7 +110,7 @@ class EtcdFile:
 
     @classmethod
     def _rescued(cls, name: str, view: FileView, metas: Metas, reason: str) -> EtcdFile | None:
-        """Open a file by the newest root page that can be found in it; None: there is none."""
+        """Open a file by the newest root page that can be found in it; None means there is none."""
         meta = find_root(view, metas.valid[0].page_size if metas.valid else None)
         if meta is None:
             return None
@@ -199,7 +199,7 @@ def _describe(loss: Loss, bucket: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class MetaValues:
-    """What the bucket `meta` says; None: nothing."""
+    """What the bucket `meta` says; None if there is nothing."""
 
     consistent_index: int | None
     finished: int | None

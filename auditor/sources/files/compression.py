@@ -77,7 +77,7 @@ class Unpacked:
 
     Attributes:
         path: The file itself, or a copy in the working directory.
-        sha256: The SHA-256 of the input as given; empty where it was not read for unpacking (a plain file).
+        sha256: The SHA-256 of the input as given; empty if it was not read for unpacking (a plain file).
         layers: Names of the compressions removed, outermost first.
     """
 
@@ -142,7 +142,7 @@ class UnpackedStream:
 
     Attributes:
         layers: Names of the compressions removed, outermost first.
-        broken: Why a compressed stream broke off; empty: it did not. What came before was handed out.
+        broken: Why a compressed stream broke off; empty means it did not. What came before was handed out.
         is_unsound: Whether what was read with `quick` does not count.
     """
 

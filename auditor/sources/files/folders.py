@@ -17,5 +17,5 @@ def leads_out(path: Path, root: Path) -> bool:
 
 
 def not_a_file(path: Path) -> str:
-    """Say why something in a folder is not read, as it may never end; empty where it is a file, or not there."""
+    """Say why something in a folder is not read, as it may never end; empty if it is a file, or not there."""
     return "neither a file nor a folder; it was not read" if path.exists() and not path.is_file() else ""

@@ -32,7 +32,7 @@ def check_free_space(name: str, folder: Path, size: int | None) -> None:
     Args:
         name: What is copied.
         folder: Where to.
-        size: Bytes of the copy; None: not known.
+        size: Bytes of the copy; None if not known.
 
     Raises:
         Refused: There is less space; it says how much there is.

@@ -23,7 +23,7 @@ class Broken(Exception):
 
 
 def compression_of(head: bytes) -> str:
-    """Name the compression that some bytes begin with; empty: none."""
+    """Name the compression that some bytes begin with; empty if there is none."""
     if head[:3] == b"\x1f\x8b\x08":
         return "gzip"
     if head[:4] == b"\x28\xb5\x2f\xfd" or (head[1:4] == b"\x2a\x4d\x18" and 0x50 <= head[0] <= 0x5F):

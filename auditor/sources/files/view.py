@@ -32,7 +32,7 @@ class FileView:
 
     Args:
         data: The whole file.
-        size: How much of it counts (a digest at the end does not); None: all.
+        size: How much of it counts (a digest at the end does not); None for all.
     """
 
     __slots__ = ("_buffer", "_strided", "data", "size")

@@ -158,7 +158,7 @@ def is_dead(owner: dict[str, Any]) -> bool:
 
 
 def _start_of(pid: int) -> str:
-    """Return when a process started, in ticks since the machine did; empty: not known."""
+    """Return when a process started, in ticks since the machine did; empty if not known."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:

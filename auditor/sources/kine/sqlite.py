@@ -381,7 +381,7 @@ def open_kine(
         number: The source's position among the inputs.
         workdir: Where the live table and the values go, and copies.
         sha256: The SHA-256 of the file as given.
-        wal: The write-ahead log beside it, uncompressed; None: there is none.
+        wal: The write-ahead log beside it, uncompressed; None means there is none.
         database: The file itself, where `name` is the folder that it lies in.
 
     Raises:

@@ -94,7 +94,7 @@ def _unescape(match: re.Match[bytes]) -> bytes:
 
 
 def _plain(cell: bytes) -> bytes | None:
-    """Undo the escapes of one cell of tab-separated text; None: it is null."""
+    """Undo the escapes of one cell of tab-separated text; None means it is null."""
     if cell in {b"\\N", b"NULL"}:
         return None
     return _ESCAPED.sub(_unescape, cell) if b"\\" in cell else cell

@@ -36,9 +36,9 @@ class PlacedDocument:
 
     Attributes:
         line: The line it starts on, from 1; of one that cannot be read the line of the error.
-        value: What a server gets of it: numbers as kubectl sends them; None where the document is empty.
+        value: What a server gets of it: numbers as kubectl sends them; None if the document is empty.
         error: Why it cannot be read.
-        root: Its tree with the lines of all nodes; None where it is too large, or JSON that no YAML parser reads.
+        root: Its tree with the lines of all nodes; None if it is too large, or JSON that no YAML parser reads.
         above: Lines above the first one of the tree.
     """
 

@@ -85,7 +85,7 @@ def _joined(digest: Digest | None) -> str:
 
 
 def _as_utf8(data_file: Path, target: Path) -> Path | None:
-    """Write a UTF-16 file as UTF-8 to `target`; None where it is not UTF-16."""
+    """Write a UTF-16 file as UTF-8 to `target`; None if it is not UTF-16."""
     with data_file.open("rb") as source:
         encoding = _UTF16.get(source.read(2))
         if encoding is None:
@@ -239,7 +239,7 @@ def _is_packed(path: Path) -> bool:
 
 
 def _unpacked(path: Path) -> tuple[bytes, str]:
-    """Return the plain bytes of a packed file, and why they break off; empty: they do not.
+    """Return the plain bytes of a packed file, and why they break off; empty means they do not.
 
     Raises:
         SourceError: They expand past a limit.

@@ -39,7 +39,7 @@ class _Metadata(msgspec.Struct, frozen=True, gc=False):
 
 
 class Header(msgspec.Struct, frozen=True, gc=False):
-    """What orders an object, and tells lists from objects; empty where absent or no text."""
+    """What orders an object, and tells lists from objects; empty if absent or no text."""
 
     apiVersion: str = ""  # noqa: N815 - the name in the JSON text
     kind: str = ""
@@ -79,7 +79,7 @@ def header_of(value: Any) -> Header | None:
 
 
 def fast_header(data: bytes | memoryview) -> Header | None:
-    """Return the header as `read_header`, or None where the fast decoder refuses the text."""
+    """Return the header as `read_header`, or None if the fast decoder refuses the text."""
     try:
         return _DECODER.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -95,7 +95,7 @@ def fast_headers(data: bytes | memoryview) -> list[Header] | None:
 
 
 def read_header(data: bytes | memoryview, *, exact: bool = True) -> Header | None:
-    """Return the header of the object in some bytes, None where the server could not decode them as one.
+    """Return the header of the object in some bytes, None if the server could not decode them as one.
 
     The fast decoder checks the syntax of the whole text without building it; what it refuses the exact one decides,
     unless `exact` is False.

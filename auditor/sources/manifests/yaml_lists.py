@@ -24,7 +24,7 @@ _ANCHOR = re.compile(rb"(?:^|[ \t\[{,])[*&][A-Za-z0-9_-]")
 
 
 def list_pieces(text: bytes) -> tuple[str, str, list[int]] | None:
-    """Cut a long block list, as kubectl prints it, into its items; None where it is not plainly one.
+    """Cut a long block list, as kubectl prints it, into its items; None if it is not plainly one.
 
     Converting items one by one keeps the tree of the whole list out of memory, and one broken item from taking the
     others with it.

@@ -64,7 +64,7 @@ def _client(name: str, shown: str) -> Any:
 
 
 def _endpoint(options: dict[str, str], *variables: str) -> tuple[str, str]:
-    """Return (scheme, host and port) of an endpoint; empty: the store's own."""
+    """Return (scheme, host and port) of an endpoint; empty means the store's own."""
     found = options.get(_ENDPOINT) or next((os.environ[name] for name in variables if os.environ.get(name)), "")
     scheme, _, host = found.rpartition("://")
     return options.get("scheme") or scheme, host.rstrip("/")

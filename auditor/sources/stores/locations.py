@@ -176,7 +176,7 @@ def is_web(url: str) -> bool:
 
 
 def local_path(url: str) -> str:
-    """Return the path of a ``file://`` URL; empty: it is another."""
+    """Return the path of a ``file://`` URL; empty means it is another."""
     scheme, _, rest = url.partition("://")
     return store_of(url)[1] if scheme.lower() == "file" and rest else ""
 
@@ -234,7 +234,7 @@ class RemoteFile:
         return bool(info.type == pyarrow.fs.FileType.Directory)
 
     def modified(self) -> float | None:
-        """Return when the store last changed the file, in seconds since 1970; None where it does not say."""
+        """Return when the store last changed the file, in seconds since 1970; None if it does not say."""
         if is_web(self.url):
             return None
         with store_failures(self.url):
@@ -323,7 +323,7 @@ def remote_file(url: str) -> RemoteFile:
 
 
 def modified_at(path: str) -> float | None:
-    """Return when a dump was last changed, in seconds since 1970; None where nothing says so.
+    """Return when a dump was last changed, in seconds since 1970; None if nothing says so.
 
     The time of a folder is that of the newest of its files.
     """

@@ -29,7 +29,7 @@ class Node:
     Attributes:
         kind: SCALAR, MAPPING, SEQUENCE or ALIAS.
         value: Text of a scalar, name of an alias.
-        tag: Explicit tag of a scalar; empty where there is none.
+        tag: Explicit tag of a scalar; empty if there is none.
         implicit: The scalar is plain and has no tag, or the tag is a lone exclamation mark.
         line: Line where it starts, from 0.
         children: Items; keys and values in turn; for an alias the node that it stands for.
@@ -78,7 +78,7 @@ class _Depth:
 
 
 def compose(data: bytes) -> Node | None:
-    """Return the root node of the first document, None where there is no document.
+    """Return the root node of the first document, None if there is no document.
 
     Args:
         data: UTF-8, or UTF-16 with a byte order mark.

@@ -83,7 +83,7 @@ def _go_error(error: yaml.MarkedYAMLError) -> YamlError:
 
 
 def _parting(error: yaml.MarkedYAMLError, data: bytes) -> _PartingHere | None:
-    """Return what is to be put right before the text is read once more; None where the error is Go's as well."""
+    """Return what is to be put right before the text is read once more; None if the error is Go's as well."""
     if error.problem_mark is None:
         return None
     at = error.problem_mark.index
@@ -246,7 +246,7 @@ def document_events(data: bytes) -> Iterator[Any]:
         data: UTF-8, or UTF-16 with a byte order mark.
 
     Raises:
-        YamlError: With Go's text, ``yaml: line N: `` included.
+        YamlError: The text is Go's, ``yaml: line N: `` included.
 
     Source: go.yaml.in/yaml v2, scannerc.go, parserc.go, the errors of decode.go fail.
     """

@@ -211,7 +211,7 @@ def _read(text: str) -> dict[str, Any]:
 
 
 def quick_value(data: bytes) -> dict[str, Any] | None:
-    """Return the JSON value of a document that machines write; None where the parser must be asked.
+    """Return the JSON value of a document that machines write; None if the parser must be asked.
 
     Args:
         data: One document; what comes out is what `yaml_to_json` gives.

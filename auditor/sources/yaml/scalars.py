@@ -49,7 +49,7 @@ _BASES: Final = (16, 2, 8, 8, 10)
 
 
 def _integer(text: str) -> int | None:
-    """Return an int64 or, without sign, a uint64; None where the text is neither."""
+    """Return an int64 or, without sign, a uint64; None if the text is neither."""
     match = _INTEGER.fullmatch(text)
     if match is None:
         return None

@@ -35,7 +35,7 @@ def yaml_to_json_text(data: bytes, *, strict: bool = False) -> str:
         strict: Repeated keys are an error; else the last one counts.
 
     Raises:
-        YamlError: With Go's text.
+        YamlError: The text is Go's.
 
     Source: sigs.k8s.io/yaml, YAMLToJSON and YAMLToJSONStrict.
     """
@@ -52,7 +52,7 @@ def yaml_to_json(data: bytes, *, strict: bool = False) -> Any:
         strict: As for `yaml_to_json_text`.
 
     Raises:
-        YamlError: With Go's text.
+        YamlError: The text is Go's.
 
     Source: sigs.k8s.io/yaml Unmarshal; k8s.io/apimachinery/pkg/util/json.
     """

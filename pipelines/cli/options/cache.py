@@ -30,7 +30,7 @@ def cache_options(command: Any) -> Any:
 
 
 def cache_folder(given: str, *, no_cache: bool) -> str:
-    """Return the folder for what is kept from run to run; empty: nothing is kept.
+    """Return the folder for what is kept from run to run; empty means nothing is kept.
 
     Raises:
         UsageError: A folder is given, and that there shall be none.

@@ -60,7 +60,7 @@ def moment(ctx: click.Context, param: click.Parameter, value: str) -> float | No
 
 
 def unsupported(flags: dict[str, Any]) -> str:
-    """Return where a flag of kubectl that asks for something else leads; empty: there is none."""
+    """Return where a flag of kubectl that asks for something else leads; empty means there is none."""
     if flags.get("watch") or flags.get("watch_only"):
         return "a dump does not change: `auditor watch DUMP KIND` prints the changes that it holds"
     if flags.get("output_watch_events"):

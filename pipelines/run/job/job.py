@@ -34,7 +34,7 @@ class JobOptions:
     Attributes:
         root: Folder or URL below which its reports are.
         name: Template of the names of reports.
-        keep: Which reports remain; None: all.
+        keep: Which reports remain; None for all.
         lock: Whether the run holds the lock of the root.
     """
 

@@ -32,7 +32,7 @@ class LastRun:
     Args:
         root: Where it is written.
         report: The report that the run writes.
-        since: The earlier report that it uses; empty: none.
+        since: The earlier report that it uses; empty if there is none.
     """
 
     def __init__(self, root: Root, report: str, since: str) -> None:

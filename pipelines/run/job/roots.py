@@ -109,7 +109,7 @@ class Root(ABC):
 
     @abstractmethod
     def refusal(self, report: StoredReport) -> str:
-        """Return why a report must not be removed; empty: it may."""
+        """Return why a report must not be removed; empty means it may."""
 
     @abstractmethod
     def remove(self, report: StoredReport) -> None:

@@ -26,7 +26,7 @@ def deliver(report: str, outputs: Sequence[Output], receivers: Sequence[Receiver
         report: Its folder or URL.
         outputs: The formats.
         receivers: Where the message goes; one that cannot be sent is a warning.
-        history: Folder or URL of the history that the run was added to; a page shows it; empty: none.
+        history: Folder or URL of the history that the run was added to; a page shows it; empty if there is none.
 
     Raises:
         AuditorError: It is no report, or a file cannot be written.

@@ -95,7 +95,7 @@ def split_outputs(texts: Sequence[str], command: str, report: str = "") -> tuple
 
 
 def _parsed(text: str, command: str, report: str) -> tuple[str, str]:
-    """Return the name of a format that the command has, and a file, a folder or a URL; empty: it is printed."""
+    """Return the name of a format that the command has, and a file, a folder or a URL; empty means it is printed."""
     name, equals, target = text.partition("=")
     known = formats_of(command)
     if name not in known:
@@ -122,8 +122,8 @@ def check_place(option: str, target: str, report: str) -> None:
 
     Args:
         option: The option that names the file.
-        target: The file; empty: none.
-        report: The report; empty: none.
+        target: The file; empty if there is none.
+        report: The report; empty if there is none.
 
     Raises:
         PlanError: The file would be in the report.
@@ -141,7 +141,7 @@ def write_report(
     Args:
         report: Its folder or URL.
         outputs: The formats.
-        clusters: Only these clusters of a fleet; empty: all.
+        clusters: Only these clusters of a fleet; empty for all.
         history: Runs before it, whose trend a page shows.
 
     Raises:
