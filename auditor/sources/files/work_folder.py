@@ -49,10 +49,12 @@ def work_folder(parent: Path, name: str, restored: str = "") -> Iterator[Path]:
     clear_dead_folders(parent, prefix[:1])
     folder = Path(tempfile.mkdtemp(prefix=f"{prefix}.", dir=parent))
     try:
-        with (folder / _OWNER).open("w") as stream:
+        unfinished = folder / f"{_OWNER}.new"
+        with unfinished.open("w") as stream:
             json.dump({"tool": _TOOL, "restored": restored, **this_process()}, stream)
             stream.flush()
             try_lock(stream)
+            unfinished.rename(folder / _OWNER)  # appears whole: a run killed while writing it would never be removed
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
