@@ -41,7 +41,7 @@ class _WithSpec(msgspec.Struct):
 
 
 class ProvenSpecs:
-    """The specs of definitions that were proven, by digest; the other fields of a definition do not matter.
+    """The specs of proven definitions, by digest; the other fields of a definition do not matter.
 
     Args:
         most: Largest number of specs to remember.
