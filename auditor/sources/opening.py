@@ -49,7 +49,7 @@ _LEVELS = 3
 
 _PAGES_AT = 4 << 20
 _DUMPS = frozenset(form for form, reader in READERS.items() if reader.is_dump)
-"""Formats of which each file is a separate dump."""
+"""Formats in which each file is a separate dump."""
 
 _UNFINISHED = (".db.part", ".tmp")
 _BESIDE = ("-wal", "-shm")

@@ -1,11 +1,11 @@
 """Dumps that are not local files: object stores and web servers.
 
 ``s3://`` goes through boto3, ``gs://``, ``az://`` (``abfs://``) and ``file://`` through pyarrow.fs, with the
-credentials of the environment, as the tools of these stores find them; ``https://`` through the standard library;
-other schemes through fsspec where it is installed. ``http://`` is refused unless the user allows it: others on the
-way could change a dump. A server that is too slow, or whose listing does not end, is given up (`patience`).
+credentials of the environment, as the tools of these stores find them; ``https://`` through the standard library; other
+schemes through fsspec where it is installed. ``http://`` is refused unless the user allows it, as a dump could be
+changed in transit. Requests to a server that is too slow, or whose listing does not end, are stopped (`patience`).
 
-A tar is read from the store as a stream; what has to be mapped is copied to the working directory first. Names in
+A tar is read from the store as a stream; files that must be mapped are copied to the working directory first. Names in
 errors and reports carry neither user, password nor query.
 """
 

@@ -34,7 +34,7 @@ _BAD_ANSWER: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """Where a message goes.
+    """A receiver of messages.
 
     Attributes:
         form: ``webhook``, ``slack`` or ``mail``.
@@ -46,7 +46,7 @@ class Receiver:
 
     @property
     def shown(self) -> str:
-        """Scheme and host: what may be printed."""
+        """Scheme and host, which may be printed."""
         parts = urllib.parse.urlsplit(self.url)
         return f"{parts.scheme}://{parts.hostname}"
 
@@ -122,7 +122,7 @@ def _send(content: Content, receiver: Receiver) -> None:
 
 
 class _Refused(OSError):
-    """A server that answers, and takes no message."""
+    """A server answers and refuses a message."""
 
 
 def _post(content: Content, receiver: Receiver) -> None:
