@@ -1,4 +1,4 @@
-"""Worker processes with one pipe each, on all of which the parent waits together.
+"""Worker processes with one pipe each; the parent waits for all pipes together.
 
 A Pool hangs when a worker is killed; here the end of a process is an event like an answer, because it closes its end of
 the pipe, which no other process has. A shard whose worker died is tried again in a new process after all others have

@@ -241,7 +241,7 @@ def run_ray(
 def _forget(ray: Any, tasks: list[Any], stop: Path) -> None:
     """End the running tasks, and wait until they no longer write.
 
-    Tasks are told to end by the file; those that do not end, and those that no node can run, are cancelled.
+    The file makes tasks end; those that do not end, and those that no node can run, are cancelled.
     """
     if not tasks:
         return
