@@ -322,7 +322,7 @@ class _Opening:
                     opened = self.file(str(child), child, number + len(plans))
                 except UnknownDump as error:
                     unread.append(f"{child.name} was not read: {error.found}")
-                except Exception as error:  # noqa: BLE001 - other dumps are read all the same
+                except Exception as error:  # noqa: BLE001 - other dumps are still read
                     broken.append(_damaged(child, error))
                 else:
                     plans.extend(opened if isinstance(opened, list) else [opened])
@@ -356,7 +356,7 @@ class _Opening:
                 except UnknownDump:
                     if any(child.iterdir()):
                         left.append(f"{child.name}/")
-                except Exception as error:  # noqa: BLE001 - other dumps are read all the same
+                except Exception as error:  # noqa: BLE001 - other dumps are still read
                     broken.append(_damaged(child, error))
                 else:
                     plans.extend(opened if isinstance(opened, list) else [opened])

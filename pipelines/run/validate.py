@@ -308,7 +308,7 @@ def _answers(judge: CreateJudge, document: PlacedDocument, size: int) -> Iterato
             raise
         except TooMuchToReport as error:
             yield places, CreateAnswer(Names(), Status.UNREADABLE, f"not checked: {error}")
-        except Exception as error:  # noqa: BLE001 - the others are judged all the same
+        except Exception as error:  # noqa: BLE001 - the others are still checked
             from auditor.shards.result import shown_error  # noqa: PLC0415 - only on failure
 
             reason = f"the auditor failed on it ({shown_error(error)}); please report it"

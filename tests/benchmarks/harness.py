@@ -346,7 +346,7 @@ def _adopt_orphans(*, adopt: bool) -> None:
 
 
 def _children() -> set[int]:
-    """Return the children of this process; none where there is no /proc."""
+    """Return the children of this process; no child if there is no /proc."""
     found = set()
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):  # it has ended meanwhile

@@ -109,8 +109,8 @@ def build_causes(
     Args:
         report: Folder of the report.
         manifest: Its manifest.
-        earlier: Rows of the report that it is compared with; None: it is compared with none.
-        accepted: The findings that are accepted; None: those that the manifest names.
+        earlier: Rows of the report that it is compared with; None means it is compared with none.
+        accepted: The findings that are accepted; None means those that the manifest names.
     """
     accepted = accepted or Acceptance.of_manifest(manifest)
     causes = CauseNumbers(Definitions(report, manifest))
@@ -272,7 +272,7 @@ def compare(rows: list[dict[str, Any]], earlier: list[dict[str, Any]] | None, ma
 
     Args:
         rows: The causes of a report.
-        earlier: Those of the report that it is compared with; None: it is compared with none.
+        earlier: Those of the report that it is compared with; None means it is compared with none.
         manifest: The manifest of the report.
     """
     if earlier is None:

@@ -102,7 +102,7 @@ class _Reading:
             self.damage.add(member.name, error.found)
         except (OSError, Refused):
             raise
-        except Exception as error:  # noqa: BLE001 - other files are read all the same
+        except Exception as error:  # noqa: BLE001 - other files are still read
             self.damage.add(member.name, f"it was not read to its end: {one_line(error)}")
 
     def forget(self) -> None:

@@ -120,7 +120,7 @@ class PageReader:
             raise PageFault(fault)
         count = len(children)
         missing = count - len(accepted)
-        told = f"its {count} children were read all the same" if not missing else f"{missing} of {count} children lost"
+        told = f"its {count} children were read nevertheless" if not missing else f"{missing} of {count} children lost"
         self.losses.append(Loss(info.page, f"{fault}; {told}", low, high, read_all=True))
         return self._accepted(children, spans, accepted, low, high)
 

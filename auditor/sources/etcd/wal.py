@@ -166,7 +166,7 @@ def _broken(data: Any, name: str, log: WalLog, at: int, stop: int, what: str, *,
     if last and any(part and not part.strip(b"\0") for part in (head, *sectors)):
         log.torn = True
     else:
-        log.faults.append((name, f"{what} at byte {at}; nothing behind it was read"))
+        log.faults.append((name, f"{what} at byte {at}; nothing after it was read"))
 
 
 class _Reader:

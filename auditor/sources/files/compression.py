@@ -142,7 +142,7 @@ class UnpackedStream:
 
     Attributes:
         layers: Names of the compressions, outermost first.
-        broken: Why a compressed stream broke off; empty means it did not. What came before was handed out.
+        broken: Why a compressed stream broke off; empty means it did not. The bytes before were returned.
         is_unsound: Whether the bytes read with `quick` are invalid.
     """
 

@@ -380,7 +380,7 @@ class ManifestWalk:
             value = yaml_to_json(text)
         except YamlError as error:
             try:
-                # kubectl would refuse it, being led to YAML by a comment or separator; JSON it is all the same.
+                # kubectl would refuse it, as a comment or separator makes it expect YAML; but it is JSON.
                 value = jsontext.decode_object(_PREAMBLE.sub(b"", text))
             except jsontext.GoJsonError:
                 self._damaged(where, error, chunk.line)

@@ -150,7 +150,7 @@ def _check_http(url: str) -> None:
             shown_url(url),
             "http:// is neither encrypted nor authenticated: others on the way can read and change the file",
             "https://",
-            "give --insecure-http to read it all the same",
+            "give --insecure-http to read it nevertheless",
         )
 
 

@@ -1,7 +1,7 @@
 """Amazon's S3 and compatible stores, through boto3.
 
-pyarrow's own client follows redirects of a server to any host and sends the session token there. boto3 follows none:
-the only other host that it contacts is the endpoint of a bucket's region, whose name it builds itself.
+pyarrow's own client follows redirects of a server to any host and sends the session token there. boto3 does not follow
+them: the only other host that it contacts is the endpoint of a bucket's region, whose name it builds itself.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def _receiver(url: str) -> Receiver:
         raise PlanError("--notify", f"a URL of the scheme {parts.scheme!r}", _EXPECTED)
     if parts.scheme == "http" and not allows_http():
         found = f"http://{host} is not encrypted: others can read the message in transit"
-        raise PlanError("--notify", found, "https://", "give --insecure-http to send it all the same")
+        raise PlanError("--notify", found, "https://", "give --insecure-http to send it nevertheless")
     if parts.scheme not in _MAIL:
         return Receiver("slack" if is_slack or host == _SLACK_HOST else "webhook", bare)
     query = urllib.parse.parse_qs(parts.query)
@@ -80,7 +80,7 @@ def _receiver(url: str) -> Receiver:
         raise PlanError("--notify", f"{parts.scheme}://{host} names no from or no to", _EXPECTED)
     if parts.username and parts.scheme == "smtp" and not allows_http():
         found = f"smtp://{host} would send a password that is not encrypted"
-        raise PlanError("--notify", found, "smtps://", "give --insecure-http to send it all the same")
+        raise PlanError("--notify", found, "smtps://", "give --insecure-http to send it nevertheless")
     return Receiver("mail", bare)
 
 
