@@ -1,4 +1,4 @@
-"""What the rules say, one by one: the worked examples of the notes, and what is easily got wrong."""
+"""The rules one by one: the examples of the notes, and common mistakes."""
 
 from __future__ import annotations
 

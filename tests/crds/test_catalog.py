@@ -1,4 +1,4 @@
-"""The catalog: what it finds by which name, what it makes of documents that are none, and its hash."""
+"""The catalog: look-ups by name, documents that are not definitions, and its hash."""
 
 import pickle
 import sys
