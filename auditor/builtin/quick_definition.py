@@ -31,7 +31,7 @@ _BASE64: Final = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z
 
 
 class ProvenSpecs:
-    """The specs of definitions that were proven, by digest; the other fields of a definition do not matter.
+    """The specs of proven definitions, by digest; the other fields of a definition do not matter.
 
     Args:
         most: Largest number of specs to remember.

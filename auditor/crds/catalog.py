@@ -86,16 +86,6 @@ class CrdCatalog:
         """Return the definition of a kind, or None."""
         return self._by_kind.get((group, kind))
 
-    def replaced_by(self, other: CrdCatalog) -> CrdCatalog:
-        """Return this catalog with the definitions of another put over it.
-
-        Those of the same name are replaced, the others added.
-        """
-        merged = {definition.name: definition for definition in self.crds.values()}
-        merged.update({definition.name: definition for definition in other.crds.values()})
-        broken = {name: reason for name, reason in self.broken.items() if name not in merged}
-        return CrdCatalog(merged.values(), {**broken, **other.broken})
-
     def sha256(self) -> str:
         """Return a hash of all documents, hexadecimal; the order of documents and keys does not change it."""
         digest = hashlib.sha256()

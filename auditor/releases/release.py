@@ -66,7 +66,7 @@ def active() -> Release:
 
 
 def find_release(text: str, *, reproduced: bool = True) -> Release:
-    """Return the release that a text names: ``1.37``, ``v1.37`` or its version, ``v1.37.2``; empty: the default.
+    """Return the release that a text names: ``1.37``, ``v1.37`` or its version, ``v1.37.2``; empty means the default.
 
     Args:
         text: What the user wrote.

@@ -57,7 +57,7 @@ def upgrade_summary(manifest: dict[str, Any], report: str, *, most: int | None =
     Args:
         manifest: The content of manifest.json.
         report: The folder of the report, as the user named it.
-        most: Number of lines, None: all.
+        most: Number of lines, None for all.
     """
     manifest = visible_tree(manifest)
     section = manifest["upgrade"]

@@ -54,16 +54,13 @@ class Revision:
     key: bytes
     revision: int
     deleted: bool
-    create_revision: int
     version: int
     offset: int
     length: int
 
     def row(self, source: int) -> StoredRow:
         """Return the revision as a row of the live table."""
-        return StoredRow(
-            source, self.key, self.create_revision, self.revision, self.version, self.offset, self.length, 0
-        )
+        return StoredRow(source, self.key, self.revision, self.offset, self.length, 0)
 
 
 def check_history(source: SourcePlan) -> None:
@@ -170,7 +167,6 @@ def _revisions(source: SourcePlan, wanted: Callable[[pa.Array], Any]) -> Iterato
                 keys[at].as_py(),
                 int(found.main[at]),
                 bool(found.deleted[at]),
-                int(found.create[at]),
                 int(found.version[at]),
                 int(found.value[at]),
                 int(found.value_size[at]),

@@ -207,7 +207,7 @@ class ReportStore(DumpStore):
             middle = f"{row['namespace']}/" if resource.namespaced and row["namespace"] else ""
             key = f"{self.catalog.key_prefix(resource)}{middle}{row['name']}".encode("utf-8", "surrogatepass")
         encoding = int(inputs[at]["format"] == "etcdctl-json")
-        return StoredRow(at, key, None, row["mod_revision"], None, row["offset"], row["length"], encoding)
+        return StoredRow(at, key, row["mod_revision"], row["offset"], row["length"], encoding)
 
     def get_object(self, resource: Resource, namespace: str, name: str) -> JsonObject:
         """Return the object at a key, found by the report; if the report lacks it, the dump is read."""

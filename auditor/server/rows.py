@@ -26,9 +26,7 @@ class StoredRow(NamedTuple):
 
     source: int
     key: bytes | None
-    create_revision: int | None
     mod_revision: int | None
-    key_version: int | None
     offset: int
     length: int
     encoding: int

@@ -129,7 +129,7 @@ class FastPath:
             at: Its position in the shard.
             data: Its stored bytes.
             obj: The document that orjson decoded from them; changed in place.
-            place: Namespace and name of its key; None: it has no key.
+            place: Namespace and name of its key; None means it has no key.
         Returns:
             The judgement if no row of the object is written yet, or None if all are written.
         """
@@ -209,7 +209,7 @@ class FastPath:
         Args:
             at: Its position in the shard.
             data: Its stored bytes.
-            place: Namespace and name of its key; None: it has no key.
+            place: Namespace and name of its key; None means it has no key.
         """
         typed = self._typed
         assert typed is not None

@@ -160,7 +160,7 @@ class ShardKeys:
             row: The row of its key.
             fast: The fast path.
             judgement: The judgement of its program.
-            place: Namespace and name of its key; None: it has no key.
+            place: Namespace and name of its key; None means it has no key.
         """
         metadata = (judgement.audited.object or {}).get("metadata")
         is_read = type(metadata) is dict

@@ -73,11 +73,6 @@ class ReadResult:
     stored_version: str | None = None
 
     @property
-    def crashes_server(self) -> bool:
-        """Whether reading the value ends the server process."""
-        return self.unreadable == NO_METADATA
-
-    @property
     def needs_conversion(self) -> bool:
         """Whether only a conversion webhook could convert the object to this version."""
         return self.unreadable is not None and self.unreadable.startswith(NEEDS_WEBHOOK)

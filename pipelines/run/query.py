@@ -1,4 +1,4 @@
-"""`auditor query`: the answer that `kubectl get` would have given, from a dump or from the index of a report."""
+"""`auditor query`: answers like `kubectl get`, from a dump or from the index of a report."""
 
 from __future__ import annotations
 
@@ -267,7 +267,7 @@ def _is_one(line: bytes, names: set[str]) -> bool:
 
 
 def run_query(options: QueryOptions) -> int:
-    """Answer; return the exit code of `kubectl get`: 0, or 1 where anything asked for was refused or not found."""
+    """Answer; return the exit code of `kubectl get`: 0, or 1 if anything requested was refused or not found."""
     out = _output(options)
     err = ErrorLines()
     asked = options.get
@@ -382,5 +382,5 @@ class Writer:
         """Write some text."""
         try:
             self.stream.write(text)
-        except UnicodeEncodeError:  # a lone surrogate that a stored value smuggled in
+        except UnicodeEncodeError:  # a lone surrogate in a stored value
             self.stream.write(text.encode("utf-8", "replace").decode())

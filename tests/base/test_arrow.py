@@ -1,4 +1,4 @@
-"""The functions of Arrow that are called by name do what its wrapped ones do."""
+"""Arrow's functions called by name return the same as its wrapped ones."""
 
 from __future__ import annotations
 

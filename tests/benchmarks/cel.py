@@ -4,7 +4,7 @@
     python tests/benchmarks/cel.py --corpus bench-2 --objects 20000 --repeats 5
 
 Ours: objects are read and judged without their rules; then, as an audit does, the rules of those on which a server
-would run them, by the generated provers, and by the interpreter where these say nothing. The oracle reports the time of
+would run them, by the generated provers, and by the interpreter if these prove nothing. The oracle reports the time of
 its own phase. Both run in one process on one processor, in turns, and both times are per object of the whole corpus.
 Wall time on a shared machine says little, so processor time is given too: the oracle's phase by its clock, times the
 share of the clock for which the process had a processor.
@@ -66,7 +66,7 @@ class Ours:
         return self.known[key]
 
     def read(self, lines: list[bytes]) -> Iterator[tuple[RuleProver, dict[str, Any], bytes, bool]]:
-        """Yield what rules run on, and whether it is proven valid but for them."""
+        """Yield what rules run on, and whether it is proven valid except for them."""
         for line in lines:
             try:
                 program, prover = self.program(orjson.loads(line))

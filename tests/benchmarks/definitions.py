@@ -3,8 +3,8 @@
     python tests/benchmarks/definitions.py                # objects of ten kinds, then one object of every kind
     python tests/benchmarks/definitions.py --corpus       # with the real definitions of ../shared, copied under new groups
 
-Where ../shared is there, 1,000 of its definitions with an object each are measured as well, with one worker and with two.
-Each copy of a definition has a field of its own, so that nothing can be made once for several of them.
+If ../shared exists, 1,000 of its definitions with one object each are measured as well, with one worker and with two.
+Each copy of a definition has a unique field, so that no work can be shared between them.
 
 Each dump is what `etcdctl get -w json` prints. Time is from process start to finished report.
 """

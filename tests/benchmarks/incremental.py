@@ -1,12 +1,13 @@
-"""A night in which little has changed: an audit that keeps the rows of last night's report, beside a full one.
+"""A night with few changes: an audit that reuses the rows of last night's report, compared with a full one.
 
     python tests/benchmarks/incremental.py --repeats 5
     python tests/benchmarks/incremental.py --given bench-30.ndjson          # objects drawn before
 
-Every twentieth object of bench-30 (30 % invalid) has another label than the night before: 95 % are unchanged.
-Both are timed from process start to finished report, in turns, at one worker and at two; with --since at least 5 times
-as fast. With --since one worker is a process beside this one, which puts the kept rows together meanwhile: two
-processors are busy where a full audit by one worker has one. Beside that: nothing changed at all, and half of the objects. Both reports must hold the same counts.
+Every twentieth object of bench-30 (30 % invalid) has another label than the night before: 95 % are unchanged. Both are
+timed from process start to finished report, in turns, at one worker and at two; with --since at least 5 times as fast.
+With --since one worker is a process beside this one, which assembles the reused rows meanwhile: two processors are busy
+where a full audit by one worker has one. Beside that: nothing changed at all, and half of the objects. Both reports
+must hold the same counts.
 """
 
 from __future__ import annotations

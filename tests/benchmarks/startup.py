@@ -1,4 +1,4 @@
-"""What a run takes before it has judged anything: the time of very small runs over that of an empty Python.
+"""The time of a run before it checks anything: that of very small runs, relative to an empty Python.
 
     python tests/benchmarks/startup.py
     python tests/benchmarks/startup.py --repeats 9

@@ -1,4 +1,4 @@
-"""Every benchmark runs and writes what the tables are made of; no figure in README.md is typed."""
+"""Every benchmark runs and writes the data of its tables; no figure in README.md is written by hand."""
 
 import ast
 import json

@@ -1,4 +1,4 @@
-"""What benchmarks make of drawn objects: JSON Schemas for a peer, mixtures, large objects, files."""
+"""Inputs that benchmarks derive from drawn objects: JSON Schemas for a peer, mixtures, large objects, files."""
 
 import base64
 import itertools

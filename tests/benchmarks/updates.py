@@ -1,4 +1,4 @@
-"""What verdicts on updates cost: an audit with them beside one without, and ratcheting in the check of an update.
+"""The cost of verdicts on updates: an audit with and without them; and of ratcheting in the check of an update.
 
     python tests/benchmarks/updates.py --objects 20000 --repeats 5
     python tests/benchmarks/updates.py --given bench-2.ndjson          # a corpus drawn before

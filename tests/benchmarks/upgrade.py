@@ -1,4 +1,4 @@
-"""What an upgrade scan costs beside an audit of the same objects: processor time, the start included.
+"""The cost of an upgrade scan, relative to an audit of the same objects: processor time, including the start.
 
     python tests/benchmarks/upgrade.py --objects 20000 --repeats 5
     python tests/benchmarks/upgrade.py --given bench-2.ndjson          # a corpus drawn before

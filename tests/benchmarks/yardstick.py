@@ -1,4 +1,4 @@
-"""The programs that ours is held against, and the objects that all of them are given.
+"""The programs with which ours is compared, and the objects that all of them receive.
 
 The oracle (the API server's own libraries) and the generator are built from `../shared`; the peers are installed by
 their released version through `go install`. All is kept in the cache folder. Where `../shared`, Go or the network is

@@ -1,4 +1,4 @@
-"""Holds the generated code against the reference interpreters, on as many objects of real definitions as wanted.
+"""Compares the generated code with the reference interpreters, on any number of objects of real definitions.
 
     python -m tests.differential.fast_vs_exact                              # 1,000,000 objects, one process a core
     python -m tests.differential.fast_vs_exact --objects 20000 --seeds 7 8 --updates

@@ -103,10 +103,7 @@ class Read:
 
 
 class Logic:
-    """The operators ``&&`` and ``||``.
-
-    They end at the first operand that decides; an error counts only if no operand decides.
-    """
+    """``&&`` or ``||``: ends at the first operand that decides; an error counts only if no operand decides."""
 
     __slots__ = ("deciding", "operands")
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from auditor.fastpath.dicts.emit import Emitter
     from auditor.schema.structural import StructuralSchema
 
-__all__ = ["DECORATION", "logical_conditions", "says_nothing"]
+__all__ = ["DECORATION", "accepts_everything", "logical_conditions"]
 
 DECORATION = {
     "nullable",
@@ -38,10 +38,10 @@ _KEYWORDS = {
 }
 
 
-def says_nothing(schema: StructuralSchema) -> bool:
+def accepts_everything(schema: StructuralSchema) -> bool:
     """Return whether any value is valid, including null."""
     said = given(schema) - DECORATION
-    return not said or (said == {"properties"} and all(map(says_nothing, schema.properties.values())))
+    return not said or (said == {"properties"} and all(map(accepts_everything, schema.properties.values())))
 
 
 def logical_conditions(
@@ -88,7 +88,7 @@ def _int_or_string_idiom(schema: StructuralSchema, kind: str | None) -> bool:
 
 def _expression(emitter: Emitter, schema: StructuralSchema, x: str, kind: str | None, mode: Mode) -> str:
     """Return an expression, in brackets if needed: whether a value that is not null is valid."""
-    if says_nothing(schema):
+    if accepts_everything(schema):
         return "True"
     if kind is not None:
         inline = _inline(emitter, schema, x, kind)
@@ -100,7 +100,7 @@ def _expression(emitter: Emitter, schema: StructuralSchema, x: str, kind: str | 
 def _inline(emitter: Emitter, schema: StructuralSchema, x: str, kind: str) -> str | None:
     """Return an exact expression about a value of a kind, or None if a function is better."""
     said = given(schema) - DECORATION
-    if "properties" in said and all(map(says_nothing, schema.properties.values())):
+    if "properties" in said and all(map(accepts_everything, schema.properties.values())):
         said.discard("properties")
     if kind not in _KEYWORDS or said - _LOGICAL - _KEYWORDS[kind] - {"type"}:
         return None

@@ -206,7 +206,7 @@ class _Prover:
 def attach_provers(validator: CreateValidator) -> Module:
     """Set a generated prover on the container nodes of a validator, so that it walks only parts that may be invalid.
 
-    The root has none: the validator runs only if something is invalid, or was not proven.
+    The root has no prover, as the validator runs only if something is invalid, or was not proven.
 
     Returns:
         The provers; each is compiled at its first use.

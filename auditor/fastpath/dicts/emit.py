@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.codegen import Module, Writer
 from auditor.fastpath.dicts import support
-from auditor.fastpath.dicts.branches import DECORATION, logical_conditions, says_nothing
+from auditor.fastpath.dicts.branches import DECORATION, accepts_everything, logical_conditions
 from auditor.fastpath.dicts.checks import Checks
 from auditor.fastpath.dicts.lists import list_sizes, write_list
 from auditor.fastpath.dicts.objects import object_sizes, write_object
@@ -208,7 +208,7 @@ class Emitter:
                 type.
             in_place: Whether to write in place even if it is large.
         """
-        if not scope.fused and says_nothing(schema) and not in_place:
+        if not scope.fused and accepts_everything(schema) and not in_place:
             return
         if schema.legacy is not None:
             if scope.fused:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from auditor.codegen import Writer
-from auditor.fastpath.dicts.branches import says_nothing
+from auditor.fastpath.dicts.branches import accepts_everything
 from auditor.fastpath.dicts.counter import KeyCounter
 from auditor.fastpath.dicts.expand import defaults_below, display, expand, repeats
 from auditor.fastpath.dicts.scope import (
@@ -68,7 +68,7 @@ def _prove_object(emitter: Emitter, w: Writer, schema: StructuralSchema, x: str,
     for name in dict.fromkeys(schema.required):
         w.lines((f"if {name!r} not in {x}:", f" {bad}"))
     for name, child in schema.properties.items():
-        if says_nothing(child):
+        if accepts_everything(child):
             continue
         below = scope.property(name)
         y = below.local("v")
@@ -83,7 +83,7 @@ def _prove_object(emitter: Emitter, w: Writer, schema: StructuralSchema, x: str,
     known = frozenset(schema.properties)
     if rest is False:
         w.lines(chain([(f"not {x}.keys() <= {emitter.shared(known)}" if known else x, bad)]))
-    elif isinstance(rest, StructuralSchema) and not says_nothing(rest):
+    elif isinstance(rest, StructuralSchema) and not accepts_everything(rest):
         _each_other(emitter, w, rest, x, scope, known)
 
 

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from auditor.codegen import Writer
-from auditor.fastpath.dicts.branches import says_nothing
+from auditor.fastpath.dicts.branches import accepts_everything
 from auditor.fastpath.dicts.counter import KeyCounter
 from auditor.fastpath.dicts.emit import LOCALS, Emitter
 from auditor.fastpath.dicts.expand import defaults_below
@@ -132,7 +132,7 @@ class _Root:
             return
         if defaults_below(schema):
             raise NotEmittable("defaults in metadata")
-        if says_nothing(schema) or emitter.is_plain_object(schema):
+        if accepts_everything(schema) or emitter.is_plain_object(schema):
             return
         below = scope.property(key, frozen=True)
         y = below.local("v")

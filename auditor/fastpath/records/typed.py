@@ -24,7 +24,7 @@ from msgspec import UNSET
 
 from auditor.base.path_size import FREE_BYTES, check_paths
 from auditor.codegen import Module
-from auditor.fastpath.dicts.branches import says_nothing
+from auditor.fastpath.dicts.branches import accepts_everything
 from auditor.fastpath.dicts.emit import Emitter
 from auditor.fastpath.dicts.fallbacks import Fallbacks, Part, Reason
 from auditor.fastpath.dicts.metadata import prove_embedded
@@ -207,5 +207,5 @@ def _check_root(
         if own is not None and (has_default(own) or not module.compile(emitter.prover(own))(value)):
             raise NotEmittable(f"a schema of {key}")
     own = schema.properties.get("metadata")
-    if own is not None and (has_default(own) or not (says_nothing(own) or emitter.is_plain_object(own))):
+    if own is not None and (has_default(own) or not (accepts_everything(own) or emitter.is_plain_object(own))):
         raise NotEmittable("a schema of metadata")

@@ -116,8 +116,8 @@ def build_causes(
     Args:
         report: Folder of the report.
         manifest: Its manifest.
-        earlier: Rows of the report that it is compared with; None: it is compared with none.
-        accepted: The findings that are accepted; None: those that the manifest names.
+        earlier: Rows of the report that it is compared with; None means it is compared with none.
+        accepted: The findings that are accepted; None means those that the manifest names.
         counted: What `count_causes` returned for each cluster of the report; None: the tables are read.
     """
     rows = count_causes(report, manifest, accepted) if counted is None else counted
@@ -287,7 +287,7 @@ def compare(rows: list[dict[str, Any]], earlier: list[dict[str, Any]] | None, ma
 
     Args:
         rows: The causes of a report.
-        earlier: Those of the report that it is compared with; None: it is compared with none.
+        earlier: Those of the report that it is compared with; None means it is compared with none.
         manifest: The manifest of the report.
     """
     if earlier is None:

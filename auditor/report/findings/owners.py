@@ -1,7 +1,7 @@
 """Who owns an object: a team that owners.yaml names, what deployed it, its top controller, or its last field manager.
 
 Labels come from the index of the report, which has the same part numbers as its other tables, controllers from
-objects/. An owner that is not known is None: it is never guessed.
+objects/. An owner that is not known is None means it is never guessed.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class Owners:
         """Return the last controller of a chain of controllers, as far as these are in the report.
 
         Args:
-            cluster: The cluster; empty: the report names none.
+            cluster: The cluster; empty means the report names none.
             namespace: The namespace of the object.
             controller: Its controller.
         """

@@ -22,7 +22,7 @@ _STATES: Final = {
 
 
 def api_lines(section: dict[str, Any], report: str, *, everything: bool) -> Iterator[str]:
-    """Yield the lines; none where nothing was found.
+    """Yield the lines; no line if nothing was found.
 
     Args:
         section: `apis` of the section `upgrade`.

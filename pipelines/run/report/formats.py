@@ -38,20 +38,20 @@ __all__ = [
 ]
 
 _LOCKED: Final = 5
-"""Another run holds the lock of the report root: it will write the metrics."""
+"""Message if another run holds the lock of the report root: that run will write the metrics."""
 _MODE: Final = 0o644
 
 _MOST_KEPT: Final = 20_000
-"""Problems up to which those of a report are kept in memory while several formats are written."""
+"""Up to this many problems of a report are cached while several formats are written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A format and where it goes.
+    """A format and its target.
 
     Attributes:
         format: The format.
-        target: A file, a folder that ends in a slash, or a URL; empty: standard output.
+        target: A file, a folder that ends in a slash, or a URL; empty for standard output.
     """
 
     format: Format
@@ -59,7 +59,7 @@ class Output:
 
 
 def parse_outputs(texts: Sequence[str], report: str = "") -> list[Output]:
-    """Return the outputs that `-o FORMAT` and `-o FORMAT=FILE` of `audit` and `report` name.
+    """Return the outputs of `-o FORMAT` and `-o FORMAT=FILE` of `audit` and `report`.
 
     Args:
         texts: The values of the option.

@@ -101,7 +101,7 @@ class SnapshotStatus:
 
 
 def _spans(view: FileView, starts: I64, sizes: I64, take: Callable[[memoryview], None]) -> None:
-    """Hand out spans of the file, those that touch each other together."""
+    """Return spans of the file, those that touch each other together."""
     if not len(starts):
         return
     data, ends = memoryview(view.data), starts + sizes
