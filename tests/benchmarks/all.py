@@ -7,7 +7,7 @@
     python tests/benchmarks/all.py --render            # the tables alone
 
 Each writes results/NAME.json, and replaces only that, so that one may be run again alone. What is not measured here
-(no ../shared, no Go, no etcd) says so, and keeps no table from before. The tables are between two marks in README.md;
+(no oracle beside the project, no Go, no etcd) says so, and keeps no table from before. The tables are between two marks in README.md;
 no figure there is typed.
 """
 

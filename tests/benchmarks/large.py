@@ -1,6 +1,6 @@
 """A snapshot of 1,000,000 keys, plain and as .db.gz, each object with a body of its own; what more workers would gain.
 
-    python tests/benchmarks/large.py                    # needs ../shared (generator, definitions) and Go; 5 GB of disk
+    python tests/benchmarks/large.py                    # 5 GB of disk
     python tests/benchmarks/large.py --objects 100000
 
 The default run: verdicts on updates included, from process start to finished report. Processor time is that of all
@@ -30,7 +30,7 @@ if not __package__:
 
 from auditor.sources.crd_files import read_crd_documents
 from tests.benchmarks.harness import Results, Run, arguments, in_turns, ratios, say, timed
-from tests.benchmarks.yardstick import CRDS, draw, is_yardstick_missing
+from tests.benchmarks.yardstick import crds, draw, is_corpus_missing
 from tests.differential.reports import key_of, plurals_of, stored_definition
 from tests.sources.bolt_writer import BoltWriter, key_value, revision
 
@@ -131,7 +131,7 @@ def main() -> int:
     """Run it."""
     parser = arguments(__doc__, objects=1_000_000)
     options = parser.parse_args()
-    if is_yardstick_missing():
+    if is_corpus_missing():
         return 0
     results = Results("large", "A large snapshot, each object with a body of its own (bench-2), the default run")
     corpus = draw("bench-2", options.objects, options.cache, pool=options.objects)
@@ -139,7 +139,7 @@ def main() -> int:
         dump, packed = Path(scratch) / "large.db", Path(scratch) / "large.db.gz"
         say("writing the snapshot ...")
         with corpus.open("rb") as lines:
-            keys = write_snapshot(dump, lines, list(read_crd_documents([str(CRDS)])))
+            keys = write_snapshot(dump, lines, list(read_crd_documents([str(crds())])))
         with dump.open("rb") as source, gzip.open(packed, "wb", 6) as target:
             shutil.copyfileobj(source, target, 1 << 20)
         results.settings |= {"keys": keys, "MB": dump.stat().st_size >> 20, "repeats": options.repeats}
