@@ -5,7 +5,8 @@
 
 The default run: verdicts on updates included, from process start to finished report. Processor time is that of all
 processes, beside `orjson.loads` of the same values in one process. Figures of more workers than the machine has
-processors for are worked out: what the command's own process takes stays, the rest is divided (Amdahl's law).
+processors for are worked out of processor time, which other jobs of the machine change least: what the command's own
+process takes stays, the rest is divided (Amdahl's law).
 """
 
 from __future__ import annotations
@@ -118,12 +119,12 @@ def measure(results: Results, dump: Path, corpus: Path, keys: int, repeats: int)
         results.add(row, "times orjson.loads", ratios(micros, decoded))
     one, two, *_ = found.values()
     results.add(f"{form}, 2 workers over 1", "seconds", ratios(one, two), at_least=SPEEDUP)
-    for number in WORKED_OUT:
+    for number in (2, *WORKED_OUT):
         gained = []
         for single, double in zip(runs[1], runs[2], strict=True):
             alone = min(double.processor, double.wall)  # of the command's own process, whose workers do the rest
             shared = double.everywhere - double.processor
-            gained.append(single.wall / (alone + shared / number))
+            gained.append(single.everywhere / (alone + shared / number))
         results.add(f"{form}, {number} workers over 1, worked out", "seconds", gained)
 
 
