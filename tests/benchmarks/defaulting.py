@@ -1,6 +1,6 @@
 """Microseconds for defaulting, compared with a deep copy of the same object.
 
-    python tests/benchmarks/defaulting.py             # needs ../shared (generator, definitions) and Go
+    python tests/benchmarks/defaulting.py
     python tests/benchmarks/defaulting.py --objects 20000 --repeats 9
 
 Generated code has no separate pass for defaults: it inserts them while it prunes the object and proves it valid. Their
@@ -34,7 +34,7 @@ from auditor.fastpath.dicts.support import Log
 from auditor.schema.defaulting.reference import default
 from auditor.sources.crd_files import read_crd_documents
 from tests.benchmarks.harness import Results, arguments
-from tests.benchmarks.yardstick import CRDS, draw, is_yardstick_missing
+from tests.benchmarks.yardstick import crds, draw, is_corpus_missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -116,9 +116,9 @@ def main() -> int:
     """Run it."""
     parser = arguments(__doc__, objects=4_000, repeats=5)
     options = parser.parse_args()
-    if is_yardstick_missing():
+    if is_corpus_missing():
         return 0
-    catalog = CrdCatalog.from_documents(read_crd_documents([str(CRDS)]))
+    catalog = CrdCatalog.from_documents(read_crd_documents([str(crds())]))
     by_kind: dict[tuple[str, str], list[bytes]] = {}
     for line in draw("bench-2", options.objects, options.cache).read_bytes().splitlines():
         head = orjson.loads(line)
