@@ -10,6 +10,8 @@ from auditor.cel.types import DYN
 from auditor.golang.jsontext import encode
 from auditor.plan.feature_gates import parse_feature_gates
 from auditor.program.program import AuditProgram
+from auditor.updates.noop import NoopUpdates
+from auditor.updates.update import Place
 from auditor.validation.names import subdomain_name
 from auditor.validation.objectmeta import check_metadata
 from tests.documents import definition_of
@@ -98,6 +100,18 @@ def many_selectable(count):
 def kept(document):
     """Return what is wrong with an update of a definition to itself."""
     return [one.message for one in auditor.check_crd_update(document, document).findings]
+
+
+def status_unchanged(schema, status):
+    """Return what is wrong with an object's status, sent to /status unchanged; of a rule only that it is broken."""
+    document = definition_of({"type": "object", "properties": {"status": schema}})
+    document["spec"]["versions"][0]["subresources"] = {"status": {}}
+    (definition,) = auditor.CrdCatalog.from_documents([document]).crds.values()
+    program = AuditProgram(definition, definition.versions["v1"])
+    obj = {"apiVersion": "x.example.com/v1", "kind": "X", "metadata": METADATA, "status": status}
+    audited = program.audit(encode(obj).encode())
+    found = NoopUpdates(program).judge(audited, Place("n", "a"), 7).status
+    return ["failed rule" if one.check == "rule" else one.message for one in found.findings]
 
 
 def broken(rule):

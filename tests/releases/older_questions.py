@@ -5,6 +5,7 @@ from __future__ import annotations
 from auditor.cel.kubernetes import kubernetes_environment
 from auditor.releases import changes
 from auditor.validation.objectmeta import check_metadata_update
+from tests.documents import definition_of
 from tests.releases.asking import (
     ANYTHING,
     BOUNDED,
@@ -19,11 +20,47 @@ from tests.releases.asking import (
     metadata,
     read_metadata_of,
     refusals,
+    status_unchanged,
     value,
     warnings,
 )
 
+STORED = {**definition_of({"type": "object"}), "status": {"storedVersions": ["v1", "v0"]}}
+STATUS_RULES = {
+    "type": "object",
+    "properties": {"n": {"type": "integer", "maximum": 1}, "r": {"type": "string"}},
+    "x-kubernetes-validations": [{"rule": "self.r == 'b'"}],
+}
+
 QUESTIONS = {
+    changes.STATUS_RATCHETS: (
+        lambda: status_unchanged(STATUS_RULES, {"n": 2, "r": "a"}),
+        ["failed rule", "status.n: Invalid value: 2: status.n in body should be less than or equal to 1"],
+        [],
+    ),
+    changes.STORED_VERSIONS: (
+        lambda: kept(STORED)[1:],
+        ['status.storedVersions[1]: Invalid value: "v0": must appear in spec.versions'],
+        [
+            'status.storedVersions[1]: Invalid value: "v0": missing from spec.versions; v0 was previously a storage '  # noqa: ISC004
+            "version, and must remain in spec.versions until a storage migration ensures no data remains persisted in v0 "
+            "and removes v0 from status.storedVersions"
+        ],
+    ),
+    changes.SEMVER: (lambda: "semver" in kubernetes_environment({}).libraries.functions, False, True),
+    changes.LIST_ENDS: (
+        lambda: [
+            name in kubernetes_environment({}).libraries.functions
+            for name in ("first", "last", "unwrapOpt", "optional.unwrap")
+        ],
+        [False] * 4,
+        [True] * 4,
+    ),
+    changes.NO_SPACED_EXPONENTS: (
+        lambda: value("'%e'.format([1234.5])"),
+        "1.234500\u202f×\u202f10⁰³",
+        "1.234500×10⁰³",
+    ),
     changes.NO_NULL_TIMES: (lambda: read_metadata_of({"name": "a"}), {"creationTimestamp": None}, {}),
     changes.VALUES_AS_JSON: (
         lambda: [

@@ -13,17 +13,63 @@ __all__ = [
     "LABEL_WORDS",
     "LAST_INDEX_OF_NOTHING",
     "LISTS_HAVE_FUNCTIONS",
+    "LIST_ENDS",
     "NO_NULL_TIMES",
+    "NO_SPACED_EXPONENTS",
     "NUMBER_FORMATS",
     "RECORDS",
     "RULES_SHOW_VALUES",
     "SELECTABLE_FIELDS_KEPT",
+    "SEMVER",
     "SHORTER_DETAILS",
     "SHORT_INT_OR_STRINGS",
+    "STATUS_RATCHETS",
+    "STORED_VERSIONS",
     "UNITS_AGREE",
     "VALUES_AS_JSON",
 ]
 
+STATUS_RATCHETS: Final = Change(
+    "status-ratchets",
+    33,
+    Affects.OBJECTS,
+    "an update of /status may keep values of the status that break the schema, and rules that were broken before",
+    "it is refused for them, as a create is",
+    "apiextensions-apiserver pkg/registry/customresource/status_strategy.go (ValidateUpdate)",
+)
+STORED_VERSIONS: Final = Change(
+    "stored-versions",
+    33,
+    Affects.MESSAGES,
+    'a definition that drops a version named in status.storedVersions is told why the version must stay: "missing from '
+    'spec.versions; v1 was previously a storage version, and must remain ..."',
+    '"must appear in spec.versions"',
+    "apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go",
+)
+SEMVER: Final = Change(
+    "semver",
+    33,
+    Affects.DEFINITIONS,
+    "rules may call semver() and isSemver(); new rules may from 1.34 on",
+    "a rule that calls them does not compile",
+    "apiserver pkg/cel/library/semverlib.go, pkg/cel/environment/base.go",
+)
+LIST_ENDS: Final = Change(
+    "list-ends",
+    33,
+    Affects.DEFINITIONS,
+    "rules may call first(), last() and unwrapOpt() of lists, and optional.unwrap()",
+    "a rule that calls them does not compile",
+    "cel-go cel/library.go (OptionalTypes)",
+)
+NO_SPACED_EXPONENTS: Final = Change(
+    "no-spaced-exponents",
+    33,
+    Affects.OBJECTS,
+    "in rules, '%e'.format([1234.5]) is 1.234500×10⁰³",
+    "there is a narrow no-break space (U+202F) before and after the sign ×",
+    "golang.org/x/text internal/number/format.go",
+)
 NO_NULL_TIMES: Final = Change(
     "no-null-times",
     34,
@@ -142,6 +188,11 @@ NUMBER_FORMATS: Final = Change(
 )
 
 RECORDS: Final = (
+    STATUS_RATCHETS,
+    STORED_VERSIONS,
+    SEMVER,
+    LIST_ENDS,
+    NO_SPACED_EXPONENTS,
     NO_NULL_TIMES,
     VALUES_AS_JSON,
     UNITS_AGREE,
