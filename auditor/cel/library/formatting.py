@@ -28,7 +28,7 @@ from auditor.releases import changes
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["clause_at", "formatter"]
+__all__ = ["clause_at", "format_string", "formatter"]
 
 _PRECISION = 6
 _NO_VERB = "%!(NOVERB)"
@@ -44,10 +44,10 @@ _PANIC = "internal error: runtime error: invalid memory address or nil pointer d
 
 def formatter() -> Callable[[str, Any], str]:
     """Return the function that replaces clauses as the release that is reproduced does."""
-    return _format if changes.NO_SPACED_EXPONENTS.holds else partial(_format, times=_SPACED_TIMES)
+    return format_string if changes.NO_SPACED_EXPONENTS.holds else partial(format_string, times=_SPACED_TIMES)
 
 
-def _format(template: str, arguments: Any, times: str = _TIMES) -> str:
+def format_string(template: str, arguments: Any, times: str = _TIMES) -> str:
     """Return the template with its clauses replaced by the arguments.
 
     Args:
