@@ -107,11 +107,12 @@ _OWN: Final[list[str]] = []
 @contextmanager
 def own_files(folder: Path) -> Iterator[None]:
     """Have files below a folder, which only this run writes to, read without a check of what they declare."""
-    _OWN.append(f"{folder}{os.sep}")
+    own = f"{folder}{os.sep}"
+    _OWN.append(own)
     try:
         yield
     finally:
-        _OWN.pop()
+        _OWN.remove(own)
 
 
 def _is_own(path: Path) -> bool:

@@ -54,7 +54,7 @@ class Cidr:
         return str(self.prefix)
 
     def cel_size(self) -> int:
-        """The number of bytes that the prefix covers, by which costs are counted."""
+        """Return the number of bytes that the prefix covers, by which costs are counted."""
         return -(-self.prefix.bits // 8)
 
 

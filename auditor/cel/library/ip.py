@@ -45,7 +45,7 @@ class IpAddress:
         return str(self.address)
 
     def cel_size(self) -> int:
-        """The number of bytes of the address, by which costs are counted."""
+        """Return the number of bytes of the address, by which costs are counted."""
         return self.address.width // 8
 
 

@@ -88,7 +88,7 @@ _COMPARABLE = frozenset(kind.kind for kind, _ in _ORDERED)
 
 
 def unreachable(*_: Any) -> Any:
-    """Placeholder for operations that the interpreter implements itself."""
+    """Raise: the interpreter implements these operations itself."""
     raise CelError(NO_SUCH_OVERLOAD)
 
 

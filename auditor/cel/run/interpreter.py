@@ -103,9 +103,9 @@ class Read:
 
 
 class Logic:
-    """``&&`` or ``
+    """The operators ``&&`` and ``||``.
 
-    ``: ends at the first operand that decides; an error counts only if no operand decides.
+    They end at the first operand that decides; an error counts only if no operand decides.
     """
 
     __slots__ = ("deciding", "operands")

@@ -148,7 +148,7 @@ class Log:
         return tuple(sorted([f"{render_site(site, places)}.{key}".removeprefix(".") for site, key in self.pruned]))
 
     def defaulted_paths(self) -> tuple[str, ...]:
-        """Return the dotted paths of defaulted fields, sorted; they are cached, as other objects often have the same."""
+        """Return the dotted paths of defaulted fields, sorted; cached, as other objects often have the same."""
         known, sites = self._known, tuple(self.defaulted)
         try:
             paths = known.get(sites)

@@ -94,7 +94,7 @@ def prove_record(metadata: Metadata, size: int, namespaced: bool) -> bool:
         namespaced: Whether the object must have a namespace; otherwise it must have none.
 
     Raises:
-        Exception: Of any type: they are not proven.
+        Exception: An error of any type: they are not proven.
     """
     name, namespace = metadata.name, metadata.namespace
     if (is_short_name(name) is None or len(name) > 253) and subdomain_name(name, False):

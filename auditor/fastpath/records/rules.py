@@ -77,7 +77,7 @@ class RecordRules:
             size: Bytes of its JSON text.
 
         Raises:
-            Exception: Of any type: they are not proven.
+            Exception: An error of any type: they are not proven.
         """
         size += self._more
         return self._run(record, size, self._costs.at(size)) <= OBJECT_BUDGET

@@ -172,7 +172,7 @@ class RuleProver:
             data: The stored bytes of the object.
 
         Raises:
-            Exception: Of any type: they are not proven.
+            Exception: An error of any type: they are not proven.
         """
         left: list[tuple[int, Any, Trail]] = []
         self._cost(obj, data, left)
