@@ -19,6 +19,7 @@ from auditor.crdcheck.spec import check_spec
 from auditor.crdcheck.warnings import create_warnings, update_warnings
 from auditor.golang.text import quote
 from auditor.golang.url import UrlError, parse_request_uri
+from auditor.releases import changes
 from auditor.validation.findings import (
     invalid,
     required,
@@ -220,6 +221,8 @@ def _stored_versions(form: Internal) -> list[Finding]:
             f"missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions "
             f"until a storage migration ensures no data remains persisted in {name} and removes {name} from "
             "status.storedVersions"
+            if changes.STORED_VERSIONS.holds
+            else "must appear in spec.versions"
         )
         found.append(invalid("schema", f"{path}[{index}]", name, detail))
     return found

@@ -23,7 +23,7 @@ from auditor.report.findings.rows import FOLLOWS
 from pipelines.cli.main import cli
 from tests.documents import definition_of
 from tests.reference.release_questions import questions
-from tests.releases.test_changes import METADATA
+from tests.releases.asking import METADATA
 
 REPRODUCED = [one for one in RELEASES if one.is_reproduced]
 RECORDS = [one for one in changes.CHANGES if one.affects is Affects.MESSAGES]

@@ -19,6 +19,7 @@ from auditor.cel.library import (
     formats,
     ip,
     lists,
+    optionals,
     quantity,
     regex,
     semver,
@@ -28,7 +29,7 @@ from auditor.cel.library import (
 )
 from auditor.cel.library.cidr import CIDR
 from auditor.cel.library.ip import IP
-from auditor.cel.library.optionals import OPTIONALS, TWO_VARIABLE_COMPREHENSIONS
+from auditor.cel.library.optionals import TWO_VARIABLE_COMPREHENSIONS
 from auditor.releases import active, changes
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ LIBRARIES: tuple[tuple[str, Version, Version, Callable[[], tuple[Function, ...]]
     ("kubernetes.regex", _ALWAYS, _NEVER, regex.functions),
     ("kubernetes.lists/0", _ALWAYS, changes.LISTS_INCLUDE.version, lists.functions),
     ("kubernetes.authz", (1, 27), _NEVER, authz.functions),
-    ("optional", (1, 28), _NEVER, lambda: OPTIONALS),
+    ("optional", (1, 28), _NEVER, optionals.functions),
     ("kubernetes.quantity", (1, 28), _NEVER, quantity.functions),
     ("cel.lib.ext.strings", _ALWAYS, _NEVER, strings.functions),
     ("cel.lib.ext.sets", (1, 29), _NEVER, sets.functions),
@@ -56,8 +57,8 @@ LIBRARIES: tuple[tuple[str, Version, Version, Callable[[], tuple[Function, ...]]
     ("kubernetes.format", (1, 31), _NEVER, formats.functions),
     ("kubernetes.authzSelectors", (1, 31), _NEVER, authz.selector_functions),
     ("cel.lib.ext.comprev2", (1, 32), _NEVER, lambda: TWO_VARIABLE_COMPREHENSIONS),
-    ("kubernetes.Semver/1", (1, 33), _NEVER, semver.functions),
-    ("cel.lib.ext.lists/3", (1, 34), _NEVER, cel_lists.functions),
+    ("kubernetes.Semver/1", changes.SEMVER.version, _NEVER, semver.functions),
+    ("cel.lib.ext.lists/3", changes.LISTS_HAVE_FUNCTIONS.version, _NEVER, cel_lists.functions),
     ("kubernetes.lists/1", changes.LISTS_INCLUDE.version, _NEVER, lists.functions),
     ("kubernetes.net.cidr/1", changes.CIDR_MASK.version, _NEVER, cidr.functions),
 )

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import re
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from auditor.cel.errors import CelError
@@ -22,11 +23,12 @@ from auditor.cel.operations.equality import find, type_of
 from auditor.cel.types import Kind
 from auditor.cel.values import MISSING, MapValue, UInt, is_list, is_map
 from auditor.golang.text import quote
+from auditor.releases import changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["clause_at", "format_string"]
+__all__ = ["clause_at", "format_string", "formatter"]
 
 _PRECISION = 6
 _NO_VERB = "%!(NOVERB)"
@@ -35,16 +37,23 @@ _LARGEST_NUMBER = 1_000_000
 _INT_MAX = 2**63 - 1
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _INFINITIES = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_TIMES, _SPACED_TIMES = "×10", "\u202f×\u202f10"
 _DIGITS = re.compile("[0-9]*")
 _PANIC = "internal error: runtime error: invalid memory address or nil pointer dereference"
 
 
-def format_string(template: str, arguments: Any) -> str:
+def formatter() -> Callable[[str, Any], str]:
+    """Return the function that replaces clauses as the release that is reproduced does."""
+    return format_string if changes.NO_SPACED_EXPONENTS.holds else partial(format_string, times=_SPACED_TIMES)
+
+
+def format_string(template: str, arguments: Any, times: str = _TIMES) -> str:
     """Return the template with its clauses replaced by the arguments.
 
     Args:
         template: ``%%`` and clauses ``%[.number]letter``.
         arguments: A list; extra arguments are ignored.
+        times: The text before the power of ten of `%e`.
     Raises:
         CelError: A clause is malformed, has no argument, or one of a type that it does not print.
     """
@@ -68,7 +77,7 @@ def format_string(template: str, arguments: Any) -> str:
         value = values[used]
         if isinstance(value, CelError):
             raise value
-        text.append(_print(letter, number, value))
+        text.append(_print(letter, number, value, times))
         used += 1
 
 
@@ -108,12 +117,12 @@ def _number_at(template: str, at: int) -> tuple[int | None, int]:
     return int(number), end
 
 
-def _print(letter: str, number: int | None, value: Any) -> str:
+def _print(letter: str, number: int | None, value: Any, times: str) -> str:
     try:
         if letter == "f":
             return _fixed(_double(value, "fixed-point"), _PRECISION if number is None else number)
         if letter == "e":
-            return _scientific(_double(value, "scientific"), _PRECISION if number is None else number)
+            return _scientific(_double(value, "scientific"), _PRECISION if number is None else number, times)
         return _CLAUSES[letter](value)
     except CelError as error:
         raise CelError(f"error during formatting: {error}") from None
@@ -269,12 +278,12 @@ def _fixed(value: float, precision: int) -> str:
     return f"{'-' if value < 0 else ''}{int(whole):,}{'.' if decimals else ''}{decimals}"
 
 
-def _scientific(value: float, width: int) -> str:
+def _scientific(value: float, width: int, times: str) -> str:
     """Print with six decimals and a power of ten, in a field whose width is stored in 16 bits."""
     if _too_large(width):
         return _NO_VERB
     text = _special(value)
     if text is None:
         mantissa, _, exponent = f"{value or 0.0:.{_PRECISION}e}".partition("e")
-        text = f"{mantissa}×10{exponent.removeprefix('+').translate(_SUPERSCRIPTS)}"
+        text = f"{mantissa}{times}{exponent.removeprefix('+').translate(_SUPERSCRIPTS)}"
     return text.rjust(width & 0xFFFF)

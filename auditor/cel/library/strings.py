@@ -16,7 +16,7 @@ from auditor.cel.errors import CelError
 from auditor.cel.estimate.prices import Operand, Priced, read_receiver
 from auditor.cel.estimate.ranges import MAX_COST, NOTHING, UNKNOWN, Range
 from auditor.cel.function import PLAIN, UNIT, Code, Costs, Function, Overload
-from auditor.cel.library.formatting import format_string
+from auditor.cel.library.formatting import formatter
 from auditor.cel.library.prices import TRANSFORM, TRAVERSAL, read_text, size_bound
 from auditor.cel.operations import text_memory
 from auditor.cel.operations.cost import TEXT, size, text_cost
@@ -227,7 +227,7 @@ def functions() -> tuple[Function, ...]:
         first, last = _from_anywhere(first), _from_anywhere(last)
     lower = ("string_lower_ascii", text, STRING, lambda it: without_broken(it.translate(_TO_LOWER)))
     upper = ("string_upper_ascii", text, STRING, lambda it: without_broken(it.translate(_TO_UPPER)))
-    shape = Overload("string_format", (STRING, list_of(DYN)), STRING, format_string, in_order=True)
+    shape = Overload("string_format", (STRING, list_of(DYN)), STRING, formatter(), in_order=True)
     quote = Overload("strings_quote", text, STRING, quote_for_cel)
     return (
         _member("charAt", ("string_char_at_int", (STRING, INT), STRING, _char_at), code=_SAME),
