@@ -111,7 +111,7 @@ def status_unchanged(schema, status):
     obj = {"apiVersion": "x.example.com/v1", "kind": "X", "metadata": METADATA, "status": status}
     audited = program.audit(encode(obj).encode())
     found = NoopUpdates(program).judge(audited, Place("n", "a"), 7).status
-    return ["failed rule" if one.check == "rule" else one.message for one in found.findings]
+    return sorted("failed rule" if one.check == "rule" else one.message for one in found.findings)
 
 
 def broken(rule):

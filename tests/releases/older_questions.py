@@ -35,7 +35,7 @@ STATUS_RULES = {
 QUESTIONS = {
     changes.STATUS_RATCHETS: (
         lambda: status_unchanged(STATUS_RULES, {"n": 2, "r": "a"}),
-        ["failed rule", "status.n: Invalid value: 2: status.n in body should be less than or equal to 1"],
+        ["failed rule", "status.n: Invalid value: 2: n in body should be less than or equal to 1"],
         [],
     ),
     changes.STORED_VERSIONS: (
