@@ -118,6 +118,7 @@ class Environment:
         cross_type_comparisons: Whether the checker accepts ``1 < 1.5``.
         checks_literals: Whether literals that must fail are refused (durations, timestamps, regular expressions), and
             lists and maps of mixed types.
+        has_pairs: Whether macros with two variables exist.
     """
 
     def __init__(
@@ -128,6 +129,7 @@ class Environment:
         *,
         cross_type_comparisons: bool = True,
         checks_literals: bool = True,
+        has_pairs: bool = True,
     ) -> None:
         self.variables = dict(variables)
         from auditor.cel.library.standard import CROSS_TYPE_COMPARISONS  # noqa: PLC0415 - with the first expression
@@ -136,6 +138,7 @@ class Environment:
         self.object_types = {each.name: each for each in object_types}
         self.disabled_overloads = frozenset() if cross_type_comparisons else CROSS_TYPE_COMPARISONS
         self.checks_literals = checks_literals
+        self.has_pairs = has_pairs
 
     # Queries of the checker
 
@@ -182,7 +185,7 @@ class Environment:
         from auditor.cel.syntax.parser import parse  # noqa: PLC0415
         from auditor.cel.validators import validate  # noqa: PLC0415
 
-        parsed, issues = parse(text)
+        parsed, issues = parse(text, pairs=self.has_pairs)
         if issues or parsed is None:
             raise CompileError(display_issues(text, issues), _sorted(issues))
         checked, issues = check(self, parsed)

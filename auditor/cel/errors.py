@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from auditor.golang.errorf import as_format
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Self
 
-__all__ = ["COST_LIMIT_EXCEEDED", "CelError", "CompileError", "CostLimitExceeded", "GaveUp", "Issue"]
+__all__ = [
+    "COST_LIMIT_EXCEEDED",
+    "CelError",
+    "CompileError",
+    "CostLimitExceeded",
+    "GaveUp",
+    "Issue",
+    "errors_as_formats",
+]
 
 COST_LIMIT_EXCEEDED = "operation cancelled: actual cost limit exceeded"
 
@@ -89,3 +100,15 @@ class CompileError(Exception):
 
     def __str__(self) -> str:
         return self.text
+
+
+def errors_as_formats(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function whose errors read as before `changes.PERCENTS_IN_ERRORS`."""
+
+    def called(*args: Any) -> Any:
+        try:
+            return call(*args)
+        except CelError as error:
+            raise CelError(as_format(error.text)) from None
+
+    return called

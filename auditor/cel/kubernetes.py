@@ -21,6 +21,7 @@ __all__ = ["Version", "kubernetes_environment", "kubernetes_libraries", "latest"
 Version = tuple[int, int]
 _CROSS_TYPE_COMPARISONS: Version = (1, 28)
 _CHECKS_LITERALS: Version = (1, 29)
+_PAIRS: Version = (1, 32)
 
 
 def latest() -> Version:
@@ -63,4 +64,5 @@ def kubernetes_environment(
         object_types,
         cross_type_comparisons=compatibility >= _CROSS_TYPE_COMPARISONS,
         checks_literals=compatibility >= _CHECKS_LITERALS,
+        has_pairs=compatibility >= _PAIRS,
     )

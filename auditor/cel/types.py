@@ -30,6 +30,7 @@ __all__ = [
     "TIMESTAMP",
     "TYPE",
     "UINT",
+    "UNTYPED",
     "Kind",
     "ObjectType",
     "Type",
@@ -67,6 +68,7 @@ class Kind(Enum):
     OBJECT = "object"
     PARAM = "param"
     WRAPPER = "wrapper"
+    UNTYPED = ""
 
 
 @quick_init
@@ -119,6 +121,8 @@ TIMESTAMP = Type(Kind.TIMESTAMP, "google.protobuf.Timestamp")
 DYN = Type(Kind.DYN, "dyn")
 ERROR = Type(Kind.ERROR, "error")
 TYPE = Type(Kind.TYPE, "type")
+UNTYPED = Type(Kind.UNTYPED, "")
+"""The type of a variable without one (servers before `changes.PAIRS_OF_DYN`); it fits everywhere."""
 
 
 def list_of(element: Type) -> Type:

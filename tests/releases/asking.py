@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import auditor
 from auditor.base.errors import PlanError
-from auditor.cel.errors import CelError
+from auditor.cel.errors import CelError, CompileError
 from auditor.cel.kubernetes import kubernetes_environment
 from auditor.cel.types import DYN
 from auditor.golang.jsontext import encode
@@ -33,6 +35,13 @@ def value(text):
     """Return the value of an expression."""
     found = kubernetes_environment({"self": DYN}).compile(text).evaluate({"self": {}})[0]
     return found.text if isinstance(found, CelError) else found
+
+
+def compiles(text):
+    """Tell whether an expression compiles that is stored in a definition."""
+    with suppress(CompileError):
+        return kubernetes_environment({"self": DYN}).compile(text) is not None
+    return False
 
 
 def cost(text):
@@ -111,7 +120,7 @@ def status_unchanged(schema, status):
     obj = {"apiVersion": "x.example.com/v1", "kind": "X", "metadata": METADATA, "status": status}
     audited = program.audit(encode(obj).encode())
     found = NoopUpdates(program).judge(audited, Place("n", "a"), 7).status
-    return ["failed rule" if one.check == "rule" else one.message for one in found.findings]
+    return sorted("failed rule" if one.check == "rule" else one.message for one in found.findings)
 
 
 def broken(rule):

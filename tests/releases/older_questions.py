@@ -14,6 +14,8 @@ from tests.releases.asking import (
     METADATA,
     NULLS,
     OWNER,
+    compiles,
+    cost,
     create,
     field_refusals,
     gates,
@@ -48,7 +50,7 @@ QUESTIONS = {
     ),
     changes.STATUS_RATCHETS: (
         lambda: status_unchanged(STATUS_RULES, {"n": 2, "r": "a"}),
-        ["failed rule", "status.n: Invalid value: 2: status.n in body should be less than or equal to 1"],
+        ["failed rule", "status.n: Invalid value: 2: n in body should be less than or equal to 1"],
         [],
     ),
     changes.STORED_VERSIONS: (
@@ -73,6 +75,68 @@ QUESTIONS = {
         lambda: value("'%e'.format([1234.5])"),
         "1.234500\u202f×\u202f10⁰³",
         "1.234500×10⁰³",
+    ),
+    changes.PAIRS_OF_DYN: (
+        lambda: [
+            compiles(text)
+            for text in (
+                "dyn([1]).all(i, v, i < v)",
+                "dyn([1]).all(i, v, v.a)",
+                "dyn([1]).all(i, v, v == v)",
+                "dyn([1]).all(i, v, [v].size() == 1)",
+                "dyn([1]).all(i, v, dyn(v) == 1)",
+            )
+        ],
+        [False] * 3 + [True] * 2,
+        [True] * 5,
+    ),
+    changes.SIZES_IN_OPTIONALS: (
+        lambda: cost(f"optional.of('{'a' * 100}') == optional.of('{'a' * 90}b')"),
+        3,
+        12,
+    ),
+    changes.ERRORS_OF_RANGES: (
+        lambda: [value("(self.a == 1 ? [1] : [2]).all(i, v, i < v)"), value("(self.a == 1 ? [1] : [2]).all(v, v > 0)")],
+        ["unsupported comprehension range type: *types.Err", "no such key: a"],
+        ["no such key: a"] * 2,
+    ),
+    changes.NO_HALF_CHARACTERS: (
+        lambda: [refusals(f"'{text}' == self") == [] for text in (r"\ud800", r"\UFFFFFFFF", r"\U00110000")],
+        [True, True, False],
+        [False] * 3,
+    ),
+    changes.SIZES_ARE_FOLLOWED: (
+        lambda: [
+            refusals(text, maxLength=100) == []
+            for text in ("dyn(self).matches('^a$')", "optional.of(self).optMap(v, v.matches('^a$')).hasValue()")
+        ],
+        [False, True],
+        [True, False],
+    ),
+    changes.NO_RESULT_VARIABLE: (
+        lambda: [
+            value("[1, 2].map(x, __result__.size())") if refusals(f"{text} != [self]") == [] else "refused"
+            for text in ("[1, 2].map(x, string(__result__.size()))", "[1].map(__result__, self)")
+        ],
+        [[0, 1], "refused"],
+        ["refused"] * 2,
+    ),
+    changes.PERCENTS_IN_ERRORS: (
+        lambda: [
+            value("timestamp('2024-01-01T00:00:00Z').getHours('a%sb')"),
+            value("timestamp('2024-01-01T00:00:00Z').getHours('50%-.1f%%%')"),
+            value("dyn('%.3%').format([1.5])"),
+        ],
+        [
+            "unknown time zone a%!s(MISSING)b",
+            "unknown time zone 50%!f(MISSING)%%!(NOVERB)",
+            'could not parse formatting clause: unrecognized formatting clause "%!"(MISSING)',
+        ],
+        [
+            "unknown time zone a%sb",
+            "unknown time zone 50%-.1f%%%",
+            'could not parse formatting clause: unrecognized formatting clause "%"',
+        ],
     ),
     changes.NO_NULL_TIMES: (lambda: read_metadata_of({"name": "a"}), {"creationTimestamp": None}, {}),
     changes.VALUES_AS_JSON: (

@@ -25,7 +25,20 @@ from auditor.cel.syntax.ast import (
     Select,
     StructLiteral,
 )
-from auditor.cel.types import BOOL, DYN, ERROR, INT, Kind, Type, list_of, map_of, object_type, optional_of, type_param
+from auditor.cel.types import (
+    BOOL,
+    DYN,
+    ERROR,
+    INT,
+    UNTYPED,
+    Kind,
+    Type,
+    list_of,
+    map_of,
+    object_type,
+    optional_of,
+    type_param,
+)
 from auditor.releases import changes
 
 if TYPE_CHECKING:
@@ -309,7 +322,7 @@ class _Checker:
     # Literals
 
     def join(self, previous: Type | None, current: Type) -> Type:
-        if previous is None:
+        if previous is None or previous is UNTYPED:
             return current
         if self.bindings.assignable(previous, current):
             return most_general(previous, current)
@@ -329,7 +342,7 @@ class _Checker:
             if index in expr.optional:
                 kind = self.optional_item(element, kind)
             joined = self.join(joined, kind)
-        self.set_type(expr, list_of(self.fresh() if joined is None else joined))
+        self.set_type(expr, list_of(self.fresh() if joined is None or joined is UNTYPED else joined))
 
     def check_map(self, expr: MapLiteral) -> None:
         keys: Type | None = None
@@ -342,7 +355,7 @@ class _Checker:
             if entry.optional:
                 kind = self.optional_item(entry.value, kind)
             values = self.join(values, kind)
-        if keys is None or values is None:
+        if keys is None or keys is UNTYPED or values is None:
             keys, values = self.fresh(), self.fresh()
         self.set_type(expr, map_of(keys, values))
 
@@ -409,7 +422,7 @@ class _Checker:
             return range_type.parameters[0], range_type.parameters[1]
         if range_type.kind in (Kind.DYN, Kind.ERROR, Kind.PARAM):
             self.bindings.assignable(DYN, range_type)
-            return DYN, DYN
+            return DYN, DYN if changes.PAIRS_OF_DYN.holds else UNTYPED
         text = f"expression of type '{range_type}' cannot be range of a comprehension (must be list, map, or dynamic)"
         self.report(expr.range.id, text)
         return ERROR, ERROR

@@ -58,7 +58,7 @@ def _accepts(target: Type, source: Type) -> bool:
         return source.kind is Kind.NULL or target == source or target.parameters[0] == source
     if source.kind is Kind.WRAPPER:
         return target == source.parameters[0]
-    return target.kind is source.kind and target.name == source.name
+    return target.kind is source.kind is not Kind.UNTYPED and target.name == source.name
 
 
 class Bindings:
@@ -112,7 +112,7 @@ class Bindings:
             return True, True
         bound = self._bound.get(parameter)
         if bound is not None:
-            if meaning == bound:
+            if meaning == bound and meaning.kind is not Kind.UNTYPED:
                 return True, True
             if not self._fits(meaning, bound):
                 return False, True

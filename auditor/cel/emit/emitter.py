@@ -442,6 +442,8 @@ class Emitter:
     # -- macros -------------------------------------------------------------------------------------------------------
 
     def _comprehension(self, expr: Comprehension) -> Value:
+        if expr.variable == ACCUMULATOR:
+            raise NotEmittable("variable that hides what is collected")
         if expr.accumulator != ACCUMULATOR:
             return self._binding(expr)
         range_ = self.emit(expr.range)

@@ -15,7 +15,7 @@ from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from auditor.cel.errors import CelError
+from auditor.cel.errors import CelError, errors_as_formats
 from auditor.cel.operations import text_memory
 from auditor.cel.operations.conversions import to_string
 from auditor.cel.operations.cost import Cancelled
@@ -44,7 +44,8 @@ _PANIC = "internal error: runtime error: invalid memory address or nil pointer d
 
 def formatter() -> Callable[[str, Any], str]:
     """Return the function that replaces clauses as the release that is reproduced does."""
-    return format_string if changes.NO_SPACED_EXPONENTS.holds else partial(format_string, times=_SPACED_TIMES)
+    found = format_string if changes.NO_SPACED_EXPONENTS.holds else partial(format_string, times=_SPACED_TIMES)
+    return found if changes.PERCENTS_IN_ERRORS.holds else errors_as_formats(found)
 
 
 def format_string(template: str, arguments: Any, times: str = _TIMES) -> str:

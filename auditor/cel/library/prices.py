@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COMPARISON",
+    "COMPARISON_OF_FLAT",
     "EQUALITY",
+    "EQUALITY_OF_FLAT",
     "REQUIREMENT",
     "SEARCH",
     "SEARCH_ALL",
@@ -209,6 +211,21 @@ def _smaller_bound(values: list[Value]) -> Bound:
     return tenth(lesser(size_bound(values[0]), size_bound(values[1])))
 
 
+def _smaller_flat(args: Sequence[Any], _result: Any, _overload: str) -> int:
+    return text_cost(min(size(args[0]), size(args[1])))
+
+
+def _equal_cost_flat(args: Sequence[Any], result: Any, overload: str) -> int:
+    return 1 if _is_of_library(args[0]) else _smaller_flat(args, result, overload)
+
+
+def _flat_bound(values: list[Value]) -> Bound:
+    return _smaller_bound(values) + ONE_BOUND
+
+
 COMPARISON: Final = Costs(_smaller, _compare, _smaller_bound)
 """Cost of comparing two texts."""
 EQUALITY: Final = Costs(_equal_cost, _equal, _smaller_bound)
+COMPARISON_OF_FLAT: Final = Costs(_smaller_flat, _compare, _flat_bound)
+EQUALITY_OF_FLAT: Final = Costs(_equal_cost_flat, _equal, _flat_bound)
+"""The same before `changes.SIZES_IN_OPTIONALS`."""

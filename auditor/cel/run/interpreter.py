@@ -33,7 +33,7 @@ from auditor.cel.syntax.ast import (
     Select,
     StructLiteral,
 )
-from auditor.cel.syntax.macros import ACCUMULATOR
+from auditor.cel.syntax.macros import ACCUMULATOR, WRITTEN_ACCUMULATOR
 from auditor.cel.values import MISSING, CelList, CelMap, MapValue, Optional_, TypeValue, UInt, is_list, is_map
 from auditor.golang.regex.compiled import GoRegexError, compile_pattern
 from auditor.releases import changes
@@ -398,10 +398,13 @@ class MakeMessage:
             return error.as_value()
 
 
+_RANGE_IS_ERROR = "unsupported comprehension range type: *types.Err"
+
+
 class Fold:
     """A comprehension."""
 
-    __slots__ = ("accumulator", "condition", "first", "initial", "range", "result", "second", "step")
+    __slots__ = ("accumulator", "condition", "first", "hides_errors", "initial", "range", "result", "second", "step")
 
     def __init__(self, expr: Comprehension, range_: Node, initial: Node, rest: tuple[Node, Node, Node]) -> None:
         self.accumulator = expr.accumulator
@@ -410,12 +413,13 @@ class Fold:
         self.range = range_
         self.initial = initial
         self.condition, self.step, self.result = rest
+        self.hides_errors = self.second is not None and not changes.ERRORS_OF_RANGES.holds
 
     def run(self, scope: Scope) -> Any:
         """Return the result."""
         range_ = self.range.run(scope)
         if isinstance(range_, CelError):
-            return range_
+            return CelError(_RANGE_IS_ERROR) if self.hides_errors else range_
         if not (is_list(range_) or is_map(range_)):
             if self.second is not None:
                 return CelError(f"unsupported comprehension range type: {go_type(range_)}")
@@ -466,6 +470,7 @@ class _Planner:
         self.environment = environment
         self.types = checked.types
         self.references = checked.references
+        self.grows = changes.NO_RESULT_VARIABLE.holds or WRITTEN_ACCUMULATOR not in checked.parsed.text
 
     def plan(self, expr: Expr) -> Node:
         match expr:
@@ -552,7 +557,7 @@ class _Planner:
             member = _membership(args[0], args[1].value)
             if member is not None:
                 return member
-        if name == "_+_" and isinstance(parts[0], Ident) and parts[0].name == ACCUMULATOR:
+        if name == "_+_" and isinstance(parts[0], Ident) and parts[0].name == ACCUMULATOR and self.grows:
             return Append(args[0], args[1], self.declaration(name).runtime(overload))
         declaration = self.declaration(name)
         implementation = choose(declaration, overload, len(args))

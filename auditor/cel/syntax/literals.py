@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 import re
 
+from auditor.releases import changes
+
 __all__ = ["parse_double", "parse_int", "unescape_bytes", "unescape_string"]
 
 _ESCAPE = re.compile(r"\\([xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-3][0-7]{2}|.)", re.DOTALL)
@@ -45,6 +47,15 @@ def _content(token: str) -> tuple[str, bool]:
     return text[width:-width], raw
 
 
+def _no_character(code: int) -> str:
+    """Return the text for the number of an escape that is no character."""
+    if changes.NO_HALF_CHARACTERS.holds:
+        raise ValueError("invalid unicode code point")
+    if 0x10FFFF < code < 0x80000000:  # the server's numbers have a sign
+        raise ValueError("unable to unescape string")
+    return "\ufffd"
+
+
 def unescape_string(token: str) -> str:
     """Return the string of a quoted token.
 
@@ -63,7 +74,7 @@ def unescape_string(token: str) -> str:
             return _SIMPLE[part]
         code = int(part, 8) if part[0] in "0123" else int(part[1:], 16)
         if code > 0x10FFFF or 0xD800 <= code < 0xE000:
-            raise ValueError("invalid unicode code point")
+            return _no_character(code)
         return chr(code)
 
     return _ESCAPE.sub(replace, content)

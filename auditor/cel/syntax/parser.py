@@ -28,7 +28,7 @@ from auditor.cel.syntax.ast import (
 )
 from auditor.cel.syntax.lexer import END, Token, tokenize
 from auditor.cel.syntax.literals import parse_double, parse_int, unescape_bytes, unescape_string
-from auditor.cel.syntax.macros import MACROS, Builder, MacroError
+from auditor.cel.syntax.macros import ACCUMULATOR, MACROS, ONE_VARIABLE_MACROS, WRITTEN_ACCUMULATOR, Builder, MacroError
 from auditor.cel.values import UInt
 from auditor.releases import changes
 
@@ -56,11 +56,12 @@ class Stop(Exception):
     """The text is not an expression, or too deep."""
 
 
-def parse(text: str) -> tuple[ParsedExpression | None, list[Issue]]:
+def parse(text: str, *, pairs: bool = True) -> tuple[ParsedExpression | None, list[Issue]]:
     """Parse an expression.
 
     Args:
         text: The source.
+        pairs: Whether there are macros with two variables.
 
     Returns:
         The tree (None if there is none), and the errors.
@@ -70,7 +71,7 @@ def parse(text: str) -> tuple[ParsedExpression | None, list[Issue]]:
         return None, [Issue(-1, 0, complaint)]
     if sys.getrecursionlimit() < _FRAMES:
         sys.setrecursionlimit(_FRAMES)
-    parser = Parser(text)
+    parser = Parser(text, pairs=pairs)
     try:
         root = parser.start()
         if parser.heights.get(root.id, 0) > MAX_DEPTH or len(parser.skipped) > _MOST_COMPLAINTS:
@@ -80,15 +81,16 @@ def parse(text: str) -> tuple[ParsedExpression | None, list[Issue]]:
     except Stop:
         from auditor.cel.syntax.fragments import Fragments  # noqa: PLC0415 - a start needs nothing of what is said of broken texts
 
-        return None, Fragments(text).complaints()
+        return None, Fragments(text, pairs=pairs).complaints()
     return ParsedExpression(text, root, parser.offsets), parser.issues
 
 
 class Parser:
     """A recursive descent over the tokens of one text; `auditor.cel.syntax.recovery` finds the server's errors."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, pairs: bool = True) -> None:
         self.text = text
+        self.macros = MACROS if pairs else ONE_VARIABLE_MACROS
         self.offsets: dict[int, int] = {}
         self.next_id = 1
         self.depth = 0
@@ -305,6 +307,8 @@ class Parser:
         if self._peek().kind != "(":
             if name.text in RESERVED:
                 return self._report(start.offset, f"reserved identifier: {name.text}")
+            if name.text == WRITTEN_ACCUMULATOR and not changes.NO_RESULT_VARIABLE.holds:
+                return Ident(self._id(name.offset), dotted + ACCUMULATOR)
             return Ident(self._id(name.offset), dotted + name.text)
         paren = self._next()
         if name.text in RESERVED:
@@ -394,7 +398,7 @@ class Parser:
         return expr
 
     def _call_or_macro(self, node_id: int, function: str, target: Expr | None, args: tuple[Expr, ...]) -> Expr:
-        macro = MACROS.get((function, len(args), target is not None))
+        macro = self.macros.get((function, len(args), target is not None))
         if macro is None:
             return Call(node_id, function, target, args)
         offset = self.offsets[node_id]

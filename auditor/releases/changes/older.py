@@ -8,15 +8,20 @@ from auditor.releases.changes.change import Affects, Change
 
 __all__ = [
     "ABSENT_FIELDS_EQUAL",
+    "ERRORS_OF_RANGES",
     "FORMATS_WARN",
     "KUBERNETES_NAME_FORMATS",
     "LABEL_WORDS",
     "LAST_INDEX_OF_NOTHING",
     "LISTS_HAVE_FUNCTIONS",
     "LIST_ENDS",
+    "NO_HALF_CHARACTERS",
     "NO_NULL_TIMES",
+    "NO_RESULT_VARIABLE",
     "NO_SPACED_EXPONENTS",
     "NUMBER_FORMATS",
+    "PAIRS_OF_DYN",
+    "PERCENTS_IN_ERRORS",
     "RATCHETING_LOCKED",
     "RECORDS",
     "RULES_SHOW_VALUES",
@@ -24,6 +29,8 @@ __all__ = [
     "SEMVER",
     "SHORTER_DETAILS",
     "SHORT_INT_OR_STRINGS",
+    "SIZES_ARE_FOLLOWED",
+    "SIZES_IN_OPTIONALS",
     "STATUS_RATCHETS",
     "STORED_VERSIONS",
     "UNITS_AGREE",
@@ -78,6 +85,64 @@ NO_SPACED_EXPONENTS: Final = Change(
     "in rules, '%e'.format([1234.5]) is 1.234500×10⁰³",
     "there is a narrow no-break space (U+202F) before and after the sign ×",
     "golang.org/x/text internal/number/format.go",
+)
+PAIRS_OF_DYN: Final = Change(
+    "pairs-of-dyn",
+    33,
+    Affects.DEFINITIONS,
+    "in rules, both variables of a macro with two may be used if the type of the list or map is not known, as in "
+    "dyn([1, 2]).all(i, v, i < v)",
+    "the second one has no type: a rule that compares it or selects a field of it does not compile",
+    "cel-go checker/checker.go (checkComprehension)",
+)
+SIZES_IN_OPTIONALS: Final = Change(
+    "sizes-in-optionals",
+    33,
+    Affects.OBJECTS,
+    "in rules, comparing optional values costs by the size of what they hold",
+    "an optional value counts as 1, whatever it holds",
+    "cel-go interpreter/runtimecost.go (actualSize)",
+)
+ERRORS_OF_RANGES: Final = Change(
+    "errors-of-ranges",
+    33,
+    Affects.MESSAGES,
+    "a macro with two variables over a list or map that cannot be computed reports why that is",
+    '"unsupported comprehension range type: *types.Err"',
+    "cel-go interpreter/interpretable.go (evalFold)",
+)
+NO_HALF_CHARACTERS: Final = Change(
+    "no-half-characters",
+    33,
+    Affects.DEFINITIONS,
+    "a rule with an escape that is no character, as '\\ud800', does not compile",
+    "half of a surrogate pair is U+FFFD",
+    "cel-go parser/unescape.go",
+)
+SIZES_ARE_FOLLOWED: Final = Change(
+    "sizes-are-followed",
+    33,
+    Affects.DEFINITIONS,
+    "estimated costs know sizes of items of lists and maps that a rule makes itself, of what dyn(), [...] and optMap() "
+    "return, and which value each variable of a macro has",
+    "such values count as unknown, or as large as the whole value that the rule is about; an index counts as an item",
+    "cel-go checker/cost.go",
+)
+NO_RESULT_VARIABLE: Final = Change(
+    "no-result-variable",
+    33,
+    Affects.DEFINITIONS,
+    "rules cannot name the variable in which a macro collects its result",
+    "its name is __result__: [1, 2].map(x, __result__.size()) compiles",
+    "cel-go parser/macro.go (HiddenAccumulatorName)",
+)
+PERCENTS_IN_ERRORS: Final = Change(
+    "percents-in-errors",
+    33,
+    Affects.MESSAGES,
+    "errors of rules show percent signs as they are: unknown time zone a%sb",
+    "they are read as formats of Go: unknown time zone a%!s(MISSING)b",
+    "cel-go common/types/err.go (NewErrFromString), cel/library.go, ext/guards.go",
 )
 NO_NULL_TIMES: Final = Change(
     "no-null-times",
@@ -203,6 +268,13 @@ RECORDS: Final = (
     SEMVER,
     LIST_ENDS,
     NO_SPACED_EXPONENTS,
+    PAIRS_OF_DYN,
+    SIZES_IN_OPTIONALS,
+    ERRORS_OF_RANGES,
+    NO_HALF_CHARACTERS,
+    SIZES_ARE_FOLLOWED,
+    NO_RESULT_VARIABLE,
+    PERCENTS_IN_ERRORS,
     NO_NULL_TIMES,
     VALUES_AS_JSON,
     UNITS_AGREE,
