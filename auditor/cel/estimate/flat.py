@@ -46,7 +46,7 @@ class FlatEstimate(Estimate):
         return [] if steps and steps[0] in ACCUMULATORS else steps
 
     def entry(self, _expr: Expr) -> Entries | None:
-        """Return None: nothing is known of items."""
+        """Return None, as these estimates know nothing about items."""
         return None
 
     def operand(self, expr: Expr) -> Operand:

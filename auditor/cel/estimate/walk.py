@@ -111,7 +111,7 @@ class _Local:
 
 
 class Estimate:
-    """The walk over one expression; results are kept by the numbers of nodes."""
+    """The walk over one expression; stores what it finds by the number of the node."""
 
     def __init__(self, checked: CheckedExpression, root: Sized) -> None:
         self.types = checked.types

@@ -118,7 +118,7 @@ def build_causes(
         manifest: Its manifest.
         earlier: Rows of the report that it is compared with; None means it is compared with none.
         accepted: The findings that are accepted; None means those that the manifest names.
-        counted: What `count_causes` returned for each cluster of the report; None: the tables are read.
+        counted: What `count_causes` returned for each cluster of the report; None reads the tables.
     """
     rows = count_causes(report, manifest, accepted) if counted is None else counted
     _note_last_good(rows, manifest)

@@ -18,7 +18,9 @@ __all__ = ["causes_of_cluster", "note_causes"]
 
 
 def causes_of_cluster(options: AuditOptions, report: Path, manifest: dict[str, Any]) -> list[dict[str, Any]] | None:
-    """Return what `note_causes` needs to know of one cluster of a fleet; None where only the whole report tells it.
+    """Return what `note_causes` needs to know of one cluster of a fleet.
+
+    Returns None if only the whole report has it: with options that compare, accept or redact findings.
 
     Args:
         options: The options of the fleet.
@@ -42,7 +44,7 @@ def note_causes(
         options: The options of the run.
         report: Folder of the report, whose other tables are complete.
         manifest: Its manifest; it is written later.
-        counted: What `causes_of_cluster` returned for all clusters together; None: the tables are read.
+        counted: What `causes_of_cluster` returned for all clusters together; None reads the tables.
 
     Raises:
         PlanError: The file of accepted findings, or that of owners, cannot be used.
