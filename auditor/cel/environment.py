@@ -182,7 +182,7 @@ class Environment:
             CompileError: It is not valid; the text is that of the server behind ``compilation failed: ``.
         """
         from auditor.cel.check.checker import check  # noqa: PLC0415 - with the first expression
-        from auditor.cel.syntax.parser import parse  # noqa: PLC0415
+        from auditor.cel.syntax.parse import parse  # noqa: PLC0415
         from auditor.cel.validators import validate  # noqa: PLC0415
 
         parsed, issues = parse(text, pairs=self.has_pairs)
