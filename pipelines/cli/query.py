@@ -13,7 +13,7 @@ from pipelines.console import OutputClosed, forget_output
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pipelines.run.query import QueryOptions
+    from pipelines.run.objects.query_options import QueryOptions
 
 __all__ = ["cluster_option", "query", "query_options", "run", "source_options"]
 
@@ -54,7 +54,7 @@ def run(command: Callable[[], int]) -> NoReturn:
 def query_options(target: str, flags: dict[str, Any]) -> QueryOptions:
     """Return the options that several commands share, from their flags; the default where a command has no flag."""
     from auditor.server.reader import ReadMode  # noqa: PLC0415 - help stays light
-    from pipelines.run.query import QueryOptions  # noqa: PLC0415
+    from pipelines.run.objects.query_options import QueryOptions  # noqa: PLC0415
 
     return QueryOptions(
         target=target,

@@ -26,7 +26,8 @@ from auditor.server.history import check_history, key_revisions
 from auditor.server.reader import Unreadable
 from auditor.shards.findings import BoundedTexts
 from auditor.sources.manifests.rows import read_header
-from auditor.sources.registry_key import classify, listed_place, printable_key, split_key
+from auditor.sources.registry_key import classify, printable_key, split_key
+from pipelines.run.objects.row_kind import resource_of
 from pipelines.run.query import Writer, open_stores
 from pipelines.run.remote import query_here
 from pipelines.streams import ErrorLines
@@ -39,9 +40,9 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.server.rows import StoredRow
-    from pipelines.run.query import QueryOptions
+    from pipelines.run.objects.query_options import QueryOptions
 
-__all__ = ["resource_of", "rows_of", "run_show"]
+__all__ = ["rows_of", "run_show"]
 
 
 _CAUSE: Final = re.compile("[0-9a-f]{8,64}")
@@ -262,7 +263,7 @@ def _describe(store: DumpStore, row: StoredRow, options: QueryOptions) -> dict[s
     if row.key is not None:
         out["key"] = printable_key(row.key)
     out["source"] = {"name": source.name, "offset": row.offset, "length": row.length}
-    resource, status = resource_of(store, row, options)
+    resource, status = resource_of(store, row, options.etcd_prefix)
     if resource is None:
         out |= {"status": status} | _builtin(row, None, store.rows.stored_bytes(row), options)
         out["stored"] = store.rows.stored_bytes(row)[:4096].decode("utf-8", "backslashreplace")
@@ -273,36 +274,6 @@ def _describe(store: DumpStore, row: StoredRow, options: QueryOptions) -> dict[s
     if row.key is not None and source.format.startswith("etcd-"):
         out["revisions"] = _revisions(store, row)
     return out
-
-
-def resource_of(store: DumpStore, row: StoredRow, options: QueryOptions) -> tuple[Resource | None, str]:
-    """Return the kind of a row at its storage version, or None and the reason."""
-    if row.key is None:
-        header = read_header(store.rows.stored_bytes(row))
-        group, kind = (header.group, header.kind) if header is not None else ("", "")
-        found = [one for one in store.discovery.resources if (one.group, one.kind) == (group, kind)]
-    else:
-        scopes = {name: definition.namespaced for name, definition in store.catalog.definitions.items()}
-        segments = split_key(row.key, options.etcd_prefix)
-        place = classify(segments, scopes)
-        place = (listed_place(segments, scopes) or place) if place.status is KeyClass.OTHER else place
-        if place.status not in (KeyClass.CUSTOM, KeyClass.BUILTIN, KeyClass.DEFINITION):
-            return None, f"{place.status}: {place.reason}"
-        found = [one for one in store.discovery.resources if one.plural == place.plural]
-        found = [one for one in found if one.group == place.group] or found[:1]
-    if not found:
-        return None, "the kind is not known"
-    definition = store.catalog.definition(found[0])
-    if definition is not None and definition.storage_version is not None:
-        name = definition.storage_version.name
-        found = [one for one in found if one.version == name] or [_at(found[0], name)]
-    return found[0], ""
-
-
-def _at(resource: Resource, version: str) -> Resource:
-    return Resource(
-        resource.group, version, resource.kind, resource.plural, resource.singular, namespaced=resource.namespaced
-    )
 
 
 def _of_object(store: DumpStore, row: StoredRow, resource: Resource, options: QueryOptions) -> dict[str, Any]:

@@ -12,7 +12,8 @@ from auditor.printing.get.options import GetOptions
 from auditor.server.dump import DumpStore
 from auditor.server.history import changes, key_revisions
 from pipelines.run.fields import run_fields
-from pipelines.run.query import QueryOptions, open_store, run_query
+from pipelines.run.objects.query_options import QueryOptions
+from pipelines.run.query import open_store, run_query
 from pipelines.run.show import run_show
 from pipelines.run.watch import run_watch
 from tests.shared import recorded

@@ -24,7 +24,8 @@ from auditor.printing.jsonpath import Template
 from auditor.server.dump import DumpStore
 from pipelines.run.audit import run_audit
 from pipelines.run.fields import run_fields
-from pipelines.run.query import QueryOptions, run_query
+from pipelines.run.objects.query_options import QueryOptions
+from pipelines.run.query import run_query
 from pipelines.run.show import run_show
 from pipelines.run.watch import run_watch
 from tests.pipelines.reuse.support import Store, definition, loaf

@@ -12,7 +12,8 @@ import pytest
 
 from auditor.printing.get.errors import StatusError
 from auditor.server.reader import ReadMode
-from pipelines.run.query import QueryOptions, open_store
+from pipelines.run.objects.query_options import QueryOptions
+from pipelines.run.query import open_store
 from tests.documents import definition_of
 from tests.shared import shared
 from tests.sources.bolt_writer import History, bolt_file, etcd_buckets, snapshot
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from auditor.printing.discovery import Resource
-    from pipelines.run.query import AnyStore
+    from auditor.server.fleet import AnyStore
 
 
 def _cases() -> list[Any]:
