@@ -44,7 +44,7 @@ class Release:
 
 
 RELEASES: Final = (
-    Release(32, "v1.32.13"),
+    Release(32, "v1.32.13", is_reproduced=True),
     Release(33, "v1.33.13", is_reproduced=True),
     Release(34, "v1.34.13", is_reproduced=True),
     Release(35, "v1.35.10", is_reproduced=True),

@@ -176,3 +176,4 @@ NULLS = {
     "x-kubernetes-validations": [{"rule": "self == self"}],
 }
 BOUNDED = {"x-kubernetes-int-or-string": True, "maxLength": 5}
+PAIR = {"rule": "dyn(self).transformList(k, v, v).size() == 0"}

@@ -14,6 +14,7 @@ from tests.releases.asking import (
     METADATA,
     NULLS,
     OWNER,
+    PAIR,
     compiles,
     cost,
     create,
@@ -77,17 +78,27 @@ QUESTIONS = {
         "1.234500×10⁰³",
     ),
     changes.PAIRS_OF_DYN: (
-        lambda: [
-            compiles(text)
-            for text in (
-                "dyn([1]).all(i, v, i < v)",
-                "dyn([1]).all(i, v, v.a)",
-                "dyn([1]).all(i, v, v == v)",
-                "dyn([1]).all(i, v, [v].size() == 1)",
-                "dyn([1]).all(i, v, dyn(v) == 1)",
-            )
+        lambda: (
+            [
+                compiles(text)
+                for text in (
+                    "dyn([1]).all(i, v, i < v)",
+                    "dyn([1]).all(i, v, v.a)",
+                    "dyn([1]).all(i, v, v == v)",
+                    "dyn([1]).all(i, v, [v].size() == 1)",
+                    "dyn([1]).all(i, v, dyn(v) == 1)",
+                )
+            ]
+            + [
+                one.partition("rule compile error: ")[2]
+                for one in create({**ANYTHING, "x-kubernetes-validations": [PAIR]}, {})
+            ]
+        ),
+        [
+            *[False] * 3,
+            *[True] * 2,
+            "unexpected compilation error: missing type conversion to proto: ",
         ],
-        [False] * 3 + [True] * 2,
         [True] * 5,
     ),
     changes.SIZES_IN_OPTIONALS: (

@@ -87,6 +87,11 @@ class CheckedExpression:
     functions: Mapping[str, Declaration] = field(default_factory=dict)
 
     @property
+    def is_typed(self) -> bool:
+        """Whether each variable that it uses has a type: always, since `changes.PAIRS_OF_DYN`."""
+        return changes.PAIRS_OF_DYN.holds or all(kind is not UNTYPED for kind in self.types.values())
+
+    @property
     def type(self) -> Type:
         """The type of the whole expression."""
         return self.types[self.parsed.root.id]

@@ -92,7 +92,7 @@ PAIRS_OF_DYN: Final = Change(
     Affects.DEFINITIONS,
     "in rules, both variables of a macro with two may be used if the type of the list or map is not known, as in "
     "dyn([1, 2]).all(i, v, i < v)",
-    "the second one has no type: a rule that compares it or selects a field of it does not compile",
+    "the second one has no type: a rule that uses it does not compile",
     "cel-go checker/checker.go (checkComprehension)",
 )
 SIZES_IN_OPTIONALS: Final = Change(
