@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.errors import ProofRefuted
-from auditor.plan.plan import cut_value
+from auditor.plan.dumps import cut_value
 from auditor.shards.row_writer import RowHead
 
 if TYPE_CHECKING:

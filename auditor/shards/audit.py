@@ -25,8 +25,8 @@ from auditor.crds.definitions_file import encode_definition
 from auditor.crds.kept import parse_text
 from auditor.golang import jsontext
 from auditor.golang.regex.compiled import MATCH_TIME
+from auditor.plan.dumps import CHANGED, cut_values, is_at_rest, open_live, open_values
 from auditor.plan.limits import bound_worker, pattern_seconds, rule_seconds
-from auditor.plan.plan import CHANGED, Plan, SourceShard, cut_values, is_at_rest, open_live, open_values
 from auditor.program.conversion_command import ConversionCommand
 from auditor.program.prepared import PREPARED, Prepared
 from auditor.program.program import AuditProgram
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.crds.definitions_file import DefinitionEntry
+    from auditor.plan.plan import Plan, SourceShard
     from auditor.validation.rules.compile import RuleNode
 
 __all__ = ["Observer", "ShardAuditor", "forget_parts", "lost_shard", "setup"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from auditor.base.errors import AuditorError
-from auditor.plan.plan import cut_values
+from auditor.plan.dumps import cut_values
 from auditor.sources.registry_key import listed_place, split_key
 from auditor.storage_read.read import before_conversion
 

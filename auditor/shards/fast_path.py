@@ -15,7 +15,7 @@ import orjson
 from msgspec import UNSET
 
 from auditor.base.records import AuditedObject
-from auditor.plan.plan import CRD_PATH
+from auditor.plan.dumps import CRD_PATH
 from auditor.program.controller import controller_of, controller_of_records
 from auditor.program.proof_check import Proof
 from auditor.shards.updates import NOT_ASKED

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from auditor.plan.plan import open_live
+from auditor.plan.dumps import open_live
 from auditor.shards.audit import ShardAuditor, lost_shard, setup
 from auditor.shards.row_writer import PartFiles
 

@@ -57,7 +57,7 @@ STAGES: Final[tuple[tuple[str, str, set[str], bool], ...]] = (
     ("index", "auditor/shards/index.py", set(), False),
     ("report", "auditor/report/manifest.py", set(), True),
     ("verdicts on updates", "auditor/shards/updates.py", set(), True),
-    ("values are cut out of the dump", "auditor/plan/plan.py", {"cut_value"}, False),
+    ("values are cut out of the dump", "auditor/plan/dumps.py", {"cut_value"}, False),
     ("rows", "auditor/shards/audit.py", set(), False),
     ("rows", "auditor/shards/shard_keys.py", set(), False),
     ("rows", "auditor/shards/row_writer.py", set(), False),
