@@ -113,9 +113,11 @@ class CodeWriter(Protocol):
     """What writers of special code ask of the emitter (`auditor.cel.emit.emitter`).
 
     Attributes:
+        slot: Binds a value to a global and returns its name.
         remember: Returns the name of the memo of a function of one text; equal keys share it.
     """
 
+    slot: Callable[[object], str]
     remember: Callable[[object, Callable[[Any], Any]], str]
 
     def joined(self, items: list[Value]) -> tuple[Shape, Extent]:
