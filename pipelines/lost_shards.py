@@ -65,7 +65,7 @@ class _Smaller:
 
     def run(self) -> ShardResult | None:
         """Audit all pieces; write their rows as those of the shard."""
-        from auditor.shards.audit import forget_parts  # noqa: PLC0415 - only on failure
+        from auditor.shards.columns import forget_parts  # noqa: PLC0415 - only on failure
 
         self.folder.mkdir()
         try:

@@ -104,10 +104,10 @@ def test_a_dump_that_changes_before_it_is_judged(
 def test_a_dump_that_changes_while_it_is_judged(
     change: Callable[[Path], None], tmp_path: Path, monkeypatch: Any
 ) -> None:
-    from auditor.shards import audit
+    from auditor.shards import judge
 
     dump, report = dumped(tmp_path), tmp_path / "report"
-    between(monkeypatch, audit, "open_values", lambda: change(dump), after=True)
+    between(monkeypatch, judge, "open_values", lambda: change(dump), after=True)
     options = AuditOptions(dumps=(str(dump),), report=str(report), jobs=1, fail_on="never")
     check(report, *run_audit(options), "dump.ndjson")
 
