@@ -34,6 +34,6 @@ def fields(target: str, kind: str, *, values: bool, limit: int, output: str, **f
       auditor fields snapshot.db widgets
       auditor fields out/ pods --values
     """
-    from pipelines.run.fields import run_fields  # noqa: PLC0415 - help stays light
+    from pipelines.run.objects.fields import run_fields  # noqa: PLC0415 - help stays light
 
     run(lambda: run_fields(query_options(target, flags), kind, values=values, limit=limit, output=output))

@@ -44,8 +44,8 @@ def show(
       auditor show out/ 3fa91c02
       auditor show snapshot.db widgets/front -n prod --history --diff
     """
+    from pipelines.run.objects.show import run_show  # noqa: PLC0415 - help stays light
     from pipelines.run.objects.show_history import run_history  # noqa: PLC0415
-    from pipelines.run.show import run_show  # noqa: PLC0415 - help stays light
 
     if as_diff and not with_history:
         raise click.UsageError("--diff is about revisions: give --history too")

@@ -34,6 +34,6 @@ def watch(target: str, kind: str, *, after: int | None, output: str, **flags: An
       auditor watch snapshot.db widgets --field-selector spec.color=blue
       auditor watch snapshot.db widgets -n prod --from 123456 -o json
     """
-    from pipelines.run.watch import run_watch  # noqa: PLC0415 - help stays light
+    from pipelines.run.objects.watch import run_watch  # noqa: PLC0415 - help stays light
 
     run(lambda: run_watch(query_options(target, flags), kind, after=after, output=output))

@@ -15,8 +15,8 @@ from auditor.server.history import check_history, key_revisions
 from auditor.server.reader import Unreadable
 from auditor.sources.registry_key import printable_key
 from pipelines.run.objects.row_kind import resource_of
+from pipelines.run.objects.show import rows_of
 from pipelines.run.query import Writer, open_stores
-from pipelines.run.show import rows_of
 from pipelines.streams import ErrorLines
 
 if TYPE_CHECKING:
