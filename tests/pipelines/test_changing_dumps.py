@@ -17,6 +17,7 @@ from auditor.sources.files.state import changes, states_below
 from pipelines.run import audit as run
 from pipelines.run import query
 from pipelines.run.audit import run_audit
+from pipelines.run.objects.query_options import QueryOptions
 from tests.fuzz.content.drawn import definition, resource
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ def test_a_member_of_a_folder_that_changes_is_named(tmp_path: Path, monkeypatch:
 def test_a_query_says_that_its_dump_changed(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
     dump = dumped(tmp_path)
     between(monkeypatch, query, "get", lambda: grown(dump), after=True)
-    assert query.run_query(query.QueryOptions(target=str(dump), args=("ws",), output="name")) == 3
+    assert query.run_query(QueryOptions(target=str(dump), args=("ws",), output="name")) == 3
     assert "DAMAGED" in (reported := capsys.readouterr().err)
     assert "dump.ndjson: was" in reported
 
