@@ -13,10 +13,14 @@ from auditor.golang.jsontext import encode
 from auditor.plan.feature_gates import parse_feature_gates, ratcheting_note
 from auditor.program.program import AuditProgram
 from auditor.releases import RELEASES, active, changes, running_as
+from auditor.storage_read.corrupt import CorruptValue, answer_to_one
+from auditor.updates.update import refused_read
 from auditor.validation.names import subdomain_name
 from auditor.validation.objectmeta import check_metadata, check_metadata_update
 from tests.documents import definition_of
 
+TORN = CorruptValue("/a", 7, "torn")
+CORRUPT = "StorageError: corrupt object, Code: 7, Key: /a, ResourceVersion: 0, AdditionalErrorMsg: "
 METADATA = {"name": "a", "namespace": "n", "uid": "u", "generation": 1, "resourceVersion": "7"}
 
 
@@ -323,6 +327,18 @@ QUESTIONS = {
         (
             "lists.range: size must be non-negative, got -1",
             "lists.range: size 2000000 exceeds maximum allowed (1000000)",
+        ),
+    ),
+    changes.CORRUPT_OBJECTS: (
+        lambda: (answer_to_one(TORN), answer_to_one(TORN._replace(is_closed=True)), refused_read("torn", "/a", 7).message),
+        (("", "torn"), ("InternalError", "Internal error occurred: torn"), "torn"),
+        (
+            ("InternalError", f"Internal error occurred: {CORRUPT}object not decodable revision=7: torn"),
+            (
+                "InternalError",
+                f"Internal error occurred: {CORRUPT}data from the storage is not transformable revision=0: torn",
+            ),
+            f"Internal error occurred: {CORRUPT}object not decodable revision=7: torn",
         ),
     ),
     changes.WHOLE_NUMBERS: (
